@@ -1,0 +1,71 @@
+# Everything a person does with this project; `make` alone says what there is.
+#
+# Needs Python 3.11 or newer with its venv module, and nothing else: each target first makes or mends the environment it
+# runs in, and does nothing there when nothing changed.
+
+PYTHON ?=
+PORT ?= 8501
+ARGS ?=
+export PYTHON
+
+setup := sh scripts/python.sh scripts/setup.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run dev setup test check format bench clean
+
+help:
+	@echo 'make run      start the app with the model that comes with it, and say where to open it'
+	@echo 'make dev      the same, following edits to the code'
+	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest'
+	@echo 'make check    style, formatting and types'
+	@echo 'make format   put the code into the one format that make check accepts'
+	@echo 'make setup    make or mend the environment in .venv, and nothing else'
+	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
+	@echo 'make clean    delete the environments and caches'
+	@echo
+	@echo 'PORT=8502 chooses another port, PYTHON=python3.12 another Python.'
+	@echo 'Linux without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.'
+
+run:
+	@$(setup) .venv requirements.txt
+	@.venv/bin/python scripts/serve.py --port $(PORT)
+
+dev:
+	@$(setup) .venv requirements-dev.txt
+	@.venv/bin/python scripts/serve.py --port $(PORT) --reload
+
+setup:
+	@$(setup) .venv requirements-dev.txt
+	@echo 'The environment in .venv is complete.'
+
+test:
+	@$(setup) .venv requirements-dev.txt
+	@.venv/bin/python scripts/browser.py
+	@echo 'Running the tests ...'
+	@.venv/bin/python -m pytest $(ARGS)
+
+check:
+	@$(setup) .venv requirements-dev.txt
+	@echo 'Checking the style ...'
+	@.venv/bin/ruff check
+	@echo 'Checking the format ...'
+	@.venv/bin/ruff format --check
+	@echo 'Checking the types ...'
+	@.venv/bin/basedpyright
+
+format:
+	@$(setup) .venv requirements-dev.txt
+	@echo 'Formatting the code ...'
+	@.venv/bin/ruff check --fix-only
+	@.venv/bin/ruff format
+
+# The tools compared with want versions of their own, so they stay out of the app's environment.
+bench:
+	@$(setup) .venv-bench requirements.txt benchmarks/requirements.txt
+	@echo 'Measuring ...'
+	@.venv-bench/bin/python -m benchmarks $(ARGS)
+
+clean:
+	@echo 'Deleting .venv, .venv-bench and caches ...'
+	@rm -rf .venv .venv-bench build dist .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

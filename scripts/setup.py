@@ -1,0 +1,162 @@
+"""Makes or mends a virtual environment that holds exactly what some requirement files name.
+
+Usage: setup.py FOLDER REQUIREMENTS...
+
+Quick when nothing changed. An environment that is half made, broken, or made by another Python than the one asked for
+is mended, from scratch if need be. Standard library only, because it runs before anything is installed.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+OLDEST_PYTHON = [3, 11]
+STAMP = "attention_viz.json"  # inside the environment: what was installed there, written once it has been checked
+
+# Run by the environment's own Python: which of the pins given as arguments are missing, at another version or broken.
+# A package is looked for under its own name unless its module has another one.
+LOOK = """
+import importlib, importlib.util, importlib.metadata, sys
+how, *pins = sys.argv[1:]
+modules = {"pytest-xdist": "xdist"}
+for pin in pins:
+    name, version = pin.split("==")
+    module = modules.get(name, name.replace("-", "_"))
+    try:
+        assert importlib.metadata.version(name).split("+")[0] == version, "another version is there"
+        if how == "import":
+            importlib.import_module(module)
+        else:
+            assert importlib.util.find_spec(module), "its files are missing"
+    except Exception as problem:
+        print(f"{pin}: {problem or type(problem).__name__}")
+"""
+
+
+class SetupError(Exception):
+    """Something that the person at the keyboard has to see to; the message says what."""
+
+
+def main(folder: Path, requested: list[Path]) -> None:
+    """Make `folder` an environment with all that the requirement files name, doing only what is left to do."""
+    files = with_included(requested)
+    pins = [pin for file in files for pin in pins_in(file)]
+    wanted = {file.as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    if fits(folder) and stamped(folder, wanted) and not problems(folder, pins, "find"):
+        return
+    names = " and ".join(file.as_posix() for file in requested)
+    print(f"Setting up {folder} from {names}: the first time this takes some minutes and about 1.5 GB.", flush=True)
+    started = time.monotonic()
+    if not (fits(folder) and run(interpreter(folder), "-m", "pip", "--version").returncode == 0):
+        make_afresh(folder)
+    install(folder, requested)
+    if problems(folder, pins, "import"):  # pip trusts what it wrote before it was interrupted; a new folder is certain
+        make_afresh(folder)
+        install(folder, requested)
+        if wrong := problems(folder, pins, "import"):
+            raise SetupError("\n  ".join(["These packages are installed but cannot be used:", *wrong]))
+    write_stamp(folder, wanted)
+    print(f"{folder} is ready ({time.monotonic() - started:.0f} s).", flush=True)
+
+
+def with_included(files: list[Path]) -> list[Path]:
+    """The requirement files and those that they include with `-r`, each once."""
+    found: list[Path] = []
+    for file in files:
+        included = re.findall(r"^-r\s+(\S+)", file.read_text(), flags=re.MULTILINE)
+        for one in [file, *with_included([file.parent / name for name in included])]:
+            if one not in found:
+                found.append(one)
+    return found
+
+
+def pins_in(file: Path) -> list[str]:
+    """The `name==version` pins of one requirement file, without extras and comments."""
+    pins = re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==([\w.]+)", file.read_text(), flags=re.MULTILINE)
+    return [f"{name}=={version}" for name, version in pins]
+
+
+def interpreter(folder: Path) -> Path:
+    """The environment's own Python."""
+    return folder / "bin" / "python"
+
+
+def fits(folder: Path) -> bool:
+    """Whether the environment's Python runs, and is the one asked for by PYTHON or, where none was, new enough."""
+    version = python_version(folder)
+    if os.environ.get("PYTHON"):
+        return version[:2] == list(sys.version_info[:2])
+    return version[:2] >= OLDEST_PYTHON
+
+
+def python_version(folder: Path) -> list[int]:
+    """The version of the environment's Python; nothing where it does not run."""
+    try:
+        told = run(interpreter(folder), "-c", "import json, sys; print(json.dumps(sys.version_info[:3]))")
+    except OSError:
+        return []
+    return json.loads(told.stdout) if told.returncode == 0 else []
+
+
+def stamped(folder: Path, wanted: dict[str, str]) -> bool:
+    """Whether the environment was checked with these very requirements, and with the Python it has now."""
+    try:
+        stamp = json.loads((folder / STAMP).read_text())
+    except (OSError, ValueError):
+        return False
+    return stamp.get("python") == python_version(folder) and wanted.items() <= stamp.get("requirements", {}).items()
+
+
+def write_stamp(folder: Path, wanted: dict[str, str]) -> None:
+    """Note what the environment holds now, so that the next run has nothing to do."""
+    stamp = {"python": python_version(folder), "requirements": wanted}
+    (folder / STAMP).write_text(json.dumps(stamp, indent=2) + "\n")
+
+
+def problems(folder: Path, pins: list[str], how: str) -> list[str]:
+    """What is wrong with the installed packages; `how` is "find" (quick) or "import" (seconds, and certain)."""
+    looked = run(interpreter(folder), "-c", LOOK, how, *pins)
+    found = looked.stdout.splitlines()
+    return found if looked.returncode == 0 else [*found, looked.stderr]
+
+
+def make_afresh(folder: Path) -> None:
+    """Put a new, empty environment in the folder's place."""
+    shutil.rmtree(folder, ignore_errors=True)
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    print(f"  Making it with Python {version} ({sys.executable}) ...", flush=True)
+    made = run(sys.executable, "-m", "venv", folder)
+    if made.returncode:
+        raise SetupError(f"{sys.executable} could not make a virtual environment:\n{made.stdout}{made.stderr}")
+
+
+def install(folder: Path, requested: list[Path]) -> None:
+    """Install what the files name, quietly; pip's own words are shown only when it fails."""
+    print("  Installing the packages ...", flush=True)
+    options = ["--quiet", "--disable-pip-version-check", "--no-input"]
+    files = [argument for file in requested for argument in ("-r", file)]
+    installed = run(interpreter(folder), "-m", "pip", "install", *options, *files)
+    if installed.returncode:
+        told = (installed.stdout + installed.stderr).strip()
+        raise SetupError(f"{told}\n\nThe packages could not be installed. Running this again goes on from here.")
+    print("  Checking that they can be used ...", flush=True)
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command quietly, whatever its outcome."""
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
+    except SetupError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped half way; the next run goes on from here.")
