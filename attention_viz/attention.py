@@ -1,0 +1,302 @@
+"""The operation: softmax(Q Kᵀ / √d_k) V, with every term that a transformer adds to it.
+
+Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1. Soft-capping of the scores as in Gemma Team 2024
+("Gemma 2", section 2); attention sinks as a learned logit as in OpenAI 2025 (gpt-oss model card, section 2.3).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional
+
+from attention_viz.errors import ShapeError
+
+__all__ = ["Attention", "attend"]
+
+# Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
+_ROWS_AT_A_TIME = 512
+
+
+def attend(
+    query: Float[Tensor, "... query _d_k"],
+    key: Float[Tensor, "... key _d_k"],
+    value: Float[Tensor, "... _key d_v"],
+    allowed: Bool[Tensor, "... _query _key"] | None = None,
+    *,
+    scale: float | None = None,
+    bias: Float[Tensor, "... _query _key"] | None = None,
+    softcap: float | None = None,
+    sinks: Float[Tensor, "..."] | None = None,
+) -> "Attention":
+    """Let each query look at the keys it is allowed to and fetch a mixture of their values.
+
+    The order is: query·key × scale → softcap·tanh(·/softcap) → + bias → blocked cells −∞ → softmax → · value.
+    Leading axes broadcast; the last of them is the head, and key and value may have fewer heads than query
+    (each is then shared by a group of consecutive query heads). Nothing is computed before it is asked for.
+
+    Args:
+        query: what each position asks for, (…, query, d_k).
+        key: what each position can be found by, (…, key, d_k).
+        value: what each position hands over, (…, key, d_v).
+        allowed: True where a query may look at a key, broadcast to (…, query, key). A row with nothing allowed
+            gives zeros.
+        scale: multiplies the scores; 1/√d_k by default.
+        bias: added to the scaled scores, broadcast to (…, query, key).
+        softcap: bounds the scaled scores to ±softcap, smoothly.
+        sinks: one extra logit a head, shape (head,), that takes its share of the softmax and is dropped, so that a
+            row sums to less than 1.
+
+    Raises:
+        ShapeError: the shapes don't fit together.
+    """
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1:] != (0,) else 1.0
+    return Attention(query, key, value, allowed, scale, bias, softcap, sinks)
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One attention call: its inputs, and everything that follows from them, computed when asked for.
+
+    Nothing is kept besides the inputs: ask once and hold on to the result where it is used again.
+    """
+
+    query: Float[Tensor, "... query _d_k"]
+    key: Float[Tensor, "... key _d_k"]
+    value: Float[Tensor, "... _key d_v"]
+    allowed: Bool[Tensor, "... _query _key"] | None
+    scale: float
+    bias: Float[Tensor, "... _query _key"] | None = None
+    softcap: float | None = None
+    sinks: Float[Tensor, "..."] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse shapes that don't fit together, in words, before torch does in its own."""
+        _check_shapes(self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the weights, (…, query, key), without computing them."""
+        lead = torch.broadcast_shapes(
+            self.query.shape[:-2], _lead_of_group(self.key, self.query), _lead_of_group(self.value, self.query)
+        )
+        return (*lead, self.query.shape[-2], self.key.shape[-2])
+
+    @property
+    def scores(self) -> Float[Tensor, "... query key"]:
+        """How well each query matches each key: their dot product, before scaling."""
+        return self.query @ _shared(self.key, self.query).mT
+
+    @property
+    def scaled(self) -> Float[Tensor, "... query key"]:
+        """The scores times the scale, before softcap, bias and mask."""
+        return self.scores * self.scale
+
+    @property
+    def masked(self) -> Float[Tensor, "... query key"]:
+        """What enters the softmax: scaled, soft-capped, biased, and −∞ where a query may not look."""
+        logits = self.scaled
+        if self.softcap is not None:
+            logits = self.softcap * torch.tanh(logits / self.softcap)
+        if self.bias is not None:
+            logits = logits + self.bias
+        if self.allowed is not None:
+            logits = logits.masked_fill(~self.allowed, -math.inf)
+        return logits
+
+    @property
+    def weights(self) -> Float[Tensor, "... query key"]:
+        """How much of each value a query takes: each row sums to 1, to less with sinks, to 0 with nothing allowed."""
+        return _softmax(self.masked, _column(self.sinks)).to(self.query.dtype)
+
+    @property
+    def output(self) -> Float[Tensor, "... query d_v"]:
+        """The values mixed by the weights.
+
+        Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
+        """
+        if self.softcap is None and self.sinks is None:
+            return _fused(self)
+        return self.weights @ _shared(self.value, self.query)
+
+    def head(self, index: int) -> "Attention":
+        """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).
+
+        Raises:
+            ShapeError: there is no such head, or no head axis.
+        """
+        if self.query.ndim < 3:
+            raise ShapeError(f"head {index} was asked for, and this attention has no head axis: its query is 2-D")
+        heads = self.query.shape[-3]
+        if not 0 <= index < heads:
+            raise ShapeError(f"head {index} was asked for; this attention has heads 0 to {heads - 1}")
+        return Attention(
+            self.query[..., index, :, :],
+            _of_head(self.key, index, heads),
+            _of_head(self.value, index, heads),
+            None if self.allowed is None else _of_head(self.allowed, index, heads),
+            self.scale,
+            None if self.bias is None else _of_head(self.bias, index, heads),
+            self.softcap,
+            None if self.sinks is None else self.sinks.reshape(-1)[index if self.sinks.numel() > 1 else 0],
+        )
+
+    def tile(
+        self, head: int, queries: slice | Sequence[int], keys: slice | Sequence[int]
+    ) -> Float[Tensor, "... tile_query tile_key"]:
+        """The weights of a rectangle, exact, without the whole matrix ever in memory.
+
+        Args:
+            head: which head, from 0.
+            queries: which rows, as a slice or positions.
+            keys: which columns, as a slice or positions.
+
+        Raises:
+            ShapeError: no such head, or a position outside the text.
+        """
+        one = self.head(head)
+        rows = _positions(queries, one.shape[-2], "query", self.query.device)
+        columns = _positions(keys, one.shape[-1], "key", self.query.device)
+        pieces = [_rows(one, some).weights[..., columns] for some in rows.split(_ROWS_AT_A_TIME)]
+        return torch.cat(pieces, dim=-2)
+
+
+def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
+    """Softmax over the last axis; rows of nothing but −∞ become 0, in the gradient too; half precision in float32."""
+    blocked = torch.isneginf(logits).all(dim=-1, keepdim=True)
+    logits = logits.masked_fill(blocked, 0)
+    if logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()
+    if sinks is None:
+        return logits.softmax(dim=-1).masked_fill(blocked, 0)
+    column = sinks.to(logits.dtype).expand(*logits.shape[:-1], 1)
+    return torch.cat([logits, column], dim=-1).softmax(dim=-1)[..., :-1].masked_fill(blocked, 0)
+
+
+def _fused(call: Attention) -> Tensor:
+    """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for."""
+    lead = call.shape[:-2]
+    query, key, value = call.query, _shared(call.key, call.query), _shared(call.value, call.query)
+    causal = _is_causal(call.allowed, call.shape[-2:]) and call.bias is None
+    mask = None if causal else _additive(call)
+    if len(lead) > 2:
+        query, key, value, mask = (
+            None if t is None else t.expand(*lead, *t.shape[-2:]).flatten(0, -4) for t in (query, key, value, mask)
+        )
+    query, key, value, mask = (
+        None if t is None else t[(None,) * (4 - t.ndim)] for t in (query, key, value, mask)
+    )
+    output = functional.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=call.scale)
+    return output.reshape(*lead, *output.shape[-2:])
+
+
+def _additive(call: Attention) -> Tensor | None:
+    """Bias and mask in the one form the fused kernel takes: a boolean mask, or numbers to add."""
+    if call.bias is None:
+        return call.allowed
+    bias = call.bias.to(call.query.dtype)
+    return bias if call.allowed is None else bias.masked_fill(~call.allowed, -math.inf)
+
+
+def _is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
+    """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
+    queries, keys = shape
+    if allowed is None or queries != keys or allowed.numel() != queries * keys:
+        return False
+    return torch.equal(allowed.reshape(queries, keys), allowed.new_ones(queries, keys).tril())
+
+
+def _heads(tensor: Tensor) -> int:
+    return tensor.shape[-3] if tensor.ndim >= 3 else 1
+
+
+def _lead_of_group(shared: Tensor, query: Tensor) -> tuple[int, ...]:
+    """The leading axes that key or value has once its heads are repeated for the query's."""
+    if _heads(shared) == 1:
+        return tuple(shared.shape[:-2])
+    return (*shared.shape[:-3], _heads(query) if _heads(query) > 1 else _heads(shared))
+
+
+def _shared(shared: Tensor, query: Tensor) -> Tensor:
+    """Key or value, its heads repeated until there is one for each query head."""
+    group = _heads(query) // _heads(shared) if _heads(shared) > 1 else 1
+    return shared.repeat_interleave(group, dim=-3) if group > 1 else shared
+
+
+def _of_head(tensor: Tensor, index: int, heads: int) -> Tensor:
+    """What one query head sees of a tensor that may have one slice for all heads, one a group, or one each."""
+    if tensor.ndim < 3:
+        return tensor
+    return tensor[..., index // (heads // tensor.shape[-3]), :, :]
+
+
+def _column(sinks: Tensor | None) -> Tensor | None:
+    """Sinks as a column beside the logits: (head, 1, 1), or a lone number."""
+    return None if sinks is None else sinks[..., None, None]
+
+
+def _rows(call: Attention, rows: Tensor) -> Attention:
+    """The same call for some of its queries."""
+
+    def pick(tensor: Tensor | None) -> Tensor | None:
+        return tensor if tensor is None or tensor.shape[-2] == 1 else tensor[..., rows, :]
+
+    return Attention(
+        call.query[..., rows, :],
+        call.key,
+        call.value,
+        pick(call.allowed),
+        call.scale,
+        pick(call.bias),
+        call.softcap,
+        call.sinks,
+    )
+
+
+def _positions(asked: slice | Sequence[int], count: int, axis: str, device: torch.device) -> Tensor:
+    if isinstance(asked, slice):
+        return torch.arange(count, device=device)[asked]
+    for position in asked:
+        if not 0 <= position < count:
+            raise ShapeError(f"{axis} {position} was asked for; there are {count}, counted from 0")
+    return torch.tensor(list(asked), dtype=torch.long, device=device)
+
+
+def _check_shapes(call: Attention) -> None:
+    """Every rule about shapes in one place, each broken one told by name."""
+    query, key, value = call.query, call.key, call.value
+    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise ShapeError(f"query, key and value need at least the axes (position, width); got {shapes}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ShapeError(f"query and key need the same width d_k to be multiplied; got {shapes}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ShapeError(f"each key needs its own value, so both need the same length; got {shapes}")
+    for name, shared in (("key", key), ("value", value)):
+        if _heads(query) > 1 and _heads(query) % _heads(shared):
+            raise ShapeError(
+                f"the {_heads(shared)} heads of {name} can't be shared evenly by {_heads(query)} query heads; got {shapes}"
+            )
+    try:
+        shape = call.shape
+    except RuntimeError:
+        raise ShapeError(f"the leading axes don't broadcast; got {shapes}") from None
+    for name, extra in (("allowed", call.allowed), ("bias", call.bias)):
+        if extra is not None and not _broadcasts(extra.shape, shape):
+            raise ShapeError(
+                f"{name} has to broadcast to the weights' shape (…, query, key) = {shape}; got {tuple(extra.shape)}"
+            )
+    if call.sinks is not None and not _broadcasts(call.sinks.shape, shape[:-2]):
+        raise ShapeError(f"sinks is one number a head, of which there are {_heads(query)}; got {tuple(call.sinks.shape)}")
+
+
+def _broadcasts(shape: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether a tensor of that shape can be stretched to the target without the target growing."""
+    try:
+        return torch.broadcast_shapes(torch.Size(shape), torch.Size(target)) == torch.Size(target)
+    except RuntimeError:
+        return False

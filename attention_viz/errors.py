@@ -1,0 +1,53 @@
+"""Every error type of ours. Each message says what was asked, what came, and what is allowed."""
+
+__all__ = [
+    "AttentionVizError",
+    "ModelNotFound",
+    "ShapeError",
+    "TextTooLong",
+    "TraceError",
+    "UnsupportedModel",
+    "UnusableText",
+]
+
+
+class AttentionVizError(Exception):
+    """The base of every error raised here on purpose: catch it to show the message instead of a traceback."""
+
+
+class ShapeError(AttentionVizError, ValueError):
+    """Tensors or sizes that don't fit together, or an index outside what there is."""
+
+
+class ModelNotFound(AttentionVizError, LookupError):
+    """No model of that name: not in the catalogue and no usable folder."""
+
+
+class UnsupportedModel(AttentionVizError):
+    """A model whose attention can't be recorded exactly: refused by name rather than shown wrongly."""
+
+
+class UnusableText(AttentionVizError, ValueError):
+    """A text that leaves nothing to attend to, or that the model has no way to read."""
+
+
+class TextTooLong(UnusableText):
+    """A text with more tokens than the model has positions.
+
+    Attributes:
+        count: how many tokens the text has, special ones included.
+        limit: how many the model can take.
+    """
+
+    def __init__(self, model: str, count: int, limit: int) -> None:
+        """Say by how much the text is over, and how to shorten it."""
+        super().__init__(
+            f"{model} reads at most {limit} tokens at once and this text has {count}. "
+            "Shorten it, or use model.fit(text), which says what fits and what is cut."
+        )
+        self.count = count
+        self.limit = limit
+
+
+class TraceError(AttentionVizError, ValueError):
+    """A trace that lacks what was asked of it, or a file that is not a trace of ours."""

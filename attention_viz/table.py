@@ -1,0 +1,62 @@
+"""A trace as a table of weights, for spreadsheets and data frames."""
+
+from typing import TYPE_CHECKING
+
+import numpy
+import pandas
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
+
+__all__ = ["COLUMNS", "to_csv", "weights_table"]
+
+COLUMNS = ("stream", "layer", "head", "query", "query_token", "key", "key_token", "weight")
+
+# What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection").
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: str | None) -> pandas.DataFrame:
+    """Every weight of the chosen part of a trace as a row; None stands for all."""
+    pieces = [
+        _head_table(trace, number, one, name)
+        for name in (trace.streams if stream is None else (trace.stream(stream),))
+        for number in (range(trace.layer_count(name)) if layer is None else (layer,))
+        for one in (range(trace.head_count(number, name)) if head is None else (head,))
+    ]
+    return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
+
+
+def to_csv(table: pandas.DataFrame) -> str:
+    """The table as CSV that a spreadsheet shows and never runs.
+
+    Text that a spreadsheet would take for a formula gets a leading apostrophe. Numbers keep 9 significant digits, so
+    float32 survives the round trip.
+    """
+    safe = table.copy()
+    for name in ("query_token", "key_token"):
+        safe[name] = [_inert(text) for text in safe[name]]
+    return safe.to_csv(index=False, float_format="%.9g", lineterminator="\n")
+
+
+def _inert(text: str) -> str:
+    return "'" + text if text.startswith(_FORMULA_STARTS) else text
+
+
+def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.DataFrame:
+    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    rows, columns = weights.shape
+    return pandas.DataFrame(
+        {
+            "stream": stream,
+            "layer": layer,
+            "head": head,
+            "query": numpy.repeat(numpy.arange(rows), columns),
+            "query_token": numpy.repeat(numpy.array(queries.labels, dtype=object), columns),
+            "key": numpy.tile(numpy.arange(columns), rows),
+            "key_token": numpy.tile(numpy.array(keys.labels, dtype=object), rows),
+            "weight": weights.ravel(),
+        },
+        columns=list(COLUMNS),
+    )

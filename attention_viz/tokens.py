@@ -1,0 +1,95 @@
+"""The tokens that stand along the axes of an attention matrix, and how much of a text fits there."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from attention_viz.errors import TraceError
+
+__all__ = ["Fit", "Tokens", "fit_text"]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A row of tokens as the tokenizer made them, one entry a position in every field.
+
+    Attributes:
+        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text where there is no tokenizer.
+        ids: the numbers the model reads.
+        words: which word of the text each piece belongs to, from 0; None for what belongs to none.
+        special: True for pieces the tokenizer added by itself, such as [CLS].
+        padding: True for positions that only fill up the row.
+    """
+
+    labels: tuple[str, ...]
+    ids: tuple[int, ...]
+    words: tuple[int | None, ...] = field(default=())
+    special: tuple[bool, ...] = field(default=())
+    padding: tuple[bool, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        """Fill in what wasn't given (no words, nothing special, no padding) and refuse rows of different length."""
+        blank: dict[str, tuple[object, ...]] = {
+            "words": (None,) * len(self.labels),
+            "special": (False,) * len(self.labels),
+            "padding": (False,) * len(self.labels),
+        }
+        for name, default in blank.items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, default)
+        for name in ("ids", *blank):
+            if len(getattr(self, name)) != len(self.labels):
+                raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
+
+    def __len__(self) -> int:
+        """How many positions there are."""
+        return len(self.labels)
+
+    @classmethod
+    def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":
+        """Tokens with nothing known of them but their ids."""
+        return cls(tuple(str(i) for i in ids), tuple(ids), padding=tuple(padding))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Which part of a text can be read at once: `kept` followed by `cut` is the text exactly as it was typed.
+
+    Attributes:
+        kept: what fits.
+        cut: what does not; empty where all of it fits.
+        count: how many tokens the whole text has, special ones included.
+        limit: how many can be read at once; None where nothing limits it.
+    """
+
+    kept: str
+    cut: str
+    count: int
+    limit: int | None
+
+
+def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
+    """Keep as many whole words from the start of a text as fit; of a single endless word, as many characters.
+
+    Args:
+        text: what was typed.
+        count: how many tokens a text has.
+        limit: how many are allowed; None for no limit.
+    """
+    total = count(text)
+    if limit is None or total <= limit:
+        return Fit(text, "", total, limit)
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    end = _last_fitting(ends, lambda at: count(text[:at]) <= limit)
+    if end is None:
+        end = _last_fitting(range(1, ends[0] + 1), lambda at: count(text[:at]) <= limit) or 1
+    return Fit(text[:end], text[end:], total, limit)
+
+
+def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | None:
+    """The last of the growing ends that fits, found by halving; None where not even the first does."""
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
+    return ends[low - 1] if low else None

@@ -1,0 +1,232 @@
+"""The immutable record of one pass through a model: every picture, table and export is a function of it."""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.attention import Attention
+from attention_viz.errors import TraceError
+from attention_viz.tokens import Tokens
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Fidelity", "Layer", "Provenance", "Trace"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a trace comes from: enough to make it again.
+
+    Attributes:
+        model: the name it was loaded by, or the class of a model that was wrapped in memory.
+        text: what the person typed; None where only ids were given.
+        second_text: the second sentence, where there was one.
+        revision: which version of the model, where one is known.
+        sha256: of the weights file, where there is one.
+        dtype: of the model's numbers, such as "float32".
+        versions: of the packages that computed it, by name.
+        edits: what was changed inside the model, in words, in order.
+    """
+
+    model: str
+    text: str | None = None
+    second_text: str | None = None
+    revision: str | None = None
+    sha256: str | None = None
+    dtype: str = "float32"
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    edits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How far the run with our attention is from the same run without it.
+
+    Attributes:
+        output_error: largest difference in the model's output, relative to its largest number.
+        weight_error: largest difference in any attention weight, relative to the largest weight.
+        bound: what either may reach in this precision.
+        reference: what ours was compared with, in words.
+        seconds: what the comparison took, apart from the recorded run.
+    """
+
+    output_error: float
+    weight_error: float
+    bound: float
+    reference: str
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether both errors are within the bound; an error that is not a number is not."""
+        return self.output_error <= self.bound and self.weight_error <= self.bound
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One attention layer of one stream.
+
+    Attributes:
+        attention: the call that ran, head first: query is (head, query, d_k).
+        label: the model's own number for the layer, as text.
+        embeddings: what enters the layer, where known.
+        joined: the heads joined and projected, after W_O, where known.
+    """
+
+    attention: Attention
+    label: str
+    embeddings: Float[Tensor, "query d_model"] | None = None
+    joined: Float[Tensor, "query d_model"] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """What one pass through a model computed, layer by layer.
+
+    Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
+
+    Attributes:
+        layers: by stream ("encoder", "decoder" or "cross"), its attention layers in the order they ran.
+        queries: by stream, the tokens down the rows.
+        keys: by stream, the tokens across the columns.
+        output: logits (position, vocabulary) where the model has a head, else the last hidden state
+            (position, d_model).
+        provenance: where it comes from.
+        measure: makes the comparison behind `fidelity` when it is first asked for.
+    """
+
+    layers: Mapping[str, tuple[Layer, ...]]
+    queries: Mapping[str, Tokens]
+    keys: Mapping[str, Tokens]
+    output: Float[Tensor, "position width"]
+    provenance: Provenance
+    measure: Callable[[], Fidelity]
+
+    def __post_init__(self) -> None:
+        """Refuse tokens that don't stand along the matrices they are meant for."""
+        for stream, layers in self.layers.items():
+            expected = (len(self.queries[stream]), len(self.keys[stream]))
+            for number, layer in enumerate(layers):
+                if layer.attention.shape[1:] != expected:
+                    raise TraceError(
+                        f"{stream} layer {number} has weights (head, query, key) = {layer.attention.shape}, "
+                        f"and the tokens are {expected[0]} × {expected[1]}"
+                    )
+
+    def __repr__(self) -> str:
+        """One line: the model, the text, and how many layers and heads."""
+        sizes = ", ".join(
+            f"{stream}: {len(layers)} layers × {layers[0].attention.shape[0]} heads × "
+            f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
+            for stream, layers in self.layers.items()
+        )
+        return f"Trace({self.provenance.model!r}, {self.provenance.text!r}, {sizes})"
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The kinds of attention recorded: ("encoder",), ("decoder",) or ("encoder", "decoder", "cross")."""
+        return tuple(self.layers)
+
+    @functools.cached_property
+    def fidelity(self) -> Fidelity:
+        """How far the model's output with our attention is from its output without; one plain pass, made once."""
+        return self.measure()
+
+    def query_tokens(self, stream: str | None = None) -> Tokens:
+        """The tokens down the rows."""
+        return self.queries[self.stream(stream)]
+
+    def key_tokens(self, stream: str | None = None) -> Tokens:
+        """The tokens across the columns."""
+        return self.keys[self.stream(stream)]
+
+    def layer_count(self, stream: str | None = None) -> int:
+        """How many attention layers there are."""
+        return len(self.layers[self.stream(stream)])
+
+    def head_count(self, layer: int, stream: str | None = None) -> int:
+        """How many heads a layer has."""
+        return self.layer(layer, stream).attention.shape[0]
+
+    def layer(self, layer: int, stream: str | None = None) -> Layer:
+        """Everything recorded of one layer.
+
+        Raises:
+            TraceError: there is no such layer or stream.
+        """
+        stream = self.stream(stream)
+        layers = self.layers[stream]
+        if not 0 <= layer < len(layers):
+            raise TraceError(f"layer {layer} was asked for; the {stream} has layers 0 to {len(layers) - 1}")
+        return layers[layer]
+
+    def attention(self, layer: int, stream: str | None = None) -> Attention:
+        """The attention call of one layer, head first: query is (head, query, d_k).
+
+        Raises:
+            TraceError: there is no such layer or stream.
+        """
+        return self.layer(layer, stream).attention
+
+    def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
+        """How much each query takes from each key, in one head.
+
+        Raises:
+            TraceError: there is no such layer or stream.
+            ShapeError: there is no such head.
+        """
+        return self.attention(layer, stream).head(head).weights
+
+    def stream(self, name: str | None = None) -> str:
+        """The stream of that name; None stands for the only one there is.
+
+        Raises:
+            TraceError: no such stream, or several to choose from and none chosen.
+        """
+        if name is None and len(self.layers) == 1:
+            return self.streams[0]
+        if name not in self.layers:
+            asked = "no stream was named" if name is None else f"the stream {name!r} was asked for"
+            raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
+        return name
+
+    def table(
+        self, layer: int | None = None, head: int | None = None, stream: str | None = None
+    ) -> "pandas.DataFrame":
+        """Every weight as a row: stream, layer, head, query, query_token, key, key_token, weight.
+
+        Args:
+            layer: only this layer; all by default.
+            head: only this head; all by default.
+            stream: only this stream; all by default.
+
+        Raises:
+            TraceError: there is no such layer or stream.
+            ShapeError: there is no such head.
+        """
+        from attention_viz.table import weights_table
+
+        return weights_table(self, layer, head, stream)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the trace to one file at exactly that path: safetensors, with JSON in its header."""
+        from attention_viz.storage import write_trace
+
+        write_trace(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> "Trace":
+        """Read a trace back from a file that `save` wrote.
+
+        Raises:
+            TraceError: the file is missing, broken, or not a trace of ours.
+        """
+        from attention_viz.storage import read_trace
+
+        return read_trace(path)
