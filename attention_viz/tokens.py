@@ -93,20 +93,3 @@ def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | Non
         middle = (low + high) // 2
         low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
     return ends[low - 1] if low else None
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Which part of a text a model has room for: an exact slice of what was typed, so `kept + cut` is the text.
-
-    Attributes:
-        kept: the part that fits.
-        cut: the rest; empty where everything fits.
-        count: how many tokens the whole text has, special ones included.
-        limit: how many the model can take.
-    """
-
-    kept: str
-    cut: str
-    count: int
-    limit: int

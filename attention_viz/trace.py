@@ -50,7 +50,7 @@ class Fidelity:
 
     Attributes:
         output_error: largest difference in the model's output, relative to its largest number.
-        weight_error: largest difference in any attention weight, relative to the largest weight.
+        weight_error: largest difference in any attention weight, relative to the largest weight of its layer.
         bound: what either may reach in this precision.
         reference: what ours was compared with, in words.
         seconds: what the comparison took, apart from the recorded run.

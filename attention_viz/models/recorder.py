@@ -1,0 +1,151 @@
+"""Our attention function inside transformers, and the recorder that listens to it.
+
+The function is registered once with transformers' attention and mask interfaces. Who listens is a context variable, so
+that several threads can run one model at the same time and each hears only its own calls.
+"""
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
+
+from attention_viz.attention import Attention, attend
+from attention_viz.edits import Edit, narrow
+from attention_viz.errors import UnsupportedModel
+
+__all__ = ["OURS", "Call", "Recorder", "recording"]
+
+OURS = "attention_viz"
+
+# Keywords that change nothing in the result: what they stand for is already in the tensors, or concerns caching,
+# reporting or other kernels. Anything not named here or in the function's signature is refused.
+_HARMLESS = frozenset(
+    "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
+    "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
+    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch".split()
+)
+
+# Masks arrive as numbers to add. Below this a number means "blocked", whatever constant a model uses for it; no
+# position bias comes near.
+_BLOCKED_BELOW = -1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of our function: the module that made it and the attention it asked for, head first."""
+
+    module: nn.Module
+    attention: Attention
+
+
+@dataclass(eq=False)
+class Recorder:
+    """Hears every attention call of one pass, in order, and applies that pass's edits to it."""
+
+    edits: Sequence[Edit] = ()
+    calls: list[Call] = field(default_factory=list[Call])
+    _masks: dict[int, tuple[Tensor, Tensor | None, Tensor | None]] = field(
+        default_factory=dict[int, tuple[Tensor, "Tensor | None", "Tensor | None"]]
+    )
+
+    def hear(self, module: nn.Module, attention: Attention) -> Attention:
+        """Take down one call and hand back what is to be computed: the call with its edits."""
+        layer = len(self.calls)
+        heads, queries, keys = attention.shape
+        allowed = narrow(self.edits, layer, heads, (queries, keys), attention.allowed)
+        if allowed is not attention.allowed:
+            attention = attend(
+                attention.query,
+                attention.key,
+                attention.value,
+                allowed,
+                scale=attention.scale,
+                bias=attention.bias,
+                softcap=attention.softcap,
+                sinks=attention.sinks,
+            )
+        self.calls.append(Call(module, attention))
+        return attention
+
+    def split(self, mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
+        if mask is None:
+            return None, None
+        if id(mask) not in self._masks:
+            # The mask is kept beside its answer: an id means something only as long as its tensor lives.
+            self._masks[id(mask)] = (mask, *split_mask(mask))
+        return self._masks[id(mask)][1:]
+
+
+recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
+
+
+def split_mask(mask: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """A model's mask, boolean or to be added, as (allowed, bias); None where nothing is blocked or nothing added."""
+    if mask.dtype == torch.bool:
+        return (None if bool(mask.all()) else mask), None
+    allowed = mask > max(_BLOCKED_BELOW, torch.finfo(mask.dtype).min / 2)
+    bias = mask.masked_fill(~allowed, 0)
+    return (None if bool(allowed.all()) else allowed), (bias if bool(bias.any()) else None)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    position_bias: Tensor | None = None,
+    s_aux: Tensor | None = None,
+    **others: object,
+) -> tuple[Tensor, None]:
+    """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
+    _refuse_unknown(module, dropout, others)
+    recorder = recording.get()
+    allowed, bias = (recorder or Recorder()).split(attention_mask)
+    if position_bias is not None:
+        bias = position_bias if bias is None else bias + position_bias
+    if recorder is not None:
+        query, key, value = (_only_row(module, term) for term in (query, key, value))
+        allowed, bias = (None if term is None else _only_row(module, term) for term in (allowed, bias))
+    attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
+    if recorder is not None:
+        attention = recorder.hear(module, attention)
+    output = attention.output if recorder is None else attention.output[None]
+    return output.transpose(1, 2).contiguous(), None
+
+
+def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:
+    """A tensor without its batch axis, which has to be a batch of one."""
+    if tensor.ndim < 4:
+        return tensor
+    if tensor.shape[0] != 1:
+        raise UnsupportedModel(
+            f"{type(module).__name__} attends in a batch of {tensor.shape[0]} rows made from one text; "
+            "only models that keep a text in one row can be recorded"
+        )
+    return tensor[0]
+
+
+def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
+    """Raise on anything that could change the result and that we would leave out."""
+    unknown = sorted(name for name, value in others.items() if name not in _HARMLESS and value is not None)
+    if unknown:
+        raise UnsupportedModel(
+            f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
+            "leaving it out could give a wrong picture"
+        )
+    if dropout:
+        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}); call model.eval() first")
+
+
+AttentionInterface.register(OURS, _attention)
+# Decoders build their mask only for implementations that are named here; without it they would run unmasked.
+AttentionMaskInterface.register(OURS, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
