@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_viz.errors import ShapeError
+from attention_viz.shapes import check_call, of_head, positions, shape_of_weights, shared_heads
 
 __all__ = ["Attention", "attend"]
 
@@ -51,10 +52,10 @@ def attend(
             row sums to less than 1.
 
     Raises:
-        ShapeError: the shapes don't fit together.
+        ShapeError: shapes, kinds of number or terms that don't fit together.
     """
     if scale is None:
-        scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1:] != (0,) else 1.0
+        scale = 1 / math.sqrt(query.shape[-1:].numel() or 1)
     return Attention(query, key, value, allowed, scale, bias, softcap, sinks)
 
 
@@ -75,21 +76,21 @@ class Attention:
     sinks: Float[Tensor, "..."] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse shapes that don't fit together, in words, before torch does in its own."""
-        _check_shapes(self)
+        """Refuse what doesn't fit together, in words, before torch does in its own."""
+        check_call(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the weights, (…, query, key), without computing them."""
-        lead = torch.broadcast_shapes(
-            self.query.shape[:-2], _lead_of_group(self.key, self.query), _lead_of_group(self.value, self.query)
-        )
-        return (*lead, self.query.shape[-2], self.key.shape[-2])
+        return shape_of_weights(self.query, self.key, self.value)
 
     @property
     def scores(self) -> Float[Tensor, "... query key"]:
-        """How well each query matches each key: their dot product, before scaling."""
-        return self.query @ _shared(self.key, self.query).mT
+        """How well each query matches each key: their dot product, before scaling.
+
+        Half precision is multiplied in float32, as inside torch's fused kernel, so that large scores don't overflow.
+        """
+        return _wide(self.query) @ _wide(shared_heads(self.key, self.query)).mT
 
     @property
     def scaled(self) -> Float[Tensor, "... query key"]:
@@ -119,9 +120,10 @@ class Attention:
 
         Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
         """
-        if self.softcap is None and self.sinks is None:
+        narrowed = self.bias is not None and self.bias.dtype != self.query.dtype
+        if self.softcap is None and self.sinks is None and not narrowed:
             return _fused(self)
-        return self.weights @ _shared(self.value, self.query)
+        return self.weights @ shared_heads(self.value, self.query)
 
     def head(self, index: int) -> "Attention":
         """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).
@@ -129,20 +131,20 @@ class Attention:
         Raises:
             ShapeError: there is no such head, or no head axis.
         """
-        if self.query.ndim < 3:
-            raise ShapeError(f"head {index} was asked for, and this attention has no head axis: its query is 2-D")
-        heads = self.query.shape[-3]
+        if len(self.shape) < 3:
+            raise ShapeError(f"head {index} was asked for, and this attention has no head axis: it is {self.shape}")
+        heads = self.shape[-3]
         if not 0 <= index < heads:
-            raise ShapeError(f"head {index} was asked for; this attention has heads 0 to {heads - 1}")
+            raise ShapeError(f"head {index} was asked for; this attention has {heads} heads, counted from 0")
         return Attention(
-            self.query[..., index, :, :],
-            _of_head(self.key, index, heads),
-            _of_head(self.value, index, heads),
-            None if self.allowed is None else _of_head(self.allowed, index, heads),
+            of_head(self.query, index, heads),
+            of_head(self.key, index, heads),
+            of_head(self.value, index, heads),
+            None if self.allowed is None else of_head(self.allowed, index, heads),
             self.scale,
-            None if self.bias is None else _of_head(self.bias, index, heads),
+            None if self.bias is None else of_head(self.bias, index, heads),
             self.softcap,
-            None if self.sinks is None else self.sinks.reshape(-1)[index if self.sinks.numel() > 1 else 0],
+            _sink_of(self.sinks, index),
         )
 
     def tile(
@@ -159,18 +161,16 @@ class Attention:
             ShapeError: no such head, or a position outside the text.
         """
         one = self.head(head)
-        rows = _positions(queries, one.shape[-2], "query", self.query.device)
-        columns = _positions(keys, one.shape[-1], "key", self.query.device)
+        rows = positions(queries, one.shape[-2], "query", self.query.device)
+        columns = positions(keys, one.shape[-1], "key", self.query.device)
         pieces = [_rows(one, some).weights[..., columns] for some in rows.split(_ROWS_AT_A_TIME)]
         return torch.cat(pieces, dim=-2)
 
 
 def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
-    """Softmax over the last axis; rows of nothing but −∞ become 0, in the gradient too; half precision in float32."""
+    """Softmax over the last axis; rows of nothing but −∞ become 0, in the gradient too."""
     blocked = torch.isneginf(logits).all(dim=-1, keepdim=True)
     logits = logits.masked_fill(blocked, 0)
-    if logits.dtype in (torch.float16, torch.bfloat16):
-        logits = logits.float()
     if sinks is None:
         return logits.softmax(dim=-1).masked_fill(blocked, 0)
     column = sinks.to(logits.dtype).expand(*logits.shape[:-1], 1)
@@ -180,26 +180,30 @@ def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
 def _fused(call: Attention) -> Tensor:
     """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for."""
     lead = call.shape[:-2]
-    query, key, value = call.query, _shared(call.key, call.query), _shared(call.value, call.query)
-    causal = _is_causal(call.allowed, call.shape[-2:]) and call.bias is None
+    causal = call.bias is None and _is_causal(call.allowed, call.shape[-2:])
     mask = None if causal else _additive(call)
-    if len(lead) > 2:
-        query, key, value, mask = (
-            None if t is None else t.expand(*lead, *t.shape[-2:]).flatten(0, -4) for t in (query, key, value, mask)
-        )
-    query, key, value, mask = (
-        None if t is None else t[(None,) * (4 - t.ndim)] for t in (query, key, value, mask)
+    output = functional.scaled_dot_product_attention(
+        _in_four_axes(call.query, lead),
+        _in_four_axes(shared_heads(call.key, call.query), lead),
+        _in_four_axes(shared_heads(call.value, call.query), lead),
+        None if mask is None else _in_four_axes(mask, lead),
+        is_causal=causal,
+        scale=call.scale,
     )
-    output = functional.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=call.scale)
     return output.reshape(*lead, *output.shape[-2:])
+
+
+def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
+    if len(lead) > 2:
+        tensor = tensor.expand(*lead, *tensor.shape[-2:]).flatten(0, -4)
+    return tensor[(None,) * (4 - tensor.ndim)]
 
 
 def _additive(call: Attention) -> Tensor | None:
     """Bias and mask in the one form the fused kernel takes: a boolean mask, or numbers to add."""
     if call.bias is None:
         return call.allowed
-    bias = call.bias.to(call.query.dtype)
-    return bias if call.allowed is None else bias.masked_fill(~call.allowed, -math.inf)
+    return call.bias if call.allowed is None else call.bias.masked_fill(~call.allowed, -math.inf)
 
 
 def _is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
@@ -210,28 +214,16 @@ def _is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     return torch.equal(allowed.reshape(queries, keys), allowed.new_ones(queries, keys).tril())
 
 
-def _heads(tensor: Tensor) -> int:
-    return tensor.shape[-3] if tensor.ndim >= 3 else 1
+def _wide(tensor: Tensor) -> Tensor:
+    """Half precision as float32; anything wider as it is."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def _lead_of_group(shared: Tensor, query: Tensor) -> tuple[int, ...]:
-    """The leading axes that key or value has once its heads are repeated for the query's."""
-    if _heads(shared) == 1:
-        return tuple(shared.shape[:-2])
-    return (*shared.shape[:-3], _heads(query) if _heads(query) > 1 else _heads(shared))
-
-
-def _shared(shared: Tensor, query: Tensor) -> Tensor:
-    """Key or value, its heads repeated until there is one for each query head."""
-    group = _heads(query) // _heads(shared) if _heads(shared) > 1 else 1
-    return shared.repeat_interleave(group, dim=-3) if group > 1 else shared
-
-
-def _of_head(tensor: Tensor, index: int, heads: int) -> Tensor:
-    """What one query head sees of a tensor that may have one slice for all heads, one a group, or one each."""
-    if tensor.ndim < 3:
-        return tensor
-    return tensor[..., index // (heads // tensor.shape[-3]), :, :]
+def _sink_of(sinks: Tensor | None, index: int) -> Tensor | None:
+    """One head's sink of (…, head), of (…, 1) for all heads, or of a lone number."""
+    if sinks is None or sinks.ndim == 0:
+        return sinks
+    return sinks[..., index if sinks.shape[-1] > 1 else 0]
 
 
 def _column(sinks: Tensor | None) -> Tensor | None:
@@ -255,48 +247,3 @@ def _rows(call: Attention, rows: Tensor) -> Attention:
         call.softcap,
         call.sinks,
     )
-
-
-def _positions(asked: slice | Sequence[int], count: int, axis: str, device: torch.device) -> Tensor:
-    if isinstance(asked, slice):
-        return torch.arange(count, device=device)[asked]
-    for position in asked:
-        if not 0 <= position < count:
-            raise ShapeError(f"{axis} {position} was asked for; there are {count}, counted from 0")
-    return torch.tensor(list(asked), dtype=torch.long, device=device)
-
-
-def _check_shapes(call: Attention) -> None:
-    """Every rule about shapes in one place, each broken one told by name."""
-    query, key, value = call.query, call.key, call.value
-    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
-    if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"query, key and value need at least the axes (position, width); got {shapes}")
-    if query.shape[-1] != key.shape[-1]:
-        raise ShapeError(f"query and key need the same width d_k to be multiplied; got {shapes}")
-    if key.shape[-2] != value.shape[-2]:
-        raise ShapeError(f"each key needs its own value, so both need the same length; got {shapes}")
-    for name, shared in (("key", key), ("value", value)):
-        if _heads(query) > 1 and _heads(query) % _heads(shared):
-            raise ShapeError(
-                f"the {_heads(shared)} heads of {name} can't be shared evenly by {_heads(query)} query heads; got {shapes}"
-            )
-    try:
-        shape = call.shape
-    except RuntimeError:
-        raise ShapeError(f"the leading axes don't broadcast; got {shapes}") from None
-    for name, extra in (("allowed", call.allowed), ("bias", call.bias)):
-        if extra is not None and not _broadcasts(extra.shape, shape):
-            raise ShapeError(
-                f"{name} has to broadcast to the weights' shape (…, query, key) = {shape}; got {tuple(extra.shape)}"
-            )
-    if call.sinks is not None and not _broadcasts(call.sinks.shape, shape[:-2]):
-        raise ShapeError(f"sinks is one number a head, of which there are {_heads(query)}; got {tuple(call.sinks.shape)}")
-
-
-def _broadcasts(shape: Sequence[int], target: Sequence[int]) -> bool:
-    """Whether a tensor of that shape can be stretched to the target without the target growing."""
-    try:
-        return torch.broadcast_shapes(torch.Size(shape), torch.Size(target)) == torch.Size(target)
-    except RuntimeError:
-        return False

@@ -52,7 +52,7 @@ def prefix(queries: int, prefix: int) -> Bool[Tensor, "query key"]:
     """
     allowed = causal(queries)
     if not 0 <= prefix <= queries:
-        raise ShapeError(f"a prefix of {prefix} was asked for; it has to be from 0 to the {queries} positions there are")
+        raise ShapeError(f"a prefix of {prefix} was asked for; it has to be from 0 to the {queries} positions")
     allowed[:, :prefix] = True
     return allowed
 

@@ -196,9 +196,7 @@ class Trace:
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
         return name
 
-    def table(
-        self, layer: int | None = None, head: int | None = None, stream: str | None = None
-    ) -> "pandas.DataFrame":
+    def table(self, layer: int | None = None, head: int | None = None, stream: str | None = None) -> "pandas.DataFrame":
         """Every weight as a row: stream, layer, head, query, query_token, key, key_token, weight.
 
         Args:

@@ -1,0 +1,117 @@
+"""How query, key and value stand together: heads shared by groups, and each rule about shapes, told by name.
+
+Key and value heads shared by a group of query heads: Ainslie et al. 2023, "GQA", section 2.2.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+
+if TYPE_CHECKING:
+    from attention_viz.attention import Attention
+
+__all__ = ["check_call", "of_head", "positions", "shape_of_weights", "shared_heads"]
+
+
+def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    """(…, query, key), the leading axes broadcast after key and value heads were repeated for the query's."""
+    leads = (query.shape[:-2], _lead_of_group(key, query), _lead_of_group(value, query))
+    return (*torch.broadcast_shapes(*leads), query.shape[-2], key.shape[-2])
+
+
+def shared_heads(shared: Tensor, query: Tensor) -> Tensor:
+    """Key or value, its heads repeated until there is one for each query head."""
+    group = _heads(query) // _heads(shared) if _heads(shared) > 1 else 1
+    return shared.repeat_interleave(group, dim=-3) if group > 1 else shared
+
+
+def of_head(tensor: Tensor, index: int, heads: int) -> Tensor:
+    """What one query head sees of a tensor that may have one slice for all heads, one a group, or one each."""
+    if tensor.ndim < 3:
+        return tensor
+    return tensor[..., index // (heads // tensor.shape[-3]), :, :]
+
+
+def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch.device) -> Tensor:
+    """Rows or columns asked for, as a tensor of positions.
+
+    Raises:
+        ShapeError: a position outside what there is.
+    """
+    chosen = range(count)[asked] if isinstance(asked, slice) else asked
+    for position in chosen:
+        if not 0 <= position < count:
+            raise ShapeError(f"{axis} {position} was asked for; there are {count}, counted from 0")
+    return torch.tensor([int(position) for position in chosen], dtype=torch.long, device=device)
+
+
+def check_call(call: "Attention") -> None:
+    """Refuse what can't be computed, each rule by its name, before torch does in its own words.
+
+    Raises:
+        ShapeError: shapes, kinds of number or terms that don't fit together.
+    """
+    _check_kinds(call)
+    _check_inputs(call.query, call.key, call.value)
+    for name, extra in (("allowed", call.allowed), ("bias", call.bias)):
+        if extra is not None and (extra.ndim < 2 or not _broadcasts(extra.shape, call.shape)):
+            shape = tuple(extra.shape)
+            raise ShapeError(f"{name} has to broadcast to the weights' (…, query, key) = {call.shape}; got {shape}")
+    if call.sinks is not None and not _broadcasts(call.sinks.shape, call.shape[:-2]):
+        heads, shape = _heads(call.query), tuple(call.sinks.shape)
+        raise ShapeError(f"sinks is one number a head, of which there are {heads}; got {shape}")
+
+
+def _check_kinds(call: "Attention") -> None:
+    kinds = {name: getattr(call, name).dtype for name in ("query", "key", "value")}
+    if len(set(kinds.values())) > 1 or not call.query.is_floating_point():
+        came = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        raise ShapeError(f"query, key and value need one kind of floating number; got {came}")
+    if call.allowed is not None and call.allowed.dtype != torch.bool:
+        raise ShapeError(f"allowed has to be boolean, True where a query may look; got {call.allowed.dtype}")
+    if not math.isfinite(call.scale):
+        raise ShapeError(f"scale has to be a finite number; got {call.scale}")
+    if call.softcap is not None and not 0 < call.softcap < math.inf:
+        raise ShapeError(f"softcap has to be a finite number above 0, or None; got {call.softcap}")
+
+
+def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
+    came = f"got query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise ShapeError(f"query, key and value need at least the axes (position, width); {came}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ShapeError(f"query and key need the same width d_k to be multiplied; {came}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ShapeError(f"each key needs its own value, so both need the same length; {came}")
+    heads = _heads(query)
+    for name, count in (("key", _heads(key)), ("value", _heads(value))):
+        if heads > 1 and (count == 0 or heads % count):
+            raise ShapeError(f"the {count} heads of {name} can't be shared evenly by {heads} query heads; {came}")
+    try:
+        shape_of_weights(query, key, value)
+    except RuntimeError:
+        raise ShapeError(f"the leading axes don't broadcast; {came}") from None
+
+
+def _heads(tensor: Tensor) -> int:
+    return tensor.shape[-3] if tensor.ndim >= 3 else 1
+
+
+def _lead_of_group(shared: Tensor, query: Tensor) -> tuple[int, ...]:
+    """The leading axes that key or value has once its heads are repeated for the query's."""
+    if _heads(shared) == 1:
+        return tuple(shared.shape[:-2])
+    return (*shared.shape[:-3], _heads(query) if _heads(query) > 1 else _heads(shared))
+
+
+def _broadcasts(shape: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether a tensor of that shape can be stretched to the target without the target growing."""
+    try:
+        return torch.broadcast_shapes(torch.Size(shape), torch.Size(target)) == torch.Size(target)
+    except RuntimeError:
+        return False
