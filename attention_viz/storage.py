@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -25,7 +25,11 @@ _AROUND = ("embeddings", "joined")
 
 
 def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
-    """Write a trace to exactly that path; masks that layers share are stored once."""
+    """Write a trace to exactly that path; masks that layers share are stored once.
+
+    Raises:
+        TraceError: nothing can be written there.
+    """
     shelf = _Shelf()
     header = {
         "format": _FORMAT,
@@ -41,7 +45,10 @@ def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
         "provenance": asdict(trace.provenance),
         "fidelity": asdict(trace.fidelity),
     }
-    save_file(shelf.tensors, fspath(path), metadata={_KEY: json.dumps(header, ensure_ascii=True)})
+    try:
+        save_file(shelf.tensors, fspath(path), metadata={_KEY: json.dumps(header, ensure_ascii=True)})
+    except (SafetensorError, OSError) as error:
+        raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
 
 
 def read_trace(path: str | PathLike[str]) -> Trace:
@@ -51,24 +58,34 @@ def read_trace(path: str | PathLike[str]) -> Trace:
         TraceError: the file is missing, broken, or not a trace of ours.
     """
     name = Path(path).name
-    if not Path(path).is_file():
-        raise TraceError(f"no file at {fspath(path)}; a trace is a file that trace.save wrote")
-    try:
-        with safe_open(fspath(path), framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
-            tensors = {key: file.get_tensor(key) for key in file.keys()} if header else {}  # noqa: SIM118
-    except (SafetensorError, ValueError, OSError) as error:
-        raise TraceError(f"{name} is not a readable safetensors file: {error}") from None
-    if not isinstance(header, dict):
-        raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {_KEY!r} entry")
+    header, tensors = _open(path)
     if header.get("format") != _FORMAT:
         raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads format {_FORMAT}")
     try:
-        return _unpack(cast("dict[str, Any]", header), tensors)
+        return _unpack(header, tensors)
     except AttentionVizError as error:
         raise TraceError(f"{name} is a broken trace: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise TraceError(f"{name} is a broken trace: its header lacks or garbles {error}") from None
+
+
+def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What the file holds: our own part of the header, and the tensors by name."""
+    name = Path(path).name
+    try:
+        if not Path(path).is_file():
+            raise TraceError(f"no file at {fspath(path)}; a trace is a file that trace.save wrote")
+        with safe_open(fspath(path), framework="pt") as file:
+            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            names = file.keys() if header else ()
+            tensors = {key: file.get_tensor(key) for key in names}
+    except (SafetensorError, ValueError, OSError, RecursionError) as error:
+        if isinstance(error, TraceError):
+            raise
+        raise TraceError(f"{name} is not a readable safetensors file: {error}") from None
+    if not isinstance(header, dict):
+        raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {_KEY!r} entry")
+    return cast("dict[str, Any]", header), tensors
 
 
 class _Shelf:
@@ -101,18 +118,32 @@ def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
 
 def _unpack(header: dict[str, Any], tensors: Mapping[str, Tensor]) -> Trace:
     streams = header["streams"].items()
-    provenance = header["provenance"]
-    fidelity = Fidelity(**header["fidelity"])
-    if not header["streams"] or not all(entry["layers"] for _, entry in streams):
-        raise TraceError("it holds no layer")
     return Trace(
         layers={stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams},
         queries={stream: _unpack_tokens(entry["queries"]) for stream, entry in streams},
         keys={stream: _unpack_tokens(entry["keys"]) for stream, entry in streams},
         output=tensors[header["output"]],
-        provenance=Provenance(**{**provenance, "edits": tuple(provenance["edits"])}),
-        measure=_remembered(fidelity),
+        provenance=_unpack_provenance(header["provenance"]),
+        measure=_remembered(_unpack_fidelity(header["fidelity"])),
     )
+
+
+def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
+    return Provenance(
+        model=_as(str, entry["model"]),
+        text=_as_text_or_none(entry["text"]),
+        second_text=_as_text_or_none(entry["second_text"]),
+        revision=_as_text_or_none(entry["revision"]),
+        sha256=_as_text_or_none(entry["sha256"]),
+        dtype=_as(str, entry["dtype"]),
+        versions={_as(str, package): _as(str, version) for package, version in entry["versions"].items()},
+        edits=tuple(_as(str, edit) for edit in _as(list, entry["edits"])),
+    )
+
+
+def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
+    numbers = {name: float(_as(float, entry[name])) for name in ("output_error", "weight_error", "bound", "seconds")}
+    return Fidelity(reference=_as(str, entry["reference"]), **numbers)
 
 
 def _remembered(fidelity: Fidelity) -> Callable[[], Fidelity]:
@@ -126,19 +157,31 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     around = {name: terms.pop(name, None) for name in _AROUND}
     attention = Attention(
         **{"allowed": None, **terms},  # pyright: ignore[reportArgumentType] -- checked by Attention itself
-        scale=float(entry["scale"]),
-        softcap=None if entry["softcap"] is None else float(entry["softcap"]),
+        scale=float(_as(float, entry["scale"])),
+        softcap=None if entry["softcap"] is None else float(_as(float, entry["softcap"])),
     )
-    if len(attention.shape) != 3:
-        raise TraceError(f"a layer's weights have the shape {attention.shape}; they need (head, query, key)")
-    return Layer(attention, str(entry["label"]), **around)
+    return Layer(attention, _as(str, entry["label"]), **around)
 
 
 def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:
     return Tokens(
-        labels=tuple(str(label) for label in entry["labels"]),
-        ids=tuple(int(number) for number in entry["ids"]),
-        words=tuple(None if word is None else int(word) for word in entry["words"]),
-        special=tuple(bool(flag) for flag in entry["special"]),
-        padding=tuple(bool(flag) for flag in entry["padding"]),
+        labels=tuple(_as(str, label) for label in _as(list, entry["labels"])),
+        ids=tuple(_as(int, number) for number in _as(list, entry["ids"])),
+        words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
+        special=tuple(_as(bool, flag) for flag in _as(list, entry["special"])),
+        padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
     )
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _as(kind: type[_Kind], value: object) -> _Kind:
+    """The value itself where it is of that kind; a whole number may stand for a number, nothing else for another."""
+    if type(value) is kind or (kind is float and type(value) is int):
+        return cast("_Kind", value)
+    raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
+
+
+def _as_text_or_none(value: object) -> str | None:
+    return None if value is None else _as(str, value)

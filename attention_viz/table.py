@@ -1,19 +1,21 @@
 """A trace as a table of weights, for spreadsheets and data frames."""
 
+import csv
 from typing import TYPE_CHECKING
 
 import numpy
 import pandas
 
 if TYPE_CHECKING:
+    from attention_viz.tokens import Tokens
     from attention_viz.trace import Trace
 
 __all__ = ["COLUMNS", "to_csv", "weights_table"]
 
 COLUMNS = ("stream", "layer", "head", "query", "query_token", "key", "key_token", "weight")
 
-# What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection").
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection"), the full-width forms included.
+_FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
 
 
 def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: str | None) -> pandas.DataFrame:
@@ -30,17 +32,21 @@ def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: s
 def to_csv(table: pandas.DataFrame) -> str:
     """The table as CSV that a spreadsheet shows and never runs.
 
-    Text that a spreadsheet would take for a formula gets a leading apostrophe. Numbers keep 9 significant digits, so
-    float32 survives the round trip.
+    All text is quoted, so nothing in it ends a cell or a row, and text that a spreadsheet would take for a formula gets
+    a leading apostrophe. Weights keep 9 significant digits, so float32 survives the round trip.
     """
     safe = table.copy()
     for name in ("query_token", "key_token"):
-        safe[name] = [_inert(text) for text in safe[name]]
-    return safe.to_csv(index=False, float_format="%.9g", lineterminator="\n")
+        safe[name] = safe[name].map({text: _inert(text) for text in safe[name].unique()})
+    safe["weight"] = [float(f"{weight:.9g}") for weight in safe["weight"]]
+    body = safe.to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    return ",".join(table.columns) + "\n" + body
 
 
 def _inert(text: str) -> str:
-    return "'" + text if text.startswith(_FORMULA_STARTS) else text
+    """Text that can't be a formula, whatever blank or invisible characters it hides behind."""
+    visible = "".join(c for c in text if c.isprintable() and not c.isspace())
+    return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text
 
 
 def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.DataFrame:
@@ -53,10 +59,15 @@ def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.Da
             "layer": layer,
             "head": head,
             "query": numpy.repeat(numpy.arange(rows), columns),
-            "query_token": numpy.repeat(numpy.array(queries.labels, dtype=object), columns),
+            "query_token": numpy.repeat(numpy.array(_writable(queries), dtype=object), columns),
             "key": numpy.tile(numpy.arange(columns), rows),
-            "key_token": numpy.tile(numpy.array(keys.labels, dtype=object), rows),
+            "key_token": numpy.tile(numpy.array(_writable(keys), dtype=object), rows),
             "weight": weights.ravel(),
         },
         columns=list(COLUMNS),
     )
+
+
+def _writable(tokens: "Tokens") -> list[str]:
+    """The labels with halves of surrogate pairs, which no file or data frame takes, spelled out."""
+    return [label.encode("utf-8", "backslashreplace").decode("utf-8") for label in tokens.labels]

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from jaxtyping import Float
@@ -15,6 +16,8 @@ from attention_viz.tokens import Tokens
 
 if TYPE_CHECKING:
     import pandas
+
+_STREAMS = ("encoder", "decoder", "cross")
 
 __all__ = ["Fidelity", "Layer", "Provenance", "Trace"]
 
@@ -109,15 +112,13 @@ class Trace:
     measure: Callable[[], Fidelity]
 
     def __post_init__(self) -> None:
-        """Refuse tokens that don't stand along the matrices they are meant for."""
+        """Close it to changes, and refuse tokens that don't stand along the matrices they are meant for."""
+        for name in ("layers", "queries", "keys"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        _check_streams(self)
         for stream, layers in self.layers.items():
-            expected = (len(self.queries[stream]), len(self.keys[stream]))
             for number, layer in enumerate(layers):
-                if layer.attention.shape[1:] != expected:
-                    raise TraceError(
-                        f"{stream} layer {number} has weights (head, query, key) = {layer.attention.shape}, "
-                        f"and the tokens are {expected[0]} × {expected[1]}"
-                    )
+                _check_layer(f"{stream} layer {number}", layer, len(self.queries[stream]), len(self.keys[stream]))
 
     def __repr__(self) -> str:
         """One line: the model, the text, and how many layers and heads."""
@@ -191,7 +192,7 @@ class Trace:
         """
         if name is None and len(self.layers) == 1:
             return self.streams[0]
-        if name not in self.layers:
+        if name is None or name not in self.layers:
             asked = "no stream was named" if name is None else f"the stream {name!r} was asked for"
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
         return name
@@ -228,3 +229,26 @@ class Trace:
         from attention_viz.storage import read_trace
 
         return read_trace(path)
+
+
+def _check_streams(trace: Trace) -> None:
+    if not trace.layers or not set(trace.layers) <= set(_STREAMS):
+        raise TraceError(f"a trace has streams named {', '.join(_STREAMS)}; got {', '.join(trace.layers) or 'none'}")
+    if not set(trace.layers) == set(trace.queries) == set(trace.keys):
+        raise TraceError(
+            "each stream needs its layers, its query tokens and its key tokens, and one of them is missing"
+        )
+    empty = [stream for stream, layers in trace.layers.items() if not layers]
+    if empty:
+        raise TraceError(f"each stream needs at least one layer; the {empty[0]} has none")
+    if trace.output.ndim != 2:
+        raise TraceError(f"the output has to be (position, width); got {tuple(trace.output.shape)}")
+
+
+def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
+    shape = layer.attention.shape
+    if len(shape) != 3 or shape[1:] != (queries, keys):
+        raise TraceError(f"{name} has weights (head, query, key) = {shape}, and the tokens are {queries} × {keys}")
+    for what, rows in (("embeddings", layer.embeddings), ("joined", layer.joined)):
+        if rows is not None and (rows.ndim != 2 or len(rows) != queries):
+            raise TraceError(f"{name} needs {what} of (query, d_model) for {queries} tokens; got {tuple(rows.shape)}")
