@@ -1,0 +1,24 @@
+"""Pictures: one function each, from a trace to a figure; `VIEWS` lists them.
+
+Names load on first use, so that the colours in `views.theme` can be read without plotly.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attention_viz.views.matrix import heatmap as heatmap
+    from attention_viz.views.pictures import VIEWS as VIEWS
+    from attention_viz.views.svg import heatmap_svg as heatmap_svg
+
+# No module here may bear the name of a picture: importing it would put the module where the function belongs.
+_HOMES = {"VIEWS": "pictures", "heatmap": "matrix", "heatmap_svg": "svg"}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll] -- resolved by __getattr__
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

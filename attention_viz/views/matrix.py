@@ -1,0 +1,144 @@
+"""One head as a matrix: queries down, keys across."""
+
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Bool, Float
+
+from attention_viz.trace import Trace
+from attention_viz.views.hatching import segments
+from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
+from attention_viz.views.wording import caption, escaped, shortened, shown, spread
+
+__all__ = ["blocked_cells", "full_colour", "heatmap"]
+
+# Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
+_PRINTED_UP_TO = 14
+_NAMED_UP_TO = 30
+# Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
+_SCALE_TO_ONE_UP_TO = 48
+
+
+def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
+    """The weights of one head, queries down and keys across, 0 in the colour of the page.
+
+    The deepest colour stands for 1, or in long texts for the largest weight: the colour bar says which.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        stream: which stream; None for the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head.
+    """
+    stream = trace.stream(stream)
+    colours = palette(theme)
+    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+    blocked = blocked_cells(trace, layer, head, stream)
+    queries = [escaped(shown(label)) for label in trace.query_tokens(stream).labels]
+    keys = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
+    figure = go.Figure([_cells(weights, blocked, queries, keys, colours)])
+    if blocked.any():
+        figure.add_trace(_hatch(blocked, colours))
+    _arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    figure.update_xaxes(**_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
+    figure.update_yaxes(**_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    return figure
+
+
+def blocked_cells(trace: Trace, layer: int, head: int, stream: str) -> Bool[numpy.ndarray, "query key"]:
+    """True where a query may not look at a key."""
+    one = trace.attention(layer, stream).head(head)
+    if one.allowed is None:
+        return numpy.zeros(one.shape, dtype=bool)
+    return ~numpy.broadcast_to(one.allowed.cpu().numpy(), one.shape)
+
+
+def full_colour(weights: Float[numpy.ndarray, "query key"]) -> float:
+    """The weight that gets the deepest colour: 1, or the largest there is in a matrix of many tokens."""
+    largest = float(weights.max(initial=0.0))
+    return 1.0 if max(weights.shape) <= _SCALE_TO_ONE_UP_TO or largest == 0 else largest
+
+
+def _ticks(full: float) -> list[float]:
+    return [full * quarter / 4 for quarter in range(5)]
+
+
+def _cells(
+    weights: Float[numpy.ndarray, "query key"],
+    blocked: Bool[numpy.ndarray, "query key"],
+    queries: list[str],
+    keys: list[str],
+    colours: Palette,
+) -> go.Heatmap:
+    said = numpy.where(blocked, "blocked", numpy.vectorize("{:.6f}".format, otypes=[object])(weights))
+    names = [[f"{query} looks at {key}: {said[i, j]}" for j, key in enumerate(keys)] for i, query in enumerate(queries)]
+    full = full_colour(weights)
+    printed = max(weights.shape) <= _PRINTED_UP_TO
+    stops = ramp(colours.weight_low, colours.weight_high)
+    return go.Heatmap(
+        z=weights,
+        zmin=0,
+        zmax=full,
+        colorscale=[[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)],
+        text=names,
+        hovertemplate="%{text}<extra></extra>",
+        texttemplate="%{z:.2f}" if printed else None,
+        xgap=1 if printed else 0,
+        ygap=1 if printed else 0,
+        colorbar={
+            "title": {"text": "weight"},
+            "tickformat": ".3~g",
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickvals": _ticks(full),
+        },
+    )
+
+
+def _hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Scatter:
+    """All lines as one trace, lifted off between them: a trace a line would be a hundred times slower."""
+    lines = segments(blocked)
+    return go.Scatter(
+        x=[x for start, end in lines for x in (start[0], end[0], None)],
+        y=[y for start, end in lines for y in (start[1], end[1], None)],
+        mode="lines",
+        line={"color": colours.blocked, "width": 1},
+        name="blocked: may not look there",
+        hoverinfo="skip",
+        showlegend=True,
+    )
+
+
+def _axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
+    positions = spread(len(labels), _NAMED_UP_TO)
+    return {
+        "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 8},
+        "tickmode": "array",
+        "tickvals": positions,
+        "ticktext": [shortened(labels[position]) for position in positions],
+        "tickangle": 0 if vertical or len(labels) <= 8 else -60,
+        "tickfont": {"family": MONOSPACE, "size": 11, "color": colours.ink},
+        "range": [len(labels) - 0.5, -0.5] if vertical else [-0.5, len(labels) - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+    }
+
+
+def _arrange(figure: go.Figure, title: str, colours: Palette) -> None:
+    figure.update_layout(
+        title={"text": title, "font": {"size": 14}, "x": 0, "xref": "paper"},
+        font={"family": SANS, "color": colours.ink, "size": 12},
+        paper_bgcolor=colours.background,
+        plot_bgcolor=colours.background,
+        height=560,
+        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+    )

@@ -1,0 +1,75 @@
+"""How tokens and captions are written in pictures: text stays text, whatever characters it is made of."""
+
+import unicodedata
+
+from attention_viz.tokens import Tokens
+from attention_viz.trace import Trace
+
+__all__ = ["caption", "escaped", "provenance_line", "shortened", "shown", "spread"]
+
+_LONGEST_LABEL = 18
+
+
+def shown(label: str) -> str:
+    """A token's label with what can't be seen made visible: control characters as their pictures, spaces as ␣."""
+    return "".join(_visible(character) for character in label) or "∅"
+
+
+def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
+    """A label that fits beside an axis; the full one belongs into the hover."""
+    return label if len(label) <= longest else label[: longest - 1] + "…"
+
+
+def escaped(text: str) -> str:
+    """Text that neither SVG nor Plotly, which reads a little HTML in its labels, can take for markup."""
+    return (
+        text.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&quot;")
+        .replace("'", "&#39;")
+    )
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most that many positions out of `count`, evenly spaced from the first, for labels that would touch."""
+    step = max(1, -(-count // max(1, most)))
+    return list(range(0, count, step))
+
+
+def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
+    """What a picture of one head shows, in a line."""
+    return f"{trace.provenance.model} · {stream} layer {trace.layer(layer, stream).label}, head {head}"
+
+
+def provenance_line(trace: Trace, layer: int, head: int, tokens: Tokens) -> str:
+    """Where the numbers of a picture come from, so that it can be made again."""
+    origin = trace.provenance
+    parts = [f"model {origin.model}"]
+    if origin.revision:
+        parts.append(f"revision {origin.revision}")
+    if origin.sha256:
+        parts.append(f"sha256 {origin.sha256[:12]}…")
+    parts += [f"layer {layer}", f"head {head}", f"{len(tokens)} tokens"]
+    parts += [f"edited: {edit}" for edit in origin.edits]
+    if origin.text is not None:
+        parts.append(f"text “{shortened(_one_line(origin.text), 90)}”")
+    parts.append(f"attention_viz {origin.versions.get('attention_viz', '')}".strip())
+    return " · ".join(parts)
+
+
+def _one_line(text: str) -> str:
+    return shown(" ".join(text.split())).replace("␣", " ")
+
+
+def _visible(character: str) -> str:
+    if character == " ":
+        return "␣"
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    # Joiners hold emoji and Indic letters together: they stay. Every other format or control character would be
+    # invisible, or (direction overrides) move the text around it.
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in "\u200c\u200d":
+        return f"⟨{code:04X}⟩"
+    return character
