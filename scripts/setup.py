@@ -51,16 +51,18 @@ def main(folder: Path, requested: list[Path]) -> None:
     if fits(folder) and stamped(folder, wanted) and not problems(folder, pins, "find"):
         return
     names = " and ".join(file.as_posix() for file in requested)
-    print(f"Setting up {folder} from {names}: the first time this takes some minutes and about 1.5 GB.", flush=True)
+    print(f"Setting up {folder} from {names}: the first time this takes some minutes and about 2 GB.", flush=True)
     started = time.monotonic()
     if not (fits(folder) and run(interpreter(folder), "-m", "pip", "--version").returncode == 0):
         make_afresh(folder)
     install(folder, requested)
-    if problems(folder, pins, "import"):  # pip trusts what it wrote before it was interrupted; a new folder is certain
+    if wrong := problems(folder, pins, "import"):
+        # pip takes what an interrupted run left behind for whole; only a new environment is certain to be.
+        print("  Damaged, so everything is installed again:", *wrong, sep="\n    ", flush=True)
         make_afresh(folder)
         install(folder, requested)
         if wrong := problems(folder, pins, "import"):
-            raise SetupError("\n  ".join(["These packages are installed but cannot be used:", *wrong]))
+            raise SetupError("\n  ".join(["Installed, but not usable:", *wrong]))
     write_stamp(folder, wanted)
     print(f"{folder} is ready ({time.monotonic() - started:.0f} s).", flush=True)
 
