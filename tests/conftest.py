@@ -1,0 +1,171 @@
+"""What tests that look at pages share: one browser and one server for each worker, and pages on which any error counts.
+
+A test that opens a page carries the marker `browser` by itself: `pytest -m "not browser"` leaves them all out.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from scripts import serve
+from scripts.browser import LAUNCH_FLAGS, NONE_FOUND, find
+
+# Opened at /steps, Streamlit first asks for its health below /steps, is told 404, and asks again at the root.
+HARMLESS = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
+
+# True once the script has been at rest for a moment: straight after a click it has not begun to run yet.
+AT_REST = """() => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    const still = app?.getAttribute("data-test-script-state") === "notRunning";
+    window.atRestSince = still ? (window.atRestSince ?? performance.now()) : undefined;
+    return still && performance.now() - window.atRestSince > 300;
+}"""
+
+
+class OpenPage(Protocol):
+    """Opens a page and waits until it is drawn."""
+
+    def __call__(
+        self, address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860, **context: Any
+    ) -> Page: ...
+
+
+@dataclass(frozen=True)
+class Server:
+    """The running app: where it answers, and what it prints."""
+
+    address: str
+    log: Path
+
+
+@dataclass
+class Watch:
+    """Whatever goes wrong on one page while a test looks at it."""
+
+    host: str
+    problems: list[str] = field(default_factory=list)
+
+    def console(self, message: ConsoleMessage) -> None:
+        where = message.location.get("url", "")
+        if message.type == "error" and not HARMLESS.search(urlsplit(where).path):
+            self.problems.append(f"console error: {message.text} ({where})")
+
+    def request(self, address: str) -> None:
+        """Data and blobs are made on the page itself; everything else has to come from where the page came from."""
+        parts = urlsplit(address)
+        if parts.scheme not in ("data", "blob", "about") and parts.netloc != self.host:
+            self.problems.append(f"asked another host: {address}")
+
+    def follow(self, page: Page) -> None:
+        page.on("console", self.console)
+        page.on("pageerror", lambda error: self.problems.append(f"uncaught error: {error}"))
+        page.on("request", lambda request: self.request(request.url))
+        page.on("websocket", lambda socket: self.request(socket.url))
+
+
+RUNNING = pytest.StashKey[Server]()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium without a screen."""
+    found = find()
+    if found is None:
+        pytest.fail(NONE_FOUND)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(LAUNCH_FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def app_server(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Server]:
+    """The app as `make run` starts it, on a port of its own."""
+    port, log = serve.free_port(), tmp_path_factory.mktemp("server") / "log"
+    with log.open("wb") as file:
+        process = serve.start(port, "--server.address=127.0.0.1", log=file)
+        try:
+            if not serve.wait_until_healthy(process, port):
+                pytest.fail(f"The app did not start:\n{log.read_text()}")
+            pytestconfig.stash[RUNNING] = Server(f"http://127.0.0.1:{port}", log)
+            yield pytestconfig.stash[RUNNING]
+        finally:
+            serve.stop(process)
+
+
+@pytest.fixture(scope="session")
+def idle() -> Callable[[Page], None]:
+    """Waits until the app has done what was asked of it: `idle(screen)` after every click."""
+
+    def wait(page: Page) -> None:
+        page.evaluate("window.atRestSince = undefined")
+        page.wait_for_function(AT_REST, timeout=90_000)
+
+    return wait
+
+
+@pytest.fixture
+def page(browser: Browser, idle: Callable[[Page], None], request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+    """Opens pages, each in a fresh browser profile: `screen = page("/steps?layer=1", dark=True, width=390)`.
+
+    An address that begins with a slash is one of the app's; any other (`file:` for an exported explorer) is taken as it
+    is. After the test, an error on the console, a request to another host, or an exception in the app fails it.
+    """
+    watches: list[Watch] = []
+    contexts = []
+
+    def open_page(
+        address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860, **context: Any
+    ) -> Page:
+        in_app = address.startswith("/")
+        if in_app:
+            address = request.getfixturevalue("app_server").address + address
+        scheme = "dark" if dark else "light"
+        contexts.append(
+            browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}, **context)
+        )
+        watches.append(Watch(urlsplit(address).netloc))
+        screen = contexts[-1].new_page()
+        watches[-1].follow(screen)
+        screen.goto(address)
+        if in_app:
+            idle(screen)
+        return screen
+
+    before = exceptions_so_far(request.config)
+    yield open_page
+    for context in contexts:
+        context.close()
+    problems = [problem for watch in watches for problem in watch.problems]
+    if exceptions_so_far(request.config) > before:
+        problems.append("an exception in the app that nothing caught: see its log")
+    assert not problems, "\n".join(problems)
+
+
+def exceptions_so_far(config: pytest.Config) -> int:
+    """How many exceptions the app has let through since it started."""
+    server = config.stash.get(RUNNING, None)
+    return server.log.read_text(errors="replace").count("Uncaught app execution") if server else 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show what the app printed beside a failure on one of its pages."""
+    report = yield
+    server = item.config.stash.get(RUNNING, None)
+    if report.failed and server and {"page", "app_server"} & set(getattr(item, "fixturenames", ())):
+        printed = server.log.read_text(errors="replace").splitlines()[-60:]
+        report.sections.append(("the app's log, its end", "\n".join(printed)))
+    return report
