@@ -1,6 +1,7 @@
 """A trace as a table of weights, for spreadsheets and data frames."""
 
 import csv
+import functools
 from typing import TYPE_CHECKING
 
 import numpy
@@ -37,12 +38,13 @@ def to_csv(table: pandas.DataFrame) -> str:
     """
     safe = table.copy()
     for name in ("query_token", "key_token"):
-        safe[name] = safe[name].map({text: _inert(text) for text in safe[name].unique()})
+        safe[name] = [_inert(text) for text in safe[name]]
     safe["weight"] = [float(f"{weight:.9g}") for weight in safe["weight"]]
     body = safe.to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     return ",".join(table.columns) + "\n" + body
 
 
+@functools.lru_cache(maxsize=4096)  # a sentence's labels come back in every row
 def _inert(text: str) -> str:
     """Text that can't be a formula, whatever blank or invisible characters it hides behind."""
     visible = "".join(c for c in text if c.isprintable() and not c.isspace())
