@@ -72,7 +72,7 @@ def with_included(files: list[Path]) -> list[Path]:
     found: list[Path] = []
     for file in files:
         included = re.findall(r"^-r\s+(\S+)", file.read_text(), flags=re.MULTILINE)
-        for one in [file, *with_included([file.parent / name for name in included])]:
+        for one in [file, *with_included([Path(os.path.normpath(file.parent / name)) for name in included])]:
             if one not in found:
                 found.append(one)
     return found

@@ -1,0 +1,111 @@
+"""The environment: made once, left alone while nothing changes, mended when it is damaged.
+
+The packages are tiny wheels made here, so nothing is downloaded; the environments are real.
+"""
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scripts import setup
+
+
+def make_wheel(folder: Path, name: str, version: str) -> None:
+    """A package of one module that knows its version."""
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{name}/__init__.py", f"version = '{version}'\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+
+
+@pytest.fixture
+def requirements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A requirement file with one pin, and no package index but a folder with that package in two versions."""
+    make_wheel(tmp_path, "tiny_one", "1.0")
+    make_wheel(tmp_path, "tiny_one", "2.0")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.delenv("PYTHON", raising=False)
+    monkeypatch.chdir(tmp_path)
+    file = Path("requirements.txt")
+    file.write_text("# one package\ntiny-one==1.0  # and no more\n")
+    return file
+
+
+def version_in(folder: Path) -> str:
+    return setup.run(setup.interpreter(folder), "-c", "import tiny_one; print(tiny_one.version)").stdout.strip()
+
+
+def nothing_is_installed(*_: object) -> None:
+    pytest.fail("there was nothing to install")
+
+
+def test_pins_are_read_without_comments_and_extras(tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("# torch==1.0\ntorch==2.13.0  # exactly\nuvicorn[standard]==0.54.0\n-r other.txt\n")
+    assert setup.pins_in(file) == ["torch==2.13.0", "uvicorn==0.54.0"]
+
+
+def test_included_files_count_once_wherever_they_are(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    base, extra = tmp_path / "base.txt", tmp_path / "inner" / "extra.txt"
+    base.write_text("a==1\n")
+    extra.write_text("-r ../base.txt\nb==2\n")
+    assert setup.with_included([base, extra]) == [base, extra]
+    assert setup.with_included([extra]) == [extra, base]
+
+
+def test_a_complete_environment_is_left_alone_until_the_requirements_change(
+    requirements: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path("env")
+    setup.main(folder, [requirements])
+    assert version_in(folder) == "1.0"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(setup, "install", nothing_is_installed)
+        setup.main(folder, [requirements])
+
+    requirements.write_text("tiny-one==2.0\n")
+    setup.main(folder, [requirements])
+    assert version_in(folder) == "2.0"
+
+
+def test_a_damaged_environment_is_mended(requirements: Path) -> None:
+    folder = Path("env")
+    (folder / "bin").mkdir(parents=True)  # as left by somebody who lost patience
+    setup.main(folder, [requirements])
+    assert version_in(folder) == "1.0"
+
+    shutil.rmtree(next(folder.glob("lib/*/site-packages/tiny_one")))
+    setup.main(folder, [requirements])
+    assert version_in(folder) == "1.0"
+
+    setup.interpreter(folder).unlink()
+    setup.interpreter(folder).symlink_to("/nowhere/python3")
+    setup.main(folder, [requirements])
+    assert version_in(folder) == "1.0"
+
+
+def test_without_the_packages_the_environment_that_was_there_stays(requirements: Path) -> None:
+    folder = Path("env")
+    setup.main(folder, [requirements])
+    requirements.write_text("tiny-one==3.0\n")
+    with pytest.raises(setup.SetupError, match=r"tiny-one==3\.0"):
+        setup.main(folder, [requirements])
+    assert version_in(folder) == "1.0"
+
+
+def test_a_python_that_is_too_old_is_refused_by_its_version(tmp_path: Path) -> None:
+    old = tmp_path / "python3.9"
+    old.write_text('#!/bin/sh\ncase "$2" in *print*) echo 3.9.2;; *) exit 1;; esac\n')
+    old.chmod(0o755)
+    script = Path(setup.__file__).with_name("python.sh")
+    told = subprocess.run(["sh", script, "-V"], env={"PYTHON": str(old)}, capture_output=True, text=True, check=False)
+    assert told.returncode == 1
+    assert "is Python 3.9.2, which is too old" in told.stderr
