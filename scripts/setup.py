@@ -71,8 +71,9 @@ def with_included(files: list[Path]) -> list[Path]:
     """The requirement files and those that they include with `-r`, each once."""
     found: list[Path] = []
     for file in files:
-        included = re.findall(r"^-r\s+(\S+)", file.read_text(), flags=re.MULTILINE)
-        for one in [file, *with_included([Path(os.path.normpath(file.parent / name)) for name in included])]:
+        names = re.findall(r"^-r\s+(\S+)", file.read_text(), flags=re.MULTILINE)
+        included = [Path(os.path.normpath(file.parent / name)) for name in names]
+        for one in [file, *with_included(included)]:
             if one not in found:
                 found.append(one)
     return found
