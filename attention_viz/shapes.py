@@ -1,4 +1,4 @@
-"""How query, key and value stand together: heads shared by groups, and each rule about shapes, told by name.
+"""How query, key and value stand together: heads apart, shared and joined, and each rule about shapes told by name.
 
 Key and value heads shared by a group of query heads: Ainslie et al. 2023, "GQA", section 2.2.
 """
@@ -15,7 +15,19 @@ from attention_viz.errors import ShapeError
 if TYPE_CHECKING:
     from attention_viz.attention import Attention
 
-__all__ = ["check_call", "of_head", "positions", "shape_of_weights", "shared_heads"]
+__all__ = [
+    "apart",
+    "check_call",
+    "check_sizes",
+    "check_width",
+    "for_all_heads",
+    "of_head",
+    "positions",
+    "shape_of_weights",
+    "shared_heads",
+    "side_by_side",
+    "widths_of_a_head",
+]
 
 
 def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
@@ -35,6 +47,61 @@ def of_head(tensor: Tensor, index: int, heads: int) -> Tensor:
     if tensor.ndim < 3:
         return tensor
     return tensor[..., index // (heads // tensor.shape[-3]), :, :]
+
+
+def apart(joined: Tensor, heads: int) -> Tensor:
+    """(…, n, head · width) as (…, head, n, width)."""
+    return joined.unflatten(-1, (heads, -1)).transpose(-3, -2)
+
+
+def side_by_side(heads: Tensor) -> Tensor:
+    """(…, head, n, width) as (…, n, head · width)."""
+    return heads.transpose(-3, -2).flatten(-2)
+
+
+def for_all_heads(allowed: Tensor | None, axes: int) -> Tensor | None:
+    """A mask with an axis for the heads put before its last two, where it has a batch axis and none for the heads.
+
+    Args:
+        allowed: (query, key), (batch, query, key), or with all axes of the weights.
+        axes: how many axes the input has: (batch, n, d_model) has 3.
+    """
+    return allowed if allowed is None or not 3 <= allowed.ndim <= axes else allowed.unsqueeze(-3)
+
+
+def widths_of_a_head(d_model: int, heads: int, d_k: int | None, d_v: int | None) -> tuple[int, int]:
+    """d_k and d_v, each d_model / heads where it isn't given.
+
+    Raises:
+        ShapeError: a size that isn't a whole number above 0, or a d_model that the heads can't share evenly.
+    """
+    check_sizes(d_model=d_model, heads=heads)
+    if (d_k is None or d_v is None) and d_model % heads:
+        raise ShapeError(f"d_model {d_model} can't be shared evenly by {heads} heads; give a multiple, or d_k and d_v")
+    d_k, d_v = (d_model // heads if width is None else width for width in (d_k, d_v))
+    check_sizes(d_k=d_k, d_v=d_v)
+    return d_k, d_v
+
+
+def check_sizes(**sizes: int) -> None:
+    """Refuse sizes of which nothing can be made, by name.
+
+    Raises:
+        ShapeError: a size that isn't a whole number above 0.
+    """
+    for name, size in sizes.items():
+        if type(size) is not int or size < 1:
+            raise ShapeError(f"{name} has to be a whole number, 1 or more; got {size!r}")
+
+
+def check_width(name: str, tensor: Tensor, width_name: str, width: int) -> None:
+    """Refuse an input that a projection can't take.
+
+    Raises:
+        ShapeError: it isn't (…, n, width).
+    """
+    if tensor.ndim < 2 or tensor.shape[-1] != width:
+        raise ShapeError(f"{name} has to be (…, n, {width_name}) with {width_name} {width}; got {tuple(tensor.shape)}")
 
 
 def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch.device) -> Tensor:
