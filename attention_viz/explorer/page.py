@@ -1,0 +1,132 @@
+"""The explorer as one HTML page: a file that works without a network, or a frame in a notebook."""
+
+import base64
+import hashlib
+import html
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from attention_viz.errors import ShapeError
+from attention_viz.explorer.payload import Choice, pack
+from attention_viz.explorer.source import page_source, style_sheet
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
+
+__all__ = ["Explorer", "explore"]
+
+_THEMES = ("auto", "light", "dark")
+
+
+@dataclass(frozen=True, repr=False)
+class Explorer:
+    """An interactive picture of a trace; shows itself in a notebook.
+
+    Attributes:
+        payload: the trace as `pack` writes it.
+        theme: "light", "dark", or "auto" for what the reader's system prefers.
+        title: of the page.
+    """
+
+    payload: bytes
+    theme: Literal["auto", "light", "dark"]
+    title: str
+
+    def __repr__(self) -> str:
+        """What it shows, in one line."""
+        return f"<Explorer of {self.title!r}, {len(self.payload):,} bytes>"
+
+    def html(self) -> str:
+        """A whole HTML page that loads nothing: script, styles and weights are inside, and no other host is allowed."""
+        style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
+        policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+        return _PAGE.format(
+            policy=policy,
+            title=html.escape(self.title),
+            style=style,
+            script=script,
+            theme=self.theme,
+            payload=base64.b64encode(self.payload).decode("ascii"),
+        )
+
+    def save_html(self, path: str | PathLike[str]) -> None:
+        """Write the page to one file at exactly that path."""
+        Path(path).write_text(self.html(), encoding="utf-8", newline="\n")
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that neither the notebook's styles nor its scripts meet ours."""
+        return (
+            f'<iframe title="{html.escape(self.title)}" srcdoc="{html.escape(self.html())}" sandbox="allow-scripts" '
+            'style="width:100%;height:900px;border:0;resize:vertical" loading="lazy"></iframe>'
+        )
+
+
+def explore(
+    trace: "Trace",
+    *,
+    stream: str | None = None,
+    layer: int = 0,
+    head: int = 0,
+    theme: Literal["auto", "light", "dark"] = "auto",
+) -> Explorer:
+    """Show a trace: arcs over its tokens, the grid of all heads, and one head as a matrix.
+
+    Args:
+        trace: what to show; all its streams, layers and heads can be reached.
+        stream: which one to open on; the first by default.
+        layer: which one to open on.
+        head: which one to open on.
+        theme: "light", "dark", or "auto" for what the reader's system prefers.
+
+    Raises:
+        TraceError: there is no such stream or layer.
+        ShapeError: there is no such head.
+        ValueError: there is no such theme.
+    """
+    if theme not in _THEMES:
+        raise ValueError(f"theme {theme!r} was asked for; there are {', '.join(_THEMES)}")
+    stream = trace.stream(stream or trace.streams[0])
+    heads = trace.head_count(layer, stream)
+    if not 0 <= head < heads:
+        raise ShapeError(f"head {head} was asked for; layer {layer} of the {stream} has heads 0 to {heads - 1}")
+    title = " · ".join(part for part in (trace.provenance.text, trace.provenance.model) if part)
+    return Explorer(pack(trace, choice=Choice(stream, layer, head)), theme, title)
+
+
+def _element_text(text: str) -> str:
+    """Text of ours for inside <script> or <style>; nothing a person typed is ever put there."""
+    if "</" in text or "<!--" in text:
+        raise AssertionError("the component's own source must not contain an end tag or a comment's beginning")
+    return text
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+_PAGE_STYLE = """
+html { background: #FFFFFF; }
+@media (prefers-color-scheme: dark) { html:not([data-theme="light"]) { background: #0E1117; } }
+html[data-theme="dark"] { background: #0E1117; }
+body { margin: 0 auto; padding: 16px; max-width: 1480px; box-sizing: border-box; }
+"""
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en" data-theme="{theme}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="explorer"></main>
+<script id="payload" type="application/octet-stream">{payload}</script>
+<script type="module">{script}</script>
+</body>
+</html>
+"""

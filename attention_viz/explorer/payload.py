@@ -1,0 +1,194 @@
+"""A trace as one piece of bytes for the browser: its tokens, its blocked cells, and every weight in 12 bits.
+
+The layout is: the length of the header as an unsigned 32-bit number, little-endian; the header, JSON in UTF-8; then the
+planes one after another, each deflated on its own, so that the browser can read one layer without the others. The
+header says at which offset after it a plane begins and how long it is.
+
+A weight w travels as the whole number nearest to w × `LEVELS`, so 0 and 1 are exact and nothing is off by more than
+`ERROR`. The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four (close
+to noise, two in a byte), and written key by key rather than query by query: what many queries look at makes long runs.
+"""
+
+import json
+import struct
+import zlib
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt16
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from attention_viz.attention import Attention
+    from attention_viz.tokens import Tokens
+    from attention_viz.trace import Layer, Trace
+
+__all__ = ["ERROR", "LEVELS", "Choice", "pack"]
+
+# Steps from weight 0 to weight 1. 12 bits would hold 4,095; fewer make longer runs.
+LEVELS = 3900
+# How far a weight on the screen may be from the trace: half a step, and float32's own rounding.
+ERROR = 0.5 / LEVELS + 1e-7
+
+# Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
+_SUM_STEPS = 65535
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The head on the screen.
+
+    Attributes:
+        stream: "encoder", "decoder" or "cross".
+        layer: from 0.
+        head: from 0.
+    """
+
+    stream: str
+    layer: int
+    head: int
+
+
+@dataclass
+class _Body:
+    """The planes behind the header; a plane that is already there is not written twice."""
+
+    parts: list[bytes] = field(default_factory=list[bytes])
+    places: dict[bytes, tuple[int, int]] = field(default_factory=dict[bytes, tuple[int, int]])
+    length: int = 0
+
+    def add(self, plane: bytes) -> tuple[int, int]:
+        """Deflate a plane and tell where it lies: (offset, length)."""
+        # Run lengths alone (Z_RLE) come out smaller here than a search for repeats, and thirty times as fast.
+        compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
+        packed = compressor.compress(plane) + compressor.flush()
+        if packed not in self.places:
+            self.places[packed] = (self.length, len(packed))
+            self.parts.append(packed)
+            self.length += len(packed)
+        return self.places[packed]
+
+
+def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
+    """The trace as bytes for the browser component; equal traces give equal bytes.
+
+    Args:
+        trace: what to show.
+        choice: the head to open on. Leave it out where the host tells the component through the channel
+            (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
+    """
+    body, masks, axes = _Body(), _Masks(), _Axes()
+    streams = [
+        {
+            "name": stream,
+            "queries": axes.add(trace.query_tokens(stream)),
+            "keys": axes.add(trace.key_tokens(stream)),
+            "layers": [_layer(layer, body, masks) for layer in trace.layers[stream]],
+        }
+        for stream in trace.streams
+    ]
+    header = {
+        "version": 1,
+        "model": trace.provenance.model,
+        "edits": list(trace.provenance.edits),
+        "levels": LEVELS,
+        "error": ERROR,
+        "sum_steps": _SUM_STEPS,
+        "choice": None if choice is None else asdict(choice),
+        "axes": axes.entries,
+        "masks": masks.entries,
+        "streams": streams,
+    }
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def _layer(layer: "Layer", body: _Body, masks: "_Masks") -> dict[str, Any]:
+    call = layer.attention
+    weights: NDArray[np.float32] = call.weights.detach().float().cpu().numpy()
+    blocked = _blocked(call)
+    high, low = _planes(_steps(weights, blocked))
+    return {
+        "label": layer.label,
+        "heads": weights.shape[0],
+        "blocked": masks.add(blocked, body),
+        "high": body.add(high),
+        "low": body.add(low),
+        "sums": body.add(_sums(weights)),
+    }
+
+
+def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
+    """True where a query may not look; one slice for all heads where they agree, None where nothing is blocked."""
+    if call.allowed is None:
+        return None
+    queries, keys = call.shape[-2:]
+    allowed: NDArray[np.bool_] = call.allowed.detach().cpu().numpy()
+    lead = allowed.shape[-3] if allowed.ndim > 2 else 1
+    blocked = ~np.broadcast_to(allowed.reshape(lead, *allowed.shape[-2:]), (lead, queries, keys))
+    if not blocked.any():
+        return None
+    heads = call.shape[0]
+    return np.repeat(blocked, heads // lead, axis=0) if 1 < lead < heads else blocked
+
+
+def _steps(
+    weights: Float[np.ndarray, "head query key"], blocked: Bool[np.ndarray, "heads query key"] | None
+) -> UInt16[np.ndarray, "head query key"]:
+    """Weights as whole numbers from 0 to LEVELS; blocked cells and broken numbers are 0."""
+    steps = np.rint(np.nan_to_num(weights).clip(0, 1) * np.float32(LEVELS)).astype(np.uint16)
+    return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
+
+
+def _planes(steps: UInt16[np.ndarray, "head query key"]) -> tuple[bytes, bytes]:
+    """The upper eight bits of each number, and the lower four, two numbers in a byte (the first one below)."""
+    flat = steps.swapaxes(1, 2).ravel()
+    low = np.append(flat & 15, np.zeros(flat.size % 2, np.uint16))
+    return (flat >> 4).astype(np.uint8).tobytes(), (low[0::2] | low[1::2] << 4).astype(np.uint8).tobytes()
+
+
+def _sums(weights: Float[np.ndarray, "head query key"]) -> bytes:
+    """What each row sums to, (head, query), as little-endian 16-bit numbers of 65,535ths."""
+    sums = np.nan_to_num(weights.sum(axis=2, dtype=np.float64)).clip(0, 1)
+    return np.rint(sums * _SUM_STEPS).astype("<u2").tobytes()
+
+
+class _Axes:
+    """The rows of tokens, each told once however many streams share it."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+
+    def add(self, tokens: "Tokens") -> int:
+        entry: dict[str, Any] = {
+            "labels": list(tokens.labels),
+            "special": [place for place, special in enumerate(tokens.special) if special],
+            "padding": [place for place, padding in enumerate(tokens.padding) if padding],
+        }
+        if entry not in self.entries:
+            self.entries.append(entry)
+        return self.entries.index(entry)
+
+
+class _Masks:
+    """Which cells are blocked, each pattern told once however many layers and heads share it."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+
+    def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, body: _Body) -> list[int] | None:
+        """The number of each head's pattern, or one number for all of them."""
+        return None if blocked is None else [self._add(one, body) for one in blocked]
+
+    def _add(self, blocked: Bool[np.ndarray, "query key"], body: _Body) -> int:
+        queries, keys = blocked.shape
+        causal = ~np.tri(queries, keys, k=keys - queries, dtype=bool)
+        if np.array_equal(blocked, causal):
+            entry: dict[str, Any] = {"kind": "causal", "queries": queries, "keys": keys}
+        else:
+            bits = np.packbits(blocked.T.ravel(), bitorder="little").tobytes()
+            entry = {"kind": "bits", "queries": queries, "keys": keys, "at": body.add(bits)}
+        if entry not in self.entries:
+            self.entries.append(entry)
+        return self.entries.index(entry)

@@ -1,0 +1,67 @@
+// Curves between tokens: the query's colour at the token that looks, the key's at the one looked at.
+
+const WIDEST = 7;
+
+/**
+ * Draw curves on a canvas. `up` is -1 for arcs above the line at `y`, 1 for arcs below, over a height of `room`; an edge is
+ * {from, to, weight, place}: where the query and the key stand, and how strong it looks, 0 to 1.
+ */
+export function drawArcs(context, edges, {y, up, room, colours, faint}) {
+  for (const {from, to, place} of [...edges].reverse()) {
+    const {height, reach} = arcShape(from, to, room);
+    context.beginPath();
+    context.moveTo(from - (from === to ? reach : 0), y);
+    const [first, last] = from === to ? [from - reach, to + reach] : [from, to];
+    context.bezierCurveTo(first, y + up * height, last, y + up * height, last, y);
+    strokeEdge(context, from, y, to, y, place, colours, faint);
+  }
+  context.globalAlpha = 1;
+}
+
+/** Draw curves between a line of keys at `top` and a line of queries at `bottom`. */
+export function drawLinks(context, edges, {top, bottom, colours, faint}) {
+  const middle = (top + bottom) / 2;
+  for (const {from, to, place} of [...edges].reverse()) {
+    context.beginPath();
+    context.moveTo(from, bottom);
+    context.bezierCurveTo(from, middle, to, middle, to, top);
+    strokeEdge(context, from, bottom, to, top, place, colours, faint);
+  }
+  context.globalAlpha = 1;
+}
+
+function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
+  const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
+  gradient.addColorStop(0, colours.query);
+  gradient.addColorStop(1, colours.key);
+  context.strokeStyle = gradient;
+  context.lineWidth = 0.6 + (WIDEST - 0.6) * place * (faint ? 0.6 : 1);
+  context.globalAlpha = faint ? 0.06 + 0.6 * place : 0.15 + 0.8 * place;
+  context.stroke();
+}
+
+function arcShape(from, to, room) {
+  const distance = Math.abs(to - from);
+  // A cubic curve rises to three quarters of its control points.
+  return {height: (room * (0.3 + 0.7 * (1 - Math.exp(-distance / 260)))) / 0.75, reach: 11};
+}
+
+/** Write the heaviest weights at the top of their arcs, leaving out those that would lie over another. */
+export function drawNumbers(context, edges, {y, up, room, colours, font}) {
+  const taken = [];
+  context.font = font;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeStyle = colours.background;
+  context.fillStyle = colours.ink;
+  for (const {from, to, weight} of edges.slice(0, 6)) {
+    if (weight < 0.05) continue;
+    const at = {x: (from + to) / 2, y: y + up * arcShape(from, to, room).height * 0.75};
+    if (taken.some((other) => Math.abs(other.x - at.x) < 38 && Math.abs(other.y - at.y) < 13)) continue;
+    taken.push(at);
+    context.strokeText(weight.toFixed(3), at.x, at.y);
+    context.fillText(weight.toFixed(3), at.x, at.y);
+  }
+}

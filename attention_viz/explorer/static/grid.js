@@ -1,0 +1,119 @@
+// All heads of a stream as small pictures, layers down and heads across.
+
+import {element, fitCanvas} from "./element.js";
+import {coloured, sample} from "./raster.js";
+import {colourTable} from "./scale.js";
+
+const GAP = 3;
+const GUTTER = 26;
+const [SMALLEST, LARGEST] = [12, 64];
+
+/** The grid of heads: a click or the arrow keys choose one. */
+export function createGrid(view) {
+  const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
+  const title = element("h3", {}, "All heads");
+  const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
+  const grid = {view, node, table, cells: new Map(), size: 0};
+  table.onclick = (event) => {
+    const cell = event.target.closest("[data-head]");
+    if (cell) view.choose({layer: Number(cell.dataset.layer), head: Number(cell.dataset.head)});
+  };
+  table.onkeydown = (event) => walkHeads(grid, event);
+  return {
+    node,
+    draw(changed) {
+      if (changed.has("stream")) buildCells(grid);
+      if (["stream", "size"].some((name) => changed.has(name))) resize(grid);
+      const repaint = ["stream", "size", "loaded", "scale", "hideSpecial", "theme"].some((name) => changed.has(name));
+      if (repaint) paintAll(grid, ["stream", "size", "hideSpecial"].some((name) => changed.has(name)));
+      if (["stream", "layer", "head"].some((name) => changed.has(name))) mark(grid);
+    },
+  };
+}
+
+function buildCells(grid) {
+  const {layers} = grid.view.now.stream;
+  const most = Math.max(...layers.map(({heads}) => heads));
+  grid.cells.clear();
+  const heading = element("div", {role: "row", class: "av-heading"}, element("span", {role: "columnheader", "aria-label": "Layer"}, ""),
+    ...Array.from({length: most}, (_, head) => element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head))));
+  const rows = layers.map(({heads, label}, layer) => element("div", {role: "row"},
+    element("span", {role: "rowheader", "aria-label": `Layer ${layer}`, title: label === String(layer) ? null : `Layer ${label} of the model`}, String(layer)),
+    ...Array.from({length: heads}, (_, head) => buildCell(grid, layer, head))));
+  grid.table.replaceChildren(heading, ...rows);
+  grid.most = most;
+}
+
+function buildCell(grid, layer, head) {
+  const canvas = element("canvas", {"aria-hidden": "true"});
+  const node = element("div", {
+    class: "av-cell", role: "gridcell", tabindex: "-1", "aria-selected": "false",
+    "aria-label": `Layer ${layer} head ${head}`, title: `Layer ${layer} \u00b7 Head ${head}`,
+    "data-layer": layer, "data-head": head,
+  }, canvas);
+  grid.cells.set(`${layer} ${head}`, {node, canvas, layer, head, pixels: null});
+  return node;
+}
+
+function resize(grid) {
+  const {layers} = grid.view.now.stream;
+  const across = (grid.node.clientWidth - GUTTER) / grid.most - GAP;
+  const down = (grid.view.room() - 46) / layers.length - GAP;
+  grid.size = Math.floor(Math.min(Math.max(Math.min(across, down), SMALLEST), LARGEST));
+  grid.table.style.setProperty("--av-size", `${grid.size}px`);
+  grid.table.style.setProperty("--av-heads", grid.most);
+}
+
+/** Paint every head that has been read; sampling is kept until size or tokens change. */
+function paintAll(grid, resample) {
+  const {stream, scale} = grid.view.store.state;
+  const {ramp} = grid.view.colours;
+  const {levels} = grid.view.recording.header;
+  const shared = scale === "maximum" ? null : colourTable(levels, scale, 1, ramp);
+  for (const cell of grid.cells.values()) {
+    const head = grid.view.recording.head({stream, layer: cell.layer, head: cell.head});
+    if (resample) cell.pixels = null;
+    if (head) paint(grid, cell, head, shared);
+  }
+}
+
+function paint(grid, cell, head, shared) {
+  const {rows, columns} = grid.view.now;
+  const context = fitCanvas(cell.canvas, grid.size, grid.size);
+  const {width, height} = cell.canvas;
+  if (cell.pixels === null) {
+    cell.pixels = sample(head, rows, columns, width, height);
+    cell.maximum = head.maximum(rows, columns);
+  }
+  const table = shared ?? colourTable(head.levels, "maximum", cell.maximum, grid.view.colours.ramp);
+  context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4)), 0, 0);
+}
+
+function mark(grid) {
+  const {layer, head} = grid.view.store.state;
+  for (const cell of grid.cells.values()) {
+    const chosen = cell.layer === layer && cell.head === head;
+    cell.node.setAttribute("aria-selected", String(chosen));
+    cell.node.setAttribute("tabindex", chosen ? "0" : "-1");
+  }
+}
+
+function walkHeads(grid, event) {
+  const {layer, head} = grid.view.store.state;
+  const {layers} = grid.view.now.stream;
+  const steps = {
+    ArrowLeft: [layer, head - 1], ArrowRight: [layer, head + 1], ArrowUp: [layer - 1, head], ArrowDown: [layer + 1, head],
+    Home: [layer, 0], End: [layer, layers[layer].heads - 1], PageUp: [0, head], PageDown: [layers.length - 1, head],
+  };
+  if (!(event.key in steps)) return;
+  event.preventDefault();
+  const [toLayer, toHead] = steps[event.key];
+  if (toLayer < 0 || toLayer >= layers.length || toHead < 0) return;
+  const chosen = {layer: toLayer, head: Math.min(toHead, layers[toLayer].heads - 1)};
+  focusHead(grid, chosen);
+  grid.view.choose(chosen);
+}
+
+function focusHead(grid, {layer, head}) {
+  grid.cells.get(`${layer} ${head}`).node.focus({preventScroll: false});
+}

@@ -1,0 +1,94 @@
+// The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
+
+import {mountExplorer} from "./explorer.js";
+
+const PAUSE = 150;
+const WAIT_FOR_CHOICE = 120;
+const running = new WeakMap();
+
+export default function explorerComponent({data, key, parentElement, setStateValue}) {
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
+  const before = running.get(parentElement);
+  clearTimeout(before?.leaving);
+  if (before && sameBytes(before.bytes, bytes)) {
+    before.tell = setStateValue;
+    before.explorer?.refresh();
+    return () => leave(parentElement, before);
+  }
+  const entry = {bytes, key, tell: setStateValue, serial: before?.serial ?? 0, explorer: null, timer: 0};
+  running.set(parentElement, entry);
+  start(parentElement, entry, before).catch((error) => showFailure(parentElement, error));
+  return () => leave(parentElement, entry);
+}
+
+/** Show new data where the old was; the head and the settings stay. */
+async function start(parentElement, entry, before) {
+  const host = parentElement.querySelector(".av-host");
+  const channel = openChannel();
+  entry.listener = ({detail}) => follow(entry, detail);
+  channel.target.addEventListener("choice", entry.listener);
+  const kept = before?.explorer ? {choice: before.explorer.choice(), settings: before.explorer.settings()} : {};
+  if (before) stop(before);
+  else if (!channel.latest.has(entry.key)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
+  if (running.get(parentElement) !== entry || entry.stopped) return;
+  const told = channel.latest.get(entry.key);
+  if (told) entry.serial = Math.max(entry.serial, told.seen ?? 0);
+  const choice = told && !before ? told : kept.choice;
+  entry.explorer = mountExplorer(host, entry.bytes, {...kept, choice, theme: () => themeOf(host), onChoice: (next) => report(entry, next)});
+}
+
+/** Tell the server what was chosen, once the reader has paused. */
+function report(entry, choice) {
+  entry.serial += 1;
+  const told = {...choice, serial: entry.serial};
+  clearTimeout(entry.timer);
+  entry.timer = setTimeout(() => entry.tell("choice", told), PAUSE);
+}
+
+/** Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of. */
+function follow(entry, told) {
+  if (told.explorer !== entry.key || (told.seen ?? 0) < entry.serial) return;
+  entry.serial = Math.max(entry.serial, told.seen ?? 0);
+  entry.explorer?.choose(told);
+}
+
+/** Where the channel component leaves its messages (see channel.js). */
+function openChannel() {
+  return (globalThis[Symbol.for("attention_viz.explorer")] ??= {latest: new Map(), target: new EventTarget()});
+}
+
+/** Clean up, unless the function is called again for the same element at once. */
+function leave(parentElement, entry) {
+  entry.leaving = setTimeout(() => {
+    stop(entry);
+    if (running.get(parentElement) === entry) running.delete(parentElement);
+  }, 50);
+}
+
+function stop(entry) {
+  entry.stopped = true;
+  clearTimeout(entry.timer);
+  openChannel().target.removeEventListener("choice", entry.listener);
+  entry.explorer?.destroy();
+}
+
+function sameBytes(one, other) {
+  return one.length === other.length && one.every((byte, at) => byte === other[at]);
+}
+
+/** Whether the host's page is dark: by the lightness of its background. */
+function themeOf(host) {
+  const colour = getComputedStyle(host).getPropertyValue("--st-background-color").trim();
+  const probe = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  probe.fillStyle = colour || "#ffffff";
+  probe.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128 ? "dark" : "light";
+}
+
+function showFailure(parentElement, error) {
+  const note = document.createElement("p");
+  note.setAttribute("role", "alert");
+  note.textContent = `The explorer could not be drawn: ${error.message}`;
+  parentElement.querySelector(".av-host").replaceChildren(note);
+}

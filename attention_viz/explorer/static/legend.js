@@ -1,0 +1,54 @@
+// What the colours and marks mean: always in sight.
+
+import {element} from "./element.js";
+import {SCALES} from "./scale.js";
+import {MARKS} from "./tokens.js";
+
+/** The bar of colours with its range, the hatched sample, the marks of tokens, and how exact the drawing is. */
+export function createLegend(view) {
+  const bar = element("div", {class: "av-bar"});
+  const ticks = element("div", {class: "av-ticks"});
+  const scale = element("div", {class: "av-scale", role: "img"}, bar, ticks);
+  const blocked = element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked");
+  const node = element("div", {class: "av-legend", "data-testid": "explorer-legend"}, scale, blocked);
+  return {
+    node,
+    draw() {
+      const {scale: name} = view.store.state;
+      const entries = SCALES[name].ticks(view.now.maximum);
+      bar.style.background = `linear-gradient(to right, ${view.colours.rampText.join(", ")})`;
+      ticks.replaceChildren(...entries.map(([place, text]) => {
+        const tick = element("span", {}, text);
+        tick.style.left = `${place * 100}%`;
+        return tick;
+      }));
+      scale.setAttribute("aria-label", `Colours of the weights, from ${entries[0][1]} to ${entries.at(-1)[1]}`);
+    },
+  };
+}
+
+/** The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace. */
+export function createNotes(view) {
+  const {header, streams} = view.recording;
+  const axes = streams.flatMap(({queries, keys}) => [queries, keys]);
+  const uses = (mark) => axes.some(({spellings}) => spellings.some((one) => one.mark === mark));
+  const marks = [
+    uses(MARKS.space) ? `${MARKS.space} a space before` : null,
+    uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
+    axes.some(({dimmed}) => dimmed.includes(1)) ? "dimmed: added by the tokenizer" : null,
+    `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+  ];
+  const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
+  const node = element("div", {class: "av-notes"}, sums, element("p", {}, marks.filter(Boolean).join(" \u2002 ")));
+  return {
+    node,
+    draw() {
+      const {head, rows, columns, stream} = view.now;
+      sums.hidden = head === null || columns.length === stream.keys.count;
+      if (sums.hidden) return;
+      const all = Array.from(rows, (query) => head.sum(query, columns));
+      const [least, most] = [Math.min(...all), Math.max(...all)].map((sum) => sum.toFixed(3));
+      sums.textContent = `Special tokens are hidden: rows no longer sum to 1, here from ${least} to ${most}.`;
+    },
+  };
+}

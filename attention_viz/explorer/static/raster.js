@@ -1,0 +1,53 @@
+// A head's weights as pixels: one cell over many pixels, or many cells under one.
+
+const BLOCKED_PIXEL = 0xffff;
+
+/**
+ * The weight under each pixel, as whole numbers, for some rows and columns of a head.
+ *
+ * Where several cells fall under one pixel it gets half of their maximum and half of their mean, so that neither a lone
+ * strong cell nor an even spread is lost. A pixel counts as blocked where all of its cells are.
+ */
+export function sample(head, rows, columns, width, height) {
+  const pixels = new Uint16Array(width * height);
+  const [across, down] = [spans(columns.length, width), spans(rows.length, height)];
+  for (let x = 0; x < width; x++)
+    for (let y = 0; y < height; y++)
+      pixels[y * width + x] = pooled(head, rows, columns, down[y], down[y + 1], across[x], across[x + 1]);
+  return pixels;
+}
+
+/** Where the cells under each pixel begin, on one axis; each pixel has one at least. */
+function spans(cells, size) {
+  if (cells >= size) return Int32Array.from({length: size + 1}, (_, at) => Math.round((at * cells) / size));
+  return Int32Array.from({length: size + 1}, (_, at) => Math.floor(((at + 0.5) * cells) / size));
+}
+
+function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, right) {
+  let [most, sum, open] = [0, 0, 0];
+  for (let x = left; x < Math.max(right, left + 1); x++) {
+    const base = columns[x] * queries;
+    for (let y = top; y < Math.max(bottom, top + 1); y++) {
+      const cell = base + rows[y];
+      if (blocked !== null && blocked[cell]) continue;
+      open += 1;
+      sum += weights[cell];
+      if (weights[cell] > most) most = weights[cell];
+    }
+  }
+  return open ? Math.round((most + sum / open) / 2) : BLOCKED_PIXEL;
+}
+
+/** Colour sampled weights; blocked ones are hatched from the lower left to the upper right. */
+export function coloured(pixels, width, height, table, {ground, hatch, period}) {
+  const image = new ImageData(width, height);
+  const out = new Uint32Array(image.data.buffer);
+  const stroke = Math.max(1, Math.round(period / 5));
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++) {
+      const level = pixels[y * width + x];
+      if (level === BLOCKED_PIXEL) out[y * width + x] = (x + y) % period < stroke ? hatch : ground;
+      else out[y * width + x] = table[level];
+    }
+  return image;
+}

@@ -1,0 +1,50 @@
+// From weights to colours.
+
+const FAINTEST = 0.001;
+
+// How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
+export const SCALES = {
+  linear: {
+    label: "0 to 1",
+    title: "The same colour means the same weight in every head",
+    place: (weight) => weight,
+    ticks: () => [[0, "0"], [0.5, "0.5"], [1, "1"]],
+  },
+  maximum: {
+    label: "To maximum",
+    title: "The deepest colour is each head's own largest weight",
+    place: (weight, maximum) => (maximum > 0 ? Math.min(1, weight / maximum) : 0),
+    ticks: (maximum) => [[0, "0"], [1, maximum.toFixed(3)]],
+  },
+  logarithmic: {
+    label: "Logarithmic",
+    title: "Equal steps of colour for each factor, down to 0.001: shows weak links",
+    place: (weight) => Math.max(0, 1 - Math.log10(Math.max(weight, FAINTEST)) / Math.log10(FAINTEST)),
+    ticks: () => [[0, "0.001"], [1 / 3, "0.01"], [2 / 3, "0.1"], [1, "1"]],
+  },
+};
+
+/** "#rrggbb" as [red, green, blue]. */
+export function channels(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+}
+
+/** The colour at a place of a ramp, as [red, green, blue]. */
+export function onRamp(ramp, place) {
+  const at = Math.min(Math.max(place, 0), 1) * (ramp.length - 1);
+  const [low, high] = [ramp[Math.floor(at)], ramp[Math.ceil(at)]];
+  return low.map((channel, i) => channel + (high[i] - channel) * (at % 1));
+}
+
+/** The colour of every possible weight, as pixels. */
+export function colourTable(levels, scale, maximum, ramp) {
+  const {place} = SCALES[scale];
+  const table = new Uint32Array(levels + 1);
+  for (let level = 0; level <= levels; level++) table[level] = pixel(onRamp(ramp, place(level / levels, maximum)));
+  return table;
+}
+
+/** A colour as one little-endian pixel of an image. */
+export function pixel([red, green, blue]) {
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+}

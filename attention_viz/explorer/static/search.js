@@ -1,0 +1,60 @@
+// Which heads link one token to another: all heads ranked by that one weight.
+
+import {element, threeDigits} from "./element.js";
+
+const MOST_HEADS = 10;
+
+/** Two pickers and a ranked list; choosing a cell of the matrix fills the pickers. */
+export function createSearch(view) {
+  const {store} = view;
+  const pick = (label, name, role) => element("select", {class: role, "aria-label": label, onchange: (event) => store.set({[name]: Number(event.target.value)})});
+  const [query, key] = [pick("Query token", "pairQuery", "av-query"), pick("Key token", "pairKey", "av-keys")];
+  const list = element("ol", {});
+  const title = element("h3", {}, "Which heads link ", query, " to ", key, "?");
+  const node = element("section", {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"}, title, list);
+  list.onclick = (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const {pairQuery, pairKey} = store.state;
+    view.pin({query: pairQuery, key: pairKey}, {pair: true});
+    view.choose({layer: Number(button.dataset.layer), head: Number(button.dataset.head)});
+  };
+  return {
+    node,
+    draw(changed) {
+      const {stream} = view.now;
+      const {pairQuery, pairKey} = store.state;
+      if (changed.has("stream")) {
+        fill(query, stream.queries);
+        fill(key, stream.keys);
+      }
+      query.value = String(pairQuery);
+      key.value = String(pairKey);
+      if (["stream", "pairQuery", "pairKey", "loaded", "layer", "head"].some((name) => changed.has(name))) rank(view, list);
+    },
+  };
+}
+
+function fill(select, axis) {
+  select.replaceChildren(...axis.names.map((name, place) => element("option", {value: place, dir: "auto"}, name)));
+}
+
+function rank(view, list) {
+  const {stream: name, layer: chosenLayer, head: chosenHead, pairQuery, pairKey} = view.store.state;
+  const found = [];
+  view.now.stream.layers.forEach(({heads}, layer) => {
+    for (let number = 0; number < heads; number++) {
+      const head = view.recording.head({stream: name, layer, head: number});
+      if (head && !head.isBlocked(pairQuery, pairKey)) found.push({layer, number, weight: head.at(pairQuery, pairKey)});
+    }
+  });
+  found.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.number - b.number);
+  if (found.length === 0) return list.replaceChildren(element("li", {class: "av-quiet"}, "No head may: the cell is blocked."));
+  return list.replaceChildren(...found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
+    const fillBar = element("span", {class: "av-fill av-accent-fill"});
+    fillBar.style.width = `${100 * weight}%`;
+    const chosen = layer === chosenLayer && number === chosenHead;
+    return element("li", {}, element("button", {type: "button", "data-layer": layer, "data-head": number, "aria-current": chosen ? "true" : null},
+      element("span", {}, `Layer ${layer} \u00b7 Head ${number}`), element("span", {class: "av-track"}, fillBar), element("span", {class: "av-number"}, threeDigits(weight))));
+  }));
+}

@@ -1,0 +1,189 @@
+// The tokens in a line, with arcs: above it what a token looks at, below it who looks at the token.
+
+import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
+import {element, fitCanvas} from "./element.js";
+import {SCALES} from "./scale.js";
+import {writeToken} from "./tokens.js";
+
+const ABOVE = 84;
+const BELOW = 50;
+const MOST_EDGES = 160;
+const HINT = "Point at a token, or press Enter on it: above it, what it looks at; below it, who looks at it.";
+const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
+
+/** The line of tokens; for cross-attention two lines, keys above queries. */
+export function createStrip(view) {
+  const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
+  const scroller = element("div", {class: "av-scroll"});
+  const hint = element("p", {class: "av-hint"});
+  const node = element("section", {class: "av-strip", "data-testid": "explorer-arcs", "aria-label": "Tokens and arcs"}, scroller, canvas, hint);
+  const strip = {view, node, canvas, scroller, hint, lines: []};
+  scroller.onscroll = () => drawEdges(strip);
+  return {
+    node,
+    draw(changed) {
+      if (["stream", "hideSpecial"].some((name) => changed.has(name))) buildLines(strip);
+      if (["stream", "hideSpecial", "size"].some((name) => changed.has(name))) measure(strip);
+      drawEdges(strip);
+      if (changed.has("query") || changed.has("key")) reveal(strip);
+      tint(strip);
+    },
+  };
+}
+
+function buildLines(strip) {
+  const {stream, rows, columns} = strip.view.now;
+  strip.node.classList.toggle("av-cross", !stream.own);
+  strip.lines = stream.own
+    ? [buildLine(strip, stream.queries, rows, "Tokens", (place) => ({query: place, key: place}))]
+    : [
+        buildLine(strip, stream.keys, columns, "Tokens that are looked at (keys)", (place) => ({query: null, key: place})),
+        buildLine(strip, stream.queries, rows, "Tokens that look (queries)", (place) => ({query: place, key: null})),
+      ];
+  strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
+  strip.hint.textContent = stream.own ? HINT : CROSS_HINT;
+}
+
+function buildLine(strip, axis, places, label, roles) {
+  const {view} = strip;
+  const tokens = new Map();
+  for (const place of places) {
+    const token = element("div", {class: "av-token", role: "option", tabindex: "-1", "aria-selected": "false", "aria-label": axis.names[place], dir: "auto"});
+    if (axis.dimmed[place]) token.classList.add("av-special");
+    token.dataset.place = place;
+    tokens.set(place, writeToken(token, axis, place));
+  }
+  const node = element("div", {class: "av-line", role: "listbox", "aria-label": label, "aria-orientation": "horizontal"}, ...tokens.values());
+  node.style.setProperty("--av-count", places.length);
+  const placeOf = (event) => {
+    const token = event.target.closest(".av-token");
+    return token ? Number(token.dataset.place) : null;
+  };
+  node.onpointerover = (event) => {
+    const place = placeOf(event);
+    if (place !== null && event.pointerType !== "touch") view.point(roles(place));
+  };
+  node.onpointerleave = () => view.point({query: null, key: null});
+  node.onclick = (event) => {
+    const place = placeOf(event);
+    if (place !== null) pinToken(view, roles(place));
+  };
+  node.onkeydown = (event) => walk(strip, event, tokens, places, roles);
+  tokens.get(places[0])?.setAttribute("tabindex", "0");
+  return {node, tokens, places, centres: new Map()};
+}
+
+/** Pin a token, or let it go where it is pinned already. */
+function pinToken(view, {query, key}) {
+  const {state} = view.store;
+  const again = state.query === query && state.key === key;
+  view.pin(again ? {query: null, key: null} : {query, key}, {pair: false});
+}
+
+function walk({view}, event, tokens, places, roles) {
+  const at = places.indexOf(Number(event.target.dataset.place));
+  const steps = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: places.length - 1};
+  if (event.key in steps) {
+    const next = tokens.get(places[Math.min(Math.max(steps[event.key], 0), places.length - 1)]);
+    for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
+    next.focus();
+    view.point(roles(Number(next.dataset.place)));
+  } else if (event.key === "Enter" || event.key === " ") {
+    pinToken(view, roles(places[at]));
+  } else if (event.key === "Escape") {
+    view.point({query: null, key: null});
+    view.pin({query: null, key: null}, {pair: false});
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+function measure(strip) {
+  for (const {node, tokens, centres} of strip.lines)
+    for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
+}
+
+/** Scroll a pinned token into sight, sideways only. */
+function reveal({view, scroller, lines}) {
+  const {query, key} = view.store.state;
+  const line = lines.at(-1);
+  const at = line?.centres.get(query ?? key);
+  if (at === undefined) return;
+  const hidden = at < scroller.scrollLeft + 24 || at > scroller.scrollLeft + scroller.clientWidth - 24;
+  if (hidden) scroller.scrollLeft = at - scroller.clientWidth / 2;
+}
+
+function drawEdges(strip) {
+  const {view, canvas, scroller, lines, node} = strip;
+  const {head, stream} = view.now;
+  const width = scroller.clientWidth;
+  const height = scroller.clientHeight;
+  const context = fitCanvas(canvas, width, height);
+  context.clearRect(0, 0, width, height);
+  const active = view.active();
+  const alone = active.query !== null || active.key !== null;
+  node.classList.toggle("av-alone", alone);
+  if (head === null || lines.length === 0) return;
+  context.translate(-scroller.scrollLeft, 0);
+  const {colours} = view;
+  if (stream.own) {
+    const line = lines[0].node.offsetTop;
+    const tall = lines[0].node.offsetHeight;
+    const above = {y: line - 2, up: -1, room: ABOVE - 12, colours, font: view.fonts.small};
+    const below = {y: line + tall + 2, up: 1, room: BELOW - 12, colours, font: view.fonts.small};
+    if (!alone) return drawArcs(context, strongestEdges(strip), {...above, faint: true});
+    for (const [edges, where] of [[rowEdges(strip, active.query), above], [columnEdges(strip, active.key), below]]) {
+      drawArcs(context, edges, where);
+      drawNumbers(context, edges, where);
+    }
+    return undefined;
+  }
+  const where = {top: lines[0].node.offsetTop + lines[0].node.offsetHeight + 2, bottom: lines[1].node.offsetTop - 2, colours};
+  if (!alone) return drawLinks(context, strongestEdges(strip), {...where, faint: true});
+  return drawLinks(context, [...rowEdges(strip, active.query), ...columnEdges(strip, active.key)], where);
+}
+
+function edge({view, lines}, query, key, weight) {
+  const {scale} = view.store.state;
+  const place = SCALES[scale].place(weight, view.now.maximum);
+  return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place};
+}
+
+function strongestEdges(strip) {
+  const {head, rows, columns, stream} = strip.view.now;
+  const other = (query, key) => !stream.own || query !== key;
+  const cells = head.strongest(rows, columns, MOST_EDGES, other).filter(({weight}) => weight >= 0.02);
+  return cells.map(({query, key, weight}) => edge(strip, query, key, weight));
+}
+
+function rowEdges(strip, query) {
+  const {head, columns} = strip.view.now;
+  return query === null ? [] : visibleEdges(Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))));
+}
+
+function columnEdges(strip, key) {
+  const {head, rows} = strip.view.now;
+  return key === null ? [] : visibleEdges(Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))));
+}
+
+function visibleEdges(edges) {
+  return edges.filter(({weight, from, to}) => weight >= 0.002 && from !== undefined && to !== undefined).sort((a, b) => b.weight - a.weight);
+}
+
+/** Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones. */
+function tint({view, lines}) {
+  const {head, stream} = view.now;
+  const {query, key} = view.active();
+  const [pinnedQuery, pinnedKey] = [view.store.state.query, view.store.state.key];
+  lines.forEach(({tokens}, number) => {
+    const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];
+    for (const [place, token] of tokens) {
+      const weight = asKeys && query !== null && head !== null ? head.at(query, place) : 0;
+      token.style.setProperty("--av-weight", weight.toFixed(3));
+      token.classList.toggle("av-is-query", asQueries && place === query);
+      token.classList.toggle("av-is-key", asKeys && place === key && place !== (asQueries ? query : null));
+      token.setAttribute("aria-selected", String((asQueries && place === pinnedQuery) || (asKeys && place === pinnedKey)));
+    }
+  });
+}
