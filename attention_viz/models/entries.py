@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
-from attention_viz.from_scratch import Scratch
 
 if TYPE_CHECKING:
     import pandas
 
+    from attention_viz.from_scratch import Scratch
     from attention_viz.models.model import AttentionModel
 
 __all__ = ["CATALOGUE", "Entry", "catalogue", "load"]
@@ -110,9 +110,11 @@ def load(
         raise UnsupportedModel(
             f"the revision {revision!r} of {name} was asked for; only what is on this machine is loaded"
         )
+    # Loaded late: the catalogue can be listed without waiting for torch and transformers.
     if name == "scratch":
+        from attention_viz.from_scratch import Scratch
+
         return Scratch()
-    # Loaded late: the catalogue can be listed without importing transformers.
     from attention_viz.models.loading import load_folder
 
     entry = CATALOGUE.get(name)

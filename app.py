@@ -1,0 +1,8 @@
+"""Explore: the app's first page. Start it with `make run`."""
+
+import streamlit as st
+
+from attention_viz.ui.explore import show_page
+
+st.set_page_config(page_title="attention_viz · Explore", layout="wide")
+show_page()

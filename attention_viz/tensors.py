@@ -1,0 +1,58 @@
+"""Every tensor of one head by name, from what enters the layer to what leaves it, and as a safetensors file."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from safetensors.torch import save
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
+
+__all__ = ["head_tensors", "to_safetensors"]
+
+_STEPS = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
+
+
+def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
+    """The steps of one head, each 2-D, in the order in which they follow from each other.
+
+    Returns:
+        `query` and `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap,
+        `masked` with −∞ where blocked, `weights`, `output` (n, d_v); and where known `embeddings` (n, d_model), what
+        enters the layer, and `joined` (n, d_model), all heads joined and projected.
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head.
+    """
+    entry = trace.layer(layer, stream)
+    one = entry.attention.head(head)
+    around = {"embeddings": entry.embeddings, "joined": entry.joined}
+    steps = {name: getattr(one, name) for name in _STEPS}
+    return steps | {name: tensor for name, tensor in around.items() if tensor is not None}
+
+
+def to_safetensors(trace: "Trace", layer: int, head: int, stream: str | None = None) -> bytes:
+    """The steps of one head as a safetensors file, with their origin and tokens as JSON in its header.
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head.
+    """
+    stream = trace.stream(stream)
+    tensors = {
+        name: tensor.detach().cpu().contiguous().clone()
+        for name, tensor in head_tensors(trace, layer, head, stream).items()
+    }
+    origin = {
+        "provenance": {**asdict(trace.provenance)},
+        "stream": stream,
+        "layer": layer,
+        "head": head,
+        "query_tokens": trace.query_tokens(stream).labels,
+        "key_tokens": trace.key_tokens(stream).labels,
+        "scale": trace.attention(layer, stream).scale,
+    }
+    return save(tensors, metadata={name: json.dumps(value) for name, value in origin.items()})

@@ -1,0 +1,72 @@
+"""What can be taken away: made from the trace when a button is pressed, never from what the screen shows."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
+
+__all__ = ["BUTTONS", "show_downloads"]
+
+
+def _weights(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.table import to_csv
+
+    # The mark at the start tells spreadsheets that this is UTF-8.
+    return b"\xef\xbb\xbf" + to_csv(trace.table(layer, head, stream)).encode()
+
+
+def _tensors(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.tensors import to_safetensors
+
+    return to_safetensors(trace, layer, head, stream)
+
+
+def _picture(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.views import heatmap_svg
+
+    return heatmap_svg(trace, layer, head, stream).encode()
+
+
+def _page(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.explorer import explore
+
+    return explore(trace, stream=stream, layer=layer, head=head).html().encode()
+
+
+# Label, ending, media type, what it holds, and what makes it.
+BUTTONS: dict[str, tuple[str, str, str, Callable[["Trace", str, int, int], bytes]]] = {
+    "Weights (CSV)": ("csv", "text/csv", "Every weight of this head, a row each, for a spreadsheet", _weights),
+    "Tensors (safetensors)": (
+        "safetensors",
+        "application/octet-stream",
+        "Query, key, value and every step to the output of this head, as exact numbers",
+        _tensors,
+    ),
+    "Picture (SVG)": ("svg", "image/svg+xml", "This head as a picture for print or slides", _picture),
+    "Explorer (HTML)": ("html", "text/html", "This explorer with all heads as one file that works offline", _page),
+}
+
+
+def show_downloads(trace: "Trace", stream: str, layer: int, head: int) -> None:
+    """A button each, in sight; the file is made when it is pressed, and the page doesn't run again for it."""
+    name = re.sub(r"[^\w.-]+", "-", trace.provenance.model).strip("-.") or "model"
+    for label, (ending, media, help_text, make) in BUTTONS.items():
+        st.download_button(
+            label,
+            data=_later(make, trace, stream, layer, head),
+            file_name=f"attention_{name}_layer{layer}_head{head}.{ending}",
+            mime=media,
+            help=help_text,
+            on_click="ignore",
+            key=f"download-{ending}",
+        )
+
+
+def _later(
+    make: Callable[["Trace", str, int, int], bytes], trace: "Trace", stream: str, layer: int, head: int
+) -> Callable[[], bytes]:
+    return lambda: make(trace, stream, layer, head)

@@ -1,0 +1,126 @@
+"""Models and traces for a room full of people: each made once, kept for all, and never too many at a time."""
+
+import contextlib
+import gc
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.errors import TraceError
+from attention_viz.ui.settings import SETTINGS
+from attention_viz.ui.state import State
+
+if TYPE_CHECKING:
+    from attention_viz.from_scratch import Scratch
+    from attention_viz.models import AttentionModel
+    from attention_viz.tokens import Fit
+    from attention_viz.trace import Trace
+
+__all__ = ["Drawn", "draw", "is_loaded", "pack_trace", "verify"]
+
+_forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
+_loaded: set[str] = set()
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A text that went through a model, ready for the browser.
+
+    Attributes:
+        trace: what was recorded.
+        payload: the trace as the explorer reads it.
+        fit: which part of the text was read, and what was cut; None for a trace from a file.
+    """
+
+    trace: "Trace"
+    payload: bytes
+    fit: "Fit | None" = None
+
+
+def is_loaded(state: State) -> bool:
+    """Whether the model is in memory already, so that nobody needs to be told to wait."""
+    return state.own or state.model in _loaded
+
+
+def draw(state: State) -> Drawn:
+    """Run the text through the model, or take the trace that somebody's same wish left here.
+
+    Raises:
+        AttentionVizError: the text or the model can't be used; the message says why.
+    """
+    settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
+    return _draw(state.model, state.text, settings)
+
+
+def pack_trace(trace: "Trace") -> Drawn:
+    """A trace from a file, ready for the browser.
+
+    Raises:
+        TraceError: it has more weights than can be drawn.
+    """
+    from attention_viz.explorer import pack
+
+    weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
+    if weights > SETTINGS.most_weights:
+        raise TraceError(
+            f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
+            "open it in Python with attention_viz.Trace.load"
+        )
+    return Drawn(trace, pack(trace))
+
+
+def verify(drawn: Drawn) -> None:
+    """Make the comparison behind the trace's fidelity, in turn with other people's runs."""
+    with _turn():
+        _ = drawn.trace.fidelity
+
+
+@st.cache_resource(max_entries=SETTINGS.traces_kept, show_spinner=False)
+def _draw(name: str, text: str, settings: tuple[int, int, int, str] | None) -> Drawn:
+    from attention_viz.explorer import pack
+
+    model = _model(name, settings)
+    with _turn():
+        fit = model.fit(text) if settings else model.fit(text, SETTINGS.longest_text)
+        trace = model.trace(fit.kept)
+        return Drawn(trace, pack(trace), fit)
+
+
+def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":
+    if settings is None:
+        return _pretrained(name)
+    from attention_viz.from_scratch import Scratch
+
+    d_model, heads, seed, positions = settings
+    return Scratch(d_model=d_model, heads=heads, seed=seed, positions=positions)
+
+
+@st.cache_resource(max_entries=SETTINGS.models_kept, show_spinner=False)
+def _pretrained(name: str) -> "AttentionModel | Scratch":
+    import torch
+
+    from attention_viz.models import load
+
+    # The forwards that may run at once share the machine's cores instead of fighting over them.
+    torch.set_num_threads(max(1, torch.get_num_threads() // SETTINGS.forwards_at_once))
+    model = load(name)
+    # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
+    gc.collect()
+    gc.freeze()
+    _loaded.add(name)
+    return model
+
+
+@contextlib.contextmanager
+def _turn() -> Generator[None]:
+    """Wait for a place among the runs allowed at once."""
+    with _forwards:
+        yield
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    heads, queries, keys = shape
+    return heads * queries * keys

@@ -1,0 +1,123 @@
+"""What a person chose, kept in the address, so that a link reproduces the screen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, cast, get_args
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.settings import SETTINGS
+
+__all__ = ["DEFAULT", "EXAMPLES", "Positions", "State", "read_address", "write_address"]
+
+Positions = Literal["sinusoidal", "none"]
+
+EXAMPLES = (
+    "The bank of the river was flooded",
+    "The cat sat because it was tired.",
+    "The bank is steep, so it's dangerous to stand near it",
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that decides what the Explore page shows.
+
+    Attributes:
+        model: a name in the catalogue.
+        text: what was typed.
+        layer: from 0.
+        head: from 0.
+        d_model: width of our own module, where that is the model.
+        heads: how many heads our own module has.
+        seed: of our own module's random weights.
+        positions: whether our own module adds positions to its embeddings.
+    """
+
+    model: str = "all-MiniLM-L6-v2"
+    text: str = EXAMPLES[0]
+    layer: int = 0
+    head: int = 4
+    d_model: int = 8
+    heads: int = 2
+    seed: int = 0
+    positions: Positions = "sinusoidal"
+
+    @property
+    def own(self) -> bool:
+        """Whether the model is our own module, which has settings of its own."""
+        return self.model == "scratch"
+
+    @property
+    def layer_count(self) -> int:
+        """How many layers there are to choose from."""
+        return CATALOGUE[self.model].layers
+
+    @property
+    def head_count(self) -> int:
+        """How many heads there are to choose from."""
+        return self.heads if self.own else CATALOGUE[self.model].heads
+
+    def within(self) -> "State":
+        """The same with layer and head as far in as the model has them: another model may have fewer."""
+        return replace(self, layer=min(self.layer, self.layer_count - 1), head=min(self.head, self.head_count - 1))
+
+
+DEFAULT = State()
+
+# The smallest and largest value of each number of our own module; layer and head depend on the model.
+_RANGES = {"d_model": (1, 512), "heads": (1, 16), "seed": (0, 9999)}
+
+
+def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
+    """What an address asks for, and a plain sentence for each part of it that can't be had.
+
+    Args:
+        parameters: the address's query parameters, as anybody may have typed them.
+    """
+    notices: list[str] = []
+    state = replace(DEFAULT, text=parameters.get("text", DEFAULT.text)[: SETTINGS.longest_input])
+    model = parameters.get("model", state.model)
+    if model in CATALOGUE:
+        state = replace(state, model=model)
+    else:
+        notices.append(_notice("model", model, ", ".join(CATALOGUE), state.model))
+    positions = parameters.get("positions", state.positions)
+    if positions in get_args(Positions):
+        state = replace(state, positions=cast(Positions, positions))
+    else:
+        notices.append(_notice("positions", positions, " and ".join(get_args(Positions)), state.positions))
+    for name, (low, high) in _RANGES.items():
+        state = _with_number(state, name, parameters, low, high, notices)
+    state = state.within()
+    for name, count in (("layer", state.layer_count), ("head", state.head_count)):
+        state = _with_number(state, name, parameters, 0, count - 1, notices)
+    return state, notices
+
+
+def write_address(state: State) -> dict[str, str]:
+    """The query parameters that reproduce a state; the text is left out where a link can't carry it."""
+    parameters = {"model": state.model, "layer": str(state.layer), "head": str(state.head)}
+    if len(state.text) <= SETTINGS.longest_link:
+        parameters["text"] = state.text
+    if state.own:
+        parameters |= {name: str(getattr(state, name)) for name in (*_RANGES, "positions")}
+    return parameters
+
+
+def _with_number(
+    state: State, name: str, parameters: Mapping[str, str], low: int, high: int, notices: list[str]
+) -> State:
+    given = parameters.get(name)
+    if given is None:
+        return state
+    # Only plain digits: int() would also take "１２", "1_0" and " 3 ".
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else -1
+    if low <= number <= high:
+        return replace(state, **{name: number})
+    notices.append(_notice(name, given, f"{low} to {high}", str(getattr(state, name))))
+    return state
+
+
+def _notice(name: str, given: str, allowed: str, instead: str) -> str:
+    short = given if len(given) <= 40 else given[:39] + "…"
+    return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."
