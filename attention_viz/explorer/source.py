@@ -22,7 +22,6 @@ In Streamlit the explorer is two components, because data is sent whole whenever
   has chosen anything. It is set 150 ms after the last click or key press, never while pointing.
 - `serial` counts the reader's choices. The component ignores a choice of the server's made before it had seen the
   reader's latest, so the picture never jumps back while somebody walks along the heads.
-- `explorer.key` in JavaScript is the key given in Python.
 """
 
 import functools

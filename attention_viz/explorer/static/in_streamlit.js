@@ -6,7 +6,7 @@ const PAUSE = 150;
 const WAIT_FOR_CHOICE = 120;
 const running = new WeakMap();
 
-export default function explorerComponent({data, key, parentElement, setStateValue}) {
+export default function explorerComponent({data, parentElement, setStateValue}) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
   const before = running.get(parentElement);
   clearTimeout(before?.leaving);
@@ -15,7 +15,7 @@ export default function explorerComponent({data, key, parentElement, setStateVal
     before.explorer?.refresh();
     return () => leave(parentElement, before);
   }
-  const entry = {bytes, key, tell: setStateValue, serial: before?.serial ?? 0, explorer: null, timer: 0};
+  const entry = {bytes, parentElement, tell: setStateValue, serial: before?.serial ?? 0, explorer: null, timer: 0};
   running.set(parentElement, entry);
   start(parentElement, entry, before).catch((error) => showFailure(parentElement, error));
   return () => leave(parentElement, entry);
@@ -29,9 +29,9 @@ async function start(parentElement, entry, before) {
   channel.target.addEventListener("choice", entry.listener);
   const kept = before?.explorer ? {choice: before.explorer.choice(), settings: before.explorer.settings()} : {};
   if (before) stop(before);
-  else if (!channel.latest.has(entry.key)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
+  else if (!latestFor(entry)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
   if (running.get(parentElement) !== entry || entry.stopped) return;
-  const told = channel.latest.get(entry.key);
+  const told = latestFor(entry);
   if (told) entry.serial = Math.max(entry.serial, told.seen ?? 0);
   const choice = told && !before ? told : kept.choice;
   entry.explorer = mountExplorer(host, entry.bytes, {...kept, choice, theme: () => themeOf(host), onChoice: (next) => report(entry, next)});
@@ -47,9 +47,19 @@ function report(entry, choice) {
 
 /** Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of. */
 function follow(entry, told) {
-  if (told.explorer !== entry.key || (told.seen ?? 0) < entry.serial) return;
+  if (!isMeant(entry, told) || (told.seen ?? 0) < entry.serial) return;
   entry.serial = Math.max(entry.serial, told.seen ?? 0);
   entry.explorer?.choose(told);
+}
+
+/** Whether a message is for this explorer. Streamlit writes a component's key into a class of an element around it. */
+function isMeant({parentElement}, {explorer}) {
+  const host = parentElement.getRootNode().host ?? parentElement;
+  return host.closest(`.st-key-${CSS.escape(explorer.replace(/[^\w-]/g, "-"))}`) !== null;
+}
+
+function latestFor(entry) {
+  return [...openChannel().latest.values()].find((told) => isMeant(entry, told));
 }
 
 /** Where the channel component leaves its messages (see channel.js). */
