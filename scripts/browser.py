@@ -64,7 +64,7 @@ def install() -> str | None:
         "Debian's chromium package": [[*apt_get, "update"], [*apt_get, "install", "-y", "chromium"]],
     }
     for name, commands in ways.items():
-        print(f"No browser found; installing {name} ...", flush=True)
+        print(f"No browser that starts; trying {name} ...", flush=True)
         if all(map(succeeds, commands)) and (browser := find()):
             return browser
     return None

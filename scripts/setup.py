@@ -20,20 +20,25 @@ OLDEST_PYTHON = [3, 11]
 STAMP = "attention_viz.json"  # inside the environment: what was installed there, written once it has been checked
 
 # Run by the environment's own Python: which of the pins given as arguments are missing, at another version or broken.
-# A package is looked for under its own name unless its module has another one.
 LOOK = """
 import importlib, importlib.util, importlib.metadata, sys
+
+def modules(name):
+    plain = name.replace("-", "_")
+    if importlib.util.find_spec(plain):
+        return [plain]
+    files = importlib.metadata.files(name) or []  # pytest-xdist holds a module called xdist
+    return sorted({f.parts[0] for f in files if len(f.parts) == 2 and f.name == "__init__.py"}) or [plain]
+
 how, *pins = sys.argv[1:]
-modules = {"pytest-xdist": "xdist"}
 for pin in pins:
     name, version = pin.split("==")
-    module = modules.get(name, name.replace("-", "_"))
     try:
         assert importlib.metadata.version(name).split("+")[0] == version, "another version is there"
-        if how == "import":
-            importlib.import_module(module)
-        else:
+        for module in modules(name):
             assert importlib.util.find_spec(module), "its files are missing"
+            if how == "import":
+                importlib.import_module(module)
     except Exception as problem:
         print(f"{pin}: {problem or type(problem).__name__}")
 """

@@ -16,7 +16,7 @@ PACKAGE = "attention_viz"
 ROOMS = (
     ("errors",),
     ("attention", "masks", "modules", "shapes"),
-    ("tokens", "trace", "storage", "table"),
+    ("tokens", "trace", "storage", "table", "tensors"),
     ("metrics", "attribution", "edits"),
     ("models", "from_scratch"),
     ("views",),
