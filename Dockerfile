@@ -1,0 +1,33 @@
+# The app with everything it needs inside, the model too: once built it runs without any network.
+#
+#     docker build -t attention-viz .
+#     docker run --rm -p 8501:8501 attention-viz
+FROM python:3.11-slim
+
+# PyPI's torch for Linux includes CUDA, several gigabytes that a classroom server has no use for; this index has the
+# same release without. For a machine with a GPU: --build-arg TORCH_INDEX=
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+
+WORKDIR /app
+
+# Before the code, so that an edit to the code does not install everything again.
+COPY requirements.txt ./
+RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore \
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r requirements.txt
+
+COPY . .
+
+# The code belongs to root, and who runs it cannot change it.
+RUN useradd --create-home viewer
+USER viewer
+
+# Nothing is looked for on a hub: a name that is not inside is refused at once instead of after a long wait.
+ENV HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 PYTHONUNBUFFERED=1
+
+EXPOSE 8501
+
+# Not urlopen: it would ask a proxy that the container was given.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "import http.client, sys; c = http.client.HTTPConnection('127.0.0.1', 8501, timeout=4); c.request('GET', '/_stcore/health'); sys.exit(c.getresponse().status != 200)"]
+
+CMD ["streamlit", "run", "app.py"]
