@@ -1,12 +1,13 @@
-"""The tokens that stand along the axes of an attention matrix, and how much of a text fits there."""
+"""The tokens that stand along the axes of an attention matrix, the words of a text, and how much of it fits there."""
 
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_viz.errors import TraceError
 
-__all__ = ["Fit", "Tokens", "fit_text"]
+__all__ = ["Fit", "Tokens", "fit_text", "split_words"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
     if limit is None or total <= limit:
         return Fit(text, "", total, limit)
     ends = [match.end() for match in re.finditer(r"\S+", text)]
+    if not ends:  # nothing but blanks, and a limit below what a tokenizer adds by itself
+        return Fit("", text, total, limit)
     end = _last_fitting(ends, lambda at: count(text[:at]) <= limit)
     if end is None:
         end = _last_fitting(range(1, ends[0] + 1), lambda at: count(text[:at]) <= limit) or 1
@@ -93,3 +96,69 @@ def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | Non
         middle = (low + high) // 2
         low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
     return ends[low - 1] if low else None
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a text: runs of letters and digits, apostrophes inside included; any other sign by itself.
+
+    What is seen as one sign stays together: a letter and its accents, an emoji made of several, a flag. Han and kana,
+    written without spaces, go sign by sign. Spaces, control and other invisible characters part words and are dropped.
+    """
+    words: list[str] = []
+    open_word = False
+    signs = list(_signs(text))
+    for index, sign in enumerate(signs):
+        kind = _kind(sign)
+        following = _kind(signs[index + 1]) if index + 1 < len(signs) else ""
+        inside = sign in ("'", "’") and open_word and following == "letter"
+        if open_word and (kind == "letter" or inside):
+            words[-1] += sign
+        elif kind != "blank":
+            words.append(sign)
+        open_word = kind == "letter" or inside
+    return tuple(words)
+
+
+def _signs(text: str) -> Iterator[str]:
+    """What is seen as one sign each, after Unicode Standard Annex 29 with the rules that matter here."""
+    sign = ""
+    for character in text:
+        if sign and _continues(sign, character):
+            sign += character
+        else:
+            if sign:
+                yield sign
+            sign = character
+    if sign:
+        yield sign
+
+
+def _continues(sign: str, character: str) -> bool:
+    """Whether a character belongs to the sign before it: accents, joiners, skin tones, tags, a flag's second half."""
+    if _kind(sign) == "blank":
+        return False
+    if unicodedata.category(character)[0] == "M" or character in "\u200c\u200d":
+        return True
+    if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e007f":
+        return True
+    if _is_flag_half(character):
+        return len(sign) == 1 and _is_flag_half(sign)
+    return sign[-1] == "\u200d" and _kind(character) != "blank"
+
+
+def _kind(sign: str) -> str:
+    """A "letter" forms words with its neighbours, a "sign" stands alone, a "blank" isn't seen."""
+    category = unicodedata.category(sign[0])
+    if sign[0].isspace() or category in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"):
+        return "blank"
+    if category[0] not in "LN" or _stands_alone(sign[0]):
+        return "sign"
+    return "letter"
+
+
+def _stands_alone(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(("CJK ", "HIRAGANA", "KATAKANA"))
+
+
+def _is_flag_half(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

@@ -1,0 +1,252 @@
+"""Attention from scratch: words with seeded vectors through our own multi-head attention, untrained and all ours.
+
+Every number comes from a hash of the seed and of what it is for, so it is the same on any machine and in any version.
+"""
+
+import hashlib
+import math
+import time
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attention_viz import masks
+from attention_viz.attention import Attention
+from attention_viz.edits import Edit, narrow
+from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
+from attention_viz.modules import MultiHeadAttention
+from attention_viz.shapes import check_sizes
+from attention_viz.tokens import Fit, Tokens, fit_text, split_words
+from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+
+__all__ = ["POSITIONS", "Scratch", "scratch", "sinusoidal", "word_vectors"]
+
+POSITIONS = ("sinusoidal", "none")
+
+_LARGEST_WIDTH = 1024
+_BOUND = 1e-5
+_REFERENCE = "torch.nn.MultiheadAttention with the same weights"
+
+
+def scratch(
+    text: str,
+    *,
+    d_model: int = 8,
+    heads: int = 2,
+    seed: int = 0,
+    positions: str = "sinusoidal",
+    allowed: Bool[Tensor, "*#head #query #key"] | None = None,
+) -> Trace:
+    """Run a text of any length through our own multi-head attention with seeded, untrained weights.
+
+    Args:
+        text: split into words by `split_words`.
+        d_model: width of a word's vector.
+        heads: how many heads share it.
+        seed: another seed, other vectors and other weights.
+        positions: "sinusoidal" adds each word's place to its vector, "none" doesn't.
+        allowed: True where a query may look at a key; (query, key), or with the heads before them. With
+            `masks.causal` the trace is that of a decoder.
+
+    Raises:
+        UnusableText: nothing visible in the text.
+        ShapeError: sizes, positions or a mask that don't fit.
+    """
+    return Scratch(d_model, heads, seed, positions).run(text, allowed)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Our own module in the place of a pretrained model: one layer of multi-head attention, weights from a seed.
+
+    Attributes:
+        d_model: width of a word's vector, up to 1024.
+        heads: how many heads share it.
+        seed: another seed, other vectors and other weights.
+        positions: "sinusoidal" or "none".
+    """
+
+    d_model: int = 8
+    heads: int = 2
+    seed: int = 0
+    positions: str = "sinusoidal"
+
+    name: ClassVar[str] = "scratch"
+    limit: ClassVar[int] = 1024
+    stream: ClassVar[str] = "encoder"
+    layer_count: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what no module can be made of, by name."""
+        check_sizes(d_model=self.d_model, heads=self.heads)
+        if self.d_model > _LARGEST_WIDTH:
+            raise ShapeError(f"d_model {self.d_model} was asked for; {self.name} goes up to {_LARGEST_WIDTH}")
+        if self.d_model % self.heads:
+            raise ShapeError(f"d_model {self.d_model} can't be shared evenly by {self.heads} heads")
+        if type(self.seed) is not int:
+            raise ShapeError(f"seed has to be a whole number; got {self.seed!r}")
+        if self.positions not in POSITIONS:
+            raise ShapeError(f"positions {self.positions!r} was asked for; there are {', '.join(POSITIONS)}")
+
+    def trace(
+        self, text: str, second_text: str | None = None, *, target: str | None = None, edits: Sequence[Edit] = ()
+    ) -> Trace:
+        """Run a text through the module and keep what it computed.
+
+        Args:
+            text: what to read, up to `limit` words.
+            second_text: refused, as this model reads one sentence.
+            target: refused, as this model has no decoder to say it.
+            edits: changes made inside, such as `Allow`.
+
+        Raises:
+            UnusableText: nothing visible in the text, or a second one.
+            TextTooLong: more words than `limit`.
+            UnsupportedModel: a target.
+        """
+        if second_text:
+            raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
+        if target is not None:
+            raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
+        count = len(split_words(text))
+        if count > self.limit:
+            raise TextTooLong(self.name, count, self.limit)
+        return self.run(text, None, edits)
+
+    def run(
+        self, text: str, allowed: Bool[Tensor, "*#head #query #key"] | None = None, edits: Sequence[Edit] = ()
+    ) -> Trace:
+        """As `trace`, at any length and with a mask of the module's own; causal, it makes this a decoder.
+
+        Raises:
+            UnusableText: nothing visible in the text.
+            ShapeError: a mask that doesn't fit.
+        """
+        words = split_words(text)
+        if not words:
+            came = "holds only characters that aren't seen" if text.strip() else "is empty"
+            raise UnusableText(f"the text {came}: type at least one word")
+        count, module = len(words), self.module()
+        stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"
+        with torch.no_grad():
+            embeddings = self.embed(words)
+            attention = module.attention(embeddings, narrow(edits, 0, self.heads, (count, count), allowed))
+            joined = module.join(attention)
+        tokens = {stream: Tokens(words, tuple(_number(word) for word in words), tuple(range(count)))}
+        layers = {stream: (Layer(attention, "0", embeddings, joined),)}
+        provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
+        return Trace(
+            layers, tokens, tokens, joined, provenance, lambda: _compare(module, embeddings, attention, joined)
+        )
+
+    def verify(self, text: str) -> Fidelity:
+        """How far our module's output is from that of torch's own with the same weights, on this text."""
+        return self.trace(text).fidelity
+
+    def fit(self, text: str, limit: int | None = None) -> Fit:
+        """Which part of a text is within the limit, and what would have to be cut.
+
+        Args:
+            text: what to read.
+            limit: a lower limit than the model's own, in words.
+        """
+        limit = self.limit if limit is None else min(limit, self.limit)
+        return fit_text(text, lambda part: len(split_words(part)), limit)
+
+    def embed(self, words: Sequence[str]) -> Float[Tensor, "word d_model"]:
+        """What enters the attention: each word's vector, with its place added where positions are on."""
+        vectors = word_vectors(words, self.d_model, self.seed)
+        return vectors + sinusoidal(len(words), self.d_model) if self.positions == "sinusoidal" else vectors
+
+    def module(self) -> MultiHeadAttention:
+        """The module with its seeded weights; it has no bias, as in Vaswani et al. 2017, section 3.2.2."""
+        module = MultiHeadAttention(self.d_model, self.heads, bias=False)
+        # As large as they come in, so that scores spread by more than 1 and rows have favourites: torch's own start
+        # makes queries and keys a third as large, and untrained attention looks uniform.
+        module.load_state_dict({name: self._matrix(name) / math.sqrt(self.d_model) for name in module.state_dict()})
+        return module.eval()
+
+    def _matrix(self, name: str) -> Tensor:
+        return _numbers(f"{self.seed}/weights/{name}", self.d_model**2).reshape(self.d_model, self.d_model)
+
+    def _provenance(self) -> Provenance:
+        settings = f"d_model={self.d_model} heads={self.heads} seed={self.seed} positions={self.positions}"
+        return Provenance(self.name, revision=settings, versions={"torch": torch.__version__})
+
+
+def word_vectors(words: Sequence[str], d_model: int, seed: int) -> Float[Tensor, "word d_model"]:
+    """A vector a word, with mean 0 and variance 1: for a seed, the same word has the same in any text and anywhere.
+
+    Capitals and ways of writing an accent make no difference.
+    """
+    return torch.stack([_numbers(f"{seed}/word/{_folded(word)}", d_model) for word in words])
+
+
+def sinusoidal(positions: int, d_model: int) -> Float[Tensor, "position d_model"]:
+    """Sines and cosines that tell each place apart; an odd width ends on a sine.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+    place = torch.arange(positions, dtype=torch.float64)[:, None]
+    column = torch.arange(d_model)
+    angle = place / 10_000 ** ((column - column % 2) / d_model)
+    return torch.where(column % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+
+
+def _number(word: str) -> int:
+    """A word's id: the same for a word anywhere, whatever its capitals."""
+    return zlib.crc32(_folded(word).encode())
+
+
+def _numbers(purpose: str, count: int) -> Float[Tensor, " count"]:
+    """Numbers with mean 0 and variance 1, evenly spread, from nothing but what they are for."""
+    digest = hashlib.shake_256(f"attention from scratch/{purpose}".encode()).digest(4 * count)
+    drawn = numpy.frombuffer(digest, dtype="<u4")
+    unit = (drawn + 0.5) / 2**32
+    return torch.tensor((2 * unit - 1) * math.sqrt(3), dtype=torch.float32)
+
+
+def _is_causal(allowed: Tensor, count: int) -> bool:
+    return allowed.shape == (count, count) and torch.equal(allowed.cpu(), masks.causal(count))
+
+
+def _compare(module: MultiHeadAttention, embeddings: Tensor, call: Attention, joined: Tensor) -> Fidelity:
+    """Give torch's own module the same weights, input and mask, and measure how far ours is from it."""
+    started = time.perf_counter()
+    blocked = None if call.allowed is None else ~call.allowed.expand(call.shape)
+    # A row that may look nowhere is not a number in torch's, and zeros in ours.
+    rows = torch.ones(len(joined), dtype=torch.bool) if blocked is None else ~blocked.all(-1).any(0)
+    with torch.no_grad():
+        output, weights = _torch_twin(module)(*[embeddings] * 3, attn_mask=blocked, average_attn_weights=False)
+    return Fidelity(
+        output_error=_relative(joined[rows], output[rows]),
+        weight_error=_relative(call.weights[:, rows], weights[:, rows]),
+        bound=_BOUND,
+        reference=_REFERENCE if blocked is None else f"{_REFERENCE} and mask",
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _torch_twin(module: MultiHeadAttention) -> nn.MultiheadAttention:
+    twin = nn.MultiheadAttention(module.d_model, module.heads, bias=False)
+    ours = module.state_dict()
+    fused = torch.cat([ours[f"{name}.weight"] for name in ("query", "key", "value")])
+    twin.load_state_dict({"in_proj_weight": fused, "out_proj.weight": ours["output.weight"]})
+    return twin.eval()
+
+
+def _relative(ours: Tensor, theirs: Tensor) -> float:
+    if not theirs.numel():
+        return 0.0
+    return float((ours - theirs).abs().max() / theirs.abs().max().clamp_min(torch.finfo(theirs.dtype).tiny))
