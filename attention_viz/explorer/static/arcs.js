@@ -35,8 +35,8 @@ function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
   gradient.addColorStop(0, colours.query);
   gradient.addColorStop(1, colours.key);
   context.strokeStyle = gradient;
-  context.lineWidth = 0.6 + (WIDEST - 0.6) * place * (faint ? 0.6 : 1);
-  context.globalAlpha = faint ? 0.06 + 0.6 * place : 0.15 + 0.8 * place;
+  context.lineWidth = 0.75 + (WIDEST - 0.75) * place * (faint ? 0.6 : 1);
+  context.globalAlpha = (faint ? 0.5 : 0.9) * (0.12 + 0.88 * Math.sqrt(place));
   context.stroke();
 }
 

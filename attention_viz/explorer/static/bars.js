@@ -1,7 +1,7 @@
 // The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
 
 import {element, threeDigits} from "./element.js";
-import {SCALES} from "./scale.js";
+import {lengthOf} from "./scale.js";
 
 const MOST = 7;
 
@@ -39,7 +39,7 @@ function strongestBars(view) {
   const {head, rows, columns, stream} = view.now;
   const cells = head.strongest(rows, columns, 2 * MOST + 2, (query, key) => !stream.own || query !== key || rows.length === 1);
   const title = element("h3", {}, stream.own && rows.length > 1 ? "Strongest links between two tokens" : "Strongest links");
-  const bars = cells.filter(({weight}) => weight > 0).map(({query, key, weight}) => bar(view, weight, "av-accent",
+  const bars = cells.filter(({weight}) => weight > 0).map(({query, key, weight}) => bar(view, weight, cells[0].weight, "av-accent",
     element("span", {class: "av-pair"}, token(stream.queries, query, "av-query"), " \u2192 ", token(stream.keys, key, "av-keys"))));
   return element("div", {class: "av-list av-links"}, element("header", {}, title), element("ol", {}, ...bars));
 }
@@ -52,14 +52,13 @@ function list(view, title, note, all, axis, role) {
   const blocked = all.length - open.length;
   const foot = [others, blocked ? `${blocked} blocked` : null].filter(Boolean).join(" \u00b7 ");
   return element("div", {class: "av-list"}, element("header", {}, title, note),
-    element("ol", {}, ...top.map(({place, weight}) => bar(view, weight, role, token(axis, place, "")))),
+    element("ol", {}, ...top.map(({place, weight}) => bar(view, weight, top[0].weight, role, token(axis, place, "")))),
     foot ? element("p", {class: "av-quiet"}, foot) : null);
 }
 
-function bar(view, weight, role, label) {
+function bar(view, weight, most, role, label) {
   const fill = element("span", {class: `av-fill ${role}-fill`});
-  const {scale} = view.store.state;
-  fill.style.width = `${100 * SCALES[scale].place(weight, view.now.maximum)}%`;
+  fill.style.width = `${100 * lengthOf(view.store.state.scale, weight, most)}%`;
   return element("li", {}, label, element("span", {class: "av-track"}, fill), element("span", {class: "av-number"}, threeDigits(weight)));
 }
 

@@ -8,7 +8,7 @@ import {createHeatmap} from "./heatmap.js";
 import {createLegend, createNotes} from "./legend.js";
 import {lightness} from "./matrix.js";
 import {Recording} from "./recording.js";
-import {channels, pixel} from "./scale.js";
+import {channels, onRamp, pixel} from "./scale.js";
 import {createSearch} from "./search.js";
 import {createStore} from "./store.js";
 import {createStrip} from "./strip.js";
@@ -17,6 +17,8 @@ import {positions} from "./tokens.js";
 import {createTooltip} from "./tooltip.js";
 
 const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, pairQuery: null, pairKey: null};
+// In longer texts most weights are so small that they only show on the logarithmic scale.
+const MANY_TOKENS = 64;
 const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "theme", "loaded", "query", "key"];
 
 /**
@@ -31,7 +33,8 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
   const recording = new Recording(bytes);
   const root = element("div", {class: "av-explorer", "data-testid": "explorer"});
   const first = recording.nearest(choice ?? recording.header.choice ?? {});
-  const store = createStore({...first, scale: "linear", hideSpecial: false, ...settings, ...NOTHING_CHOSEN, loaded: 0, size: 0, theme: 0});
+  const longest = Math.max(...recording.streams.map(({keys}) => keys.count));
+  const store = createStore({...first, scale: longest > MANY_TOKENS ? "logarithmic" : "linear", hideSpecial: false, ...settings, ...NOTHING_CHOSEN, loaded: 0, size: 0, theme: 0});
   const view = {root, store, recording, now: null, onChoice, theme};
   addBehaviour(view);
   const parts = addParts(view);
@@ -84,12 +87,12 @@ function addBehaviour(view) {
   };
   view.announceCell = (query, key) => {
     const {head, stream} = view.now;
-    if (head) view.live.textContent = `${stream.queries.names[query]} looks at ${stream.keys.names[key]}, ${head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3)}`;
+    if (head) view.live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3)}`;
   };
-  view.room = () => (view.root.clientWidth >= 720 ? 352 : Math.min(Math.max(view.root.clientWidth, 260), 440));
-  view.hatching = (period) => ({
+  view.room = () => (view.root.clientWidth >= 720 ? 384 : Math.min(Math.max(view.root.clientWidth, 260), 440));
+  view.hatching = (period, strength = 1) => ({
     ground: pixel(channels(view.colours.background)),
-    hatch: pixel(channels(view.colours.blocked)),
+    hatch: pixel(onRamp([channels(view.colours.background), channels(view.colours.blocked)], strength)),
     period: Math.round(period * (window.devicePixelRatio || 1)),
   });
 }
@@ -98,8 +101,8 @@ function addParts(view) {
   const [controls, legend, strip, grid] = [createControls(view), createLegend(view), createStrip(view), createGrid(view)];
   const [heatmap, bars, notes, search, table] = [createHeatmap(view), createBars(view), createNotes(view), createSearch(view), createTable(view)];
   controls.node.append(legend.node);
-  const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node);
-  view.root.append(controls.node, strip.node, main, notes.node, search.node, table.node, view.live);
+  const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
+  view.root.append(controls.node, strip.node, main, notes.node, table.node, view.live);
   return [controls, legend, strip, grid, heatmap, bars, notes, search, table];
 }
 
@@ -144,7 +147,7 @@ function announceRow(view, query) {
   const {head, columns, stream} = view.now;
   if (head === null) return;
   const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
-  view.live.textContent = `${stream.queries.names[query]} looks mostly at ${stream.keys.names[best]}, ${head.at(query, best).toFixed(3)}`;
+  view.live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${head.at(query, best).toFixed(3)}`;
 }
 
 /** Take the colours that the style sheet gives this theme, for what is drawn on canvases. */

@@ -86,7 +86,7 @@ function paint(grid, cell, head, shared) {
     cell.maximum = head.maximum(rows, columns);
   }
   const table = shared ?? colourTable(head.levels, "maximum", cell.maximum, grid.view.colours.ramp);
-  context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4)), 0, 0);
+  context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4, 0.5)), 0, 0);
 }
 
 function mark(grid) {

@@ -45,7 +45,7 @@ function drawBase(map) {
   stage.setAttribute("aria-label", `Layer ${layer} head ${number}: arrow keys go from cell to cell, Enter chooses one, plus and minus zoom, 0 shows everything`);
   if (head !== null) paintMatrix(context, view, map.plot);
   const whole = isWhole(map.window);
-  map.zoom.hidden = rows.length * columns.length <= 64;
+  map.zoom.hidden = rows.length * columns.length <= 400;
   map.whole.disabled = map.farther.disabled = whole;
 }
 
@@ -59,20 +59,24 @@ function drawOver({view, over, plot, base}) {
   const active = view.active();
   const [row, column] = [rows.indexOf(active.query ?? -1) - plot.window.top, columns.indexOf(active.key ?? -1) - plot.window.left];
   const {pairQuery, pairKey} = view.store.state;
-  frame(context, plot, rows.indexOf(pairQuery ?? -1) - plot.window.top, columns.indexOf(pairKey ?? -1) - plot.window.left, colours.accent);
-  context.lineWidth = 1.5;
+  if (rows.length * columns.length > 1) frame(context, plot, rows.indexOf(pairQuery ?? -1) - plot.window.top, columns.indexOf(pairKey ?? -1) - plot.window.left, colours.accent);
   if (row >= 0 && row < plot.down) {
-    const [start, end] = [edgeOf(row, plot.down, plot.height), edgeOf(row + 1, plot.down, plot.height)];
-    context.strokeStyle = colours.query;
-    context.strokeRect(plot.left - 1, plot.top + start - 0.5, plot.width + 1.5, Math.max(end - start, 1) + 0.5);
+    band(context, colours.query, (start, size) => [plot.left - 1, plot.top + start, plot.width + 2, size], row, plot.down, plot.height);
     paintLabel(context, view, plot, "row", row, stream.queries, active.query, true);
   }
   if (column >= 0 && column < plot.across) {
-    const [start, end] = [edgeOf(column, plot.across, plot.width), edgeOf(column + 1, plot.across, plot.width)];
-    context.strokeStyle = colours.key;
-    context.strokeRect(plot.left + start - 0.5, plot.top - 1, Math.max(end - start, 1) + 0.5, plot.height + 1.5);
+    band(context, colours.key, (start, size) => [plot.left + start, plot.top - 1, size, plot.height + 2], column, plot.across, plot.width);
     paintLabel(context, view, plot, "column", column, stream.keys, active.key, true);
   }
+}
+
+/** Frame a row or column; around thin ones the frame keeps its distance, so as not to cover them. */
+function band(context, colour, box, index, count, size) {
+  const [start, end] = [edgeOf(index, count, size), edgeOf(index + 1, count, size)];
+  const distance = end - start < 5 ? 2.5 : 0.5;
+  context.strokeStyle = colour;
+  context.lineWidth = end - start < 5 ? 1 : 1.5;
+  context.strokeRect(...box(start - distance, end - start + 2 * distance));
 }
 
 function frame(context, plot, row, column, colour) {

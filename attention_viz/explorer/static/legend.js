@@ -35,6 +35,7 @@ export function createNotes(view) {
   const marks = [
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
+    axes.some(({repeats}) => repeats) ? "small number: position, where a token is repeated" : null,
     axes.some(({dimmed}) => dimmed.includes(1)) ? "dimmed: added by the tokenizer" : null,
     `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
   ];

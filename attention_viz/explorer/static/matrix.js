@@ -3,7 +3,7 @@
 import {coloured, sample} from "./raster.js";
 import {colourTable, onRamp, SCALES} from "./scale.js";
 
-const MOST_LABEL = 92;
+const MOST_LABEL = {row: 92, column: 66};
 const LABEL_LINE = 12;
 const LARGEST_CELL = 56;
 const HATCH_PERIOD = 6;
@@ -12,8 +12,8 @@ const HATCH_PERIOD = 6;
 export function layMatrix(context, view, window, width, height) {
   const {stream, rows, columns} = view.now;
   context.font = view.fonts.small;
-  const widest = (axis, places) => Math.min(MOST_LABEL, Math.max(...Array.from(places, (place) => context.measureText(axis.shown[place]).width)));
-  const [left, tall] = [Math.ceil(widest(stream.queries, rows)) + 10, Math.ceil(widest(stream.keys, columns))];
+  const widest = (axis, places, most) => Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.shown[place]).width)));
+  const [left, tall] = [Math.ceil(widest(stream.queries, rows, MOST_LABEL.row)) + 10, Math.ceil(widest(stream.keys, columns, MOST_LABEL.column))];
   const upright = cellSize(window, width - left, height - tall - 10);
   const flat = cellSize(window, width - left, height - LABEL_LINE - 10);
   const lying = tall <= flat.width - 6;
@@ -70,9 +70,7 @@ function paintNumbers(context, view, plot, rows, columns) {
     const colour = onRamp(colours.ramp, place(weight, maximum));
     context.fillStyle = Math.abs(lightness(colour) - colours.inkLightness) > Math.abs(lightness(colour) - colours.groundLightness) ? colours.ink : colours.background;
     if (weight < 0.0005) context.fillStyle = colours.muted;
-    const x = plot.left + (edgeOf(across, plot.across, plot.width) + edgeOf(across + 1, plot.across, plot.width)) / 2;
-    const y = plot.top + (edgeOf(down, plot.down, plot.height) + edgeOf(down + 1, plot.down, plot.height)) / 2;
-    context.fillText(inCell(weight), x, y + 0.5);
+    context.fillText(inCell(weight), plot.left + middleOf(plot, "column", across), plot.top + middleOf(plot, "row", down) + 0.5);
   }));
 }
 
@@ -96,36 +94,55 @@ function paintBorders(context, {colours}, {left, top, width, height}) {
 
 function paintLabels(context, view, plot, rows, columns) {
   const {stream} = view.now;
-  const step = (size) => Math.max(1, Math.ceil(LABEL_LINE / size));
-  const [everyRow, everyColumn] = [step(plot.cell.height), step(plot.cell.width)];
   rows.forEach((query, down) => {
-    if (down % everyRow === 0) paintLabel(context, view, plot, "row", down, stream.queries, query, false);
+    if (down % labelStep(plot, "row") === 0) paintLabel(context, view, plot, "row", down, stream.queries, query, false);
   });
   columns.forEach((key, across) => {
-    if (across % everyColumn === 0 || plot.lying) paintLabel(context, view, plot, "column", across, stream.keys, key, false);
+    if (across % labelStep(plot, "column") === 0) paintLabel(context, view, plot, "column", across, stream.keys, key, false);
   });
 }
 
-/** Write one row's or column's label; a marked one is in the colour of its role, on a ground of its own. */
+/** Every how many rows or columns there is room for a label. */
+function labelStep({cell, lying}, side) {
+  if (side === "column" && lying) return 1;
+  return Math.max(1, Math.ceil(LABEL_LINE / (side === "row" ? cell.height : cell.width)));
+}
+
+/** The middle of a row or column, from the beginning of the matrix. */
+function middleOf(plot, side, index) {
+  const [count, size] = side === "row" ? [plot.down, plot.height] : [plot.across, plot.width];
+  return (edgeOf(index, count, size) + edgeOf(index + 1, count, size)) / 2;
+}
+
+/** Cover the labels that a marked one would lie over. */
+function coverNeighbours(context, view, plot, side, index) {
+  const [step, middle] = [labelStep(plot, side), middleOf(plot, side, index)];
+  const count = side === "row" ? plot.down : plot.across;
+  context.fillStyle = view.colours.background;
+  for (let other = Math.floor(index / step) * step; other < Math.min(count, index + step + 1); other += step) {
+    const at = middleOf(plot, side, other);
+    if (other !== index && Math.abs(at - middle) >= LABEL_LINE) continue;
+    if (side === "row") context.fillRect(0, plot.top + at - LABEL_LINE / 2 - 1, plot.left - 4, LABEL_LINE + 2);
+    else if (plot.lying) context.fillRect(plot.left + at - plot.cell.width / 2, 0, plot.cell.width, plot.top - 4);
+    else context.fillRect(plot.left + at - LABEL_LINE / 2 - 1, 0, LABEL_LINE + 2, plot.top - 4);
+  }
+}
+
+/** Write one row's or column's label; a marked one in the colour of its role, over whatever labels lie below it. */
 export function paintLabel(context, view, plot, side, index, axis, place, marked) {
   const {colours} = view;
   const lying = side === "row" || plot.lying;
+  if (marked) coverNeighbours(context, view, plot, side, index);
   const room = side === "row" ? plot.left - 10 : plot.lying ? plot.cell.width - 4 : plot.top - 10;
   context.save();
   context.font = marked ? view.fonts.strong : view.fonts.small;
   const text = shortened(context, axis.shown[place], Math.max(room, 8));
-  if (side === "row") context.translate(plot.left - 7, plot.top + (edgeOf(index, plot.down, plot.height) + edgeOf(index + 1, plot.down, plot.height)) / 2);
-  else context.translate(plot.left + (edgeOf(index, plot.across, plot.width) + edgeOf(index + 1, plot.across, plot.width)) / 2, plot.top - 7);
+  if (side === "row") context.translate(plot.left - 7, plot.top + middleOf(plot, side, index));
+  else context.translate(plot.left + middleOf(plot, side, index), plot.top - 7);
   if (!lying) context.rotate(-Math.PI / 2);
   const centred = side === "column" && plot.lying;
   context.textAlign = centred ? "center" : side === "row" ? "right" : "left";
   context.textBaseline = centred ? "alphabetic" : "middle";
-  if (marked) {
-    const width = context.measureText(text).width + 6;
-    const start = centred ? -width / 2 : side === "row" ? 3 - width : -3;
-    context.fillStyle = colours.background;
-    context.fillRect(start, centred ? -LABEL_LINE : -LABEL_LINE / 2 - 1, width, LABEL_LINE + 2);
-  }
   context.fillStyle = marked ? (side === "row" ? colours.query : colours.key) : axis.dimmed[place] ? colours.muted : colours.ink;
   context.fillText(text, 0, 0);
   context.restore();

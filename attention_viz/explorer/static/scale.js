@@ -24,6 +24,14 @@ export const SCALES = {
   },
 };
 
+/**
+ * How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the logarithmic
+ * scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
+ */
+export function lengthOf(scale, weight, most) {
+  return scale === "linear" ? weight : weight / Math.max(most, 1e-9);
+}
+
 /** "#rrggbb" as [red, green, blue]. */
 export function channels(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));

@@ -10,7 +10,7 @@ export function createSearch(view) {
   const pick = (label, name, role) => element("select", {class: role, "aria-label": label, onchange: (event) => store.set({[name]: Number(event.target.value)})});
   const [query, key] = [pick("Query token", "pairQuery", "av-query"), pick("Key token", "pairKey", "av-keys")];
   const list = element("ol", {});
-  const title = element("h3", {}, "Which heads link ", query, " to ", key, "?");
+  const title = element("h3", {}, "Which heads link", query, "to", key);
   const node = element("section", {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"}, title, list);
   list.onclick = (event) => {
     const button = event.target.closest("button");
@@ -36,7 +36,7 @@ export function createSearch(view) {
 }
 
 function fill(select, axis) {
-  select.replaceChildren(...axis.names.map((name, place) => element("option", {value: place, dir: "auto"}, name)));
+  select.replaceChildren(...axis.spoken.map((name, place) => element("option", {value: place, dir: "auto"}, name)));
 }
 
 function rank(view, list) {

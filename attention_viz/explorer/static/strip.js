@@ -2,12 +2,12 @@
 
 import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {element, fitCanvas} from "./element.js";
-import {SCALES} from "./scale.js";
+import {lengthOf} from "./scale.js";
 import {writeToken} from "./tokens.js";
 
-const ABOVE = 84;
-const BELOW = 50;
-const MOST_EDGES = 160;
+const ABOVE = 78;
+const BELOW = 46;
+const MOST_EDGES = 120;
 const HINT = "Point at a token, or press Enter on it: above it, what it looks at; below it, who looks at it.";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
@@ -25,7 +25,7 @@ export function createStrip(view) {
       if (["stream", "hideSpecial"].some((name) => changed.has(name))) buildLines(strip);
       if (["stream", "hideSpecial", "size"].some((name) => changed.has(name))) measure(strip);
       drawEdges(strip);
-      if (changed.has("query") || changed.has("key")) reveal(strip);
+      if (["query", "key", "overQuery", "overKey"].some((name) => changed.has(name)) && !node.matches(":hover")) reveal(strip);
       tint(strip);
     },
   };
@@ -48,7 +48,7 @@ function buildLine(strip, axis, places, label, roles) {
   const {view} = strip;
   const tokens = new Map();
   for (const place of places) {
-    const token = element("div", {class: "av-token", role: "option", tabindex: "-1", "aria-selected": "false", "aria-label": axis.names[place], dir: "auto"});
+    const token = element("div", {class: "av-token", role: "option", tabindex: "-1", "aria-selected": "false", "aria-label": axis.spoken[place], dir: "auto"});
     if (axis.dimmed[place]) token.classList.add("av-special");
     token.dataset.place = place;
     tokens.set(place, writeToken(token, axis, place));
@@ -70,7 +70,7 @@ function buildLine(strip, axis, places, label, roles) {
   };
   node.onkeydown = (event) => walk(strip, event, tokens, places, roles);
   tokens.get(places[0])?.setAttribute("tabindex", "0");
-  return {node, tokens, places, centres: new Map()};
+  return {node, tokens, places, centres: new Map(), looks: new Map()};
 }
 
 /** Pin a token, or let it go where it is pinned already. */
@@ -104,14 +104,15 @@ function measure(strip) {
     for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
 }
 
-/** Scroll a pinned token into sight, sideways only. */
+/** Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit. */
 function reveal({view, scroller, lines}) {
-  const {query, key} = view.store.state;
-  const line = lines.at(-1);
-  const at = line?.centres.get(query ?? key);
-  if (at === undefined) return;
-  const hidden = at < scroller.scrollLeft + 24 || at > scroller.scrollLeft + scroller.clientWidth - 24;
-  if (hidden) scroller.scrollLeft = at - scroller.clientWidth / 2;
+  const {query, key} = view.active();
+  const places = [lines.at(-1)?.centres.get(query), lines[0]?.centres.get(key)].filter((at) => at !== undefined);
+  const width = scroller.clientWidth;
+  const hidden = places.some((at) => at < scroller.scrollLeft + 24 || at > scroller.scrollLeft + width - 24);
+  if (!hidden) return;
+  const fit = Math.max(...places) - Math.min(...places) < width - 60;
+  scroller.scrollLeft = (fit ? (Math.max(...places) + Math.min(...places)) / 2 : places[0]) - width / 2;
 }
 
 function drawEdges(strip) {
@@ -144,46 +145,56 @@ function drawEdges(strip) {
   return drawLinks(context, [...rowEdges(strip, active.query), ...columnEdges(strip, active.key)], where);
 }
 
-function edge({view, lines}, query, key, weight) {
-  const {scale} = view.store.state;
-  const place = SCALES[scale].place(weight, view.now.maximum);
-  return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place};
+function edge({lines}, query, key, weight) {
+  return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place: 0};
 }
 
 function strongestEdges(strip) {
   const {head, rows, columns, stream} = strip.view.now;
   const other = (query, key) => !stream.own || query !== key;
-  const cells = head.strongest(rows, columns, MOST_EDGES, other).filter(({weight}) => weight >= 0.02);
-  return cells.map(({query, key, weight}) => edge(strip, query, key, weight));
+  const cells = head.strongest(rows, columns, MOST_EDGES, other).filter(({weight}) => weight >= 0.01);
+  return visibleEdges(strip, cells.map(({query, key, weight}) => edge(strip, query, key, weight)));
 }
 
 function rowEdges(strip, query) {
   const {head, columns} = strip.view.now;
-  return query === null ? [] : visibleEdges(Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))));
+  return query === null ? [] : visibleEdges(strip, Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))));
 }
 
 function columnEdges(strip, key) {
   const {head, rows} = strip.view.now;
-  return key === null ? [] : visibleEdges(Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))));
+  return key === null ? [] : visibleEdges(strip, Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))));
 }
 
-function visibleEdges(edges) {
-  return edges.filter(({weight, from, to}) => weight >= 0.002 && from !== undefined && to !== undefined).sort((a, b) => b.weight - a.weight);
+/** Those that can be seen, heaviest first, each with its strength on the screen. */
+function visibleEdges({view}, edges) {
+  const seen = edges.filter(({weight, from, to}) => weight >= 0.002 && from !== undefined && to !== undefined);
+  seen.sort((a, b) => b.weight - a.weight).splice(MOST_EDGES);
+  for (const one of seen) one.place = lengthOf(view.store.state.scale, one.weight, seen[0].weight);
+  return seen;
 }
 
 /** Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones. */
 function tint({view, lines}) {
   const {head, stream} = view.now;
   const {query, key} = view.active();
-  const [pinnedQuery, pinnedKey] = [view.store.state.query, view.store.state.key];
-  lines.forEach(({tokens}, number) => {
+  const {query: pinnedQuery, key: pinnedKey} = view.store.state;
+  lines.forEach((line, number) => {
     const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];
-    for (const [place, token] of tokens) {
-      const weight = asKeys && query !== null && head !== null ? head.at(query, place) : 0;
-      token.style.setProperty("--av-weight", weight.toFixed(3));
-      token.classList.toggle("av-is-query", asQueries && place === query);
-      token.classList.toggle("av-is-key", asKeys && place === key && place !== (asQueries ? query : null));
-      token.setAttribute("aria-selected", String((asQueries && place === pinnedQuery) || (asKeys && place === pinnedKey)));
+    const looked = asKeys && query !== null && head !== null;
+    for (const [place, token] of line.tokens) {
+      const weight = looked ? head.at(query, place) : 0;
+      const isQuery = asQueries && place === query;
+      const isKey = asKeys && place === key && !isQuery;
+      const isPinned = (asQueries && place === pinnedQuery) || (asKeys && place === pinnedKey);
+      const look = `${weight < 0.01 ? 0 : weight.toFixed(2)} ${isQuery} ${isKey} ${isPinned}`;
+      // Most tokens look as before: leaving them alone is what keeps pointing fast in a long text.
+      if (line.looks.get(place) === look) continue;
+      line.looks.set(place, look);
+      token.style.setProperty("--av-weight", weight.toFixed(2));
+      token.classList.toggle("av-is-query", isQuery);
+      token.classList.toggle("av-is-key", isKey);
+      token.setAttribute("aria-selected", String(isPinned));
     }
   });
 }

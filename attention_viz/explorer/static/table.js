@@ -42,7 +42,7 @@ function rowTable(view) {
   const query = pinned ?? pairQuery ?? rows[0];
   const body = Array.from(columns, (key) => element("tr", {}, element("td", {}, String(key)),
     element("th", {scope: "row", dir: "auto"}, stream.keys.labels[key]), element("td", {}, number(view, query, key))));
-  const caption = element("caption", {}, `Layer ${layer}, head ${head}: how much the query `, element("bdi", {}, stream.queries.names[query]),
+  const caption = element("caption", {}, `Layer ${layer}, head ${head}: how much the query `, element("bdi", {}, stream.queries.spoken[query]),
     " looks at each key; choose another token above for another row");
   return element("table", {}, caption, element("thead", {}, element("tr", {}, ...["Position", "Key", "Weight"].map((text) => element("th", {scope: "col"}, text)))),
     element("tbody", {}, ...body));

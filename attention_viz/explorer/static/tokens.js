@@ -31,7 +31,10 @@ function codePoint(sign) {
   return `\u27e8U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 }
 
-/** The tokens along one axis: how each is written, which are special, and names that tell repeated ones apart. */
+/**
+ * The tokens along one axis: how each is written (`spellings` in two parts, `shown` in one), which are special, and names
+ * that tell repeated ones apart, short for the eye (`names`) and in words (`spoken`).
+ */
 export function readAxis({labels, special, padding}) {
   const spellings = labels.map(spelled);
   const shown = spellings.map(({mark, text}) => mark + text);
@@ -39,8 +42,14 @@ export function readAxis({labels, special, padding}) {
   for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
-  const names = spellings.map(({text}, place) => (times.get(labels[place]) > 1 ? `${text} (position ${place})` : text));
-  return {labels, spellings, shown, names, dimmed, padding: new Set(padding), count: labels.length};
+  const repeated = (place) => times.get(labels[place]) > 1;
+  const names = spellings.map(({text}, place) => (repeated(place) ? text + subscript(place) : text));
+  const spoken = spellings.map(({text}, place) => (repeated(place) ? `${text} (position ${place})` : text));
+  return {labels, spellings, shown, names, spoken, dimmed, repeats: times.size < labels.length, count: labels.length};
+}
+
+function subscript(number) {
+  return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
 }
 
 /** The positions of an axis that are on the screen. */
