@@ -22,9 +22,8 @@ RELOAD = ("--server.fileWatcherType=auto", "--server.runOnSave=true", "--client.
 def start(port: int, *options: str, log: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
     """Start the app's server on a port, with the project's configuration; `log` takes what it prints."""
     command = [sys.executable, "-m", "streamlit", "run", APP.name, f"--server.port={port}", *options]
-    # Streamlit's greeting names an address that works on this machine only; its boxed tracebacks can't be searched.
-    quiet = {"STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true", "STREAMLIT_LOGGER_ENABLE_RICH": "false"}
-    environment = {**os.environ, **quiet}
+    # Streamlit's greeting names an address that works on this machine only.
+    environment = {**os.environ, "STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true"}
     return subprocess.Popen(command, cwd=APP.parent, env=environment, stdout=log, stderr=log and subprocess.STDOUT)
 
 
