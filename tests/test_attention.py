@@ -1,0 +1,448 @@
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import jaxtyping
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from attention_viz import masks
+from attention_viz.attention import Attention, attend
+from attention_viz.errors import ShapeError
+
+HEADS, QUERIES, KEYS, D_K, D_V = 3, 5, 7, 11, 13
+
+
+def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def inputs(*lead: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value whose axes all differ."""
+    return (
+        random(*lead, QUERIES, D_K, seed=seed, dtype=dtype),
+        random(*lead, KEYS, D_K, seed=seed + 1, dtype=dtype),
+        random(*lead, KEYS, D_V, seed=seed + 2, dtype=dtype),
+    )
+
+
+def some_allowed(*shape: int, seed: int = 9) -> Tensor:
+    """A random mask whose row 2 may look nowhere."""
+    allowed = random(*shape, seed=seed) > -0.3
+    allowed[..., 2, :] = False
+    return allowed
+
+
+def by_hand(
+    query: Tensor, key: Tensor, bias: Tensor | None = None, softcap: float | None = None, sink: float = -math.inf
+):
+    """The weights of one head from nothing but sums and exponentials, cell by cell."""
+    rows = []
+    for i in range(len(query)):
+        logits = [sum(float(a * b) for a, b in zip(query[i], k, strict=True)) / math.sqrt(len(k)) for k in key]
+        if softcap is not None:
+            logits = [softcap * math.tanh(one / softcap) for one in logits]
+        if bias is not None:
+            logits = [one + float(more) for one, more in zip(logits, bias[i], strict=True)]
+        total = sum(math.exp(one) for one in logits) + math.exp(sink)
+        rows.append([math.exp(one) / total for one in logits])
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """As outside the tests, where nothing but our own errors stands between a wrong argument and torch."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the largest tensor that any operation made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple) else (made,):
+            if isinstance(one, Tensor):
+                self.numbers = max(self.numbers, one.numel())
+        return made
+
+
+def test_two_by_two_worked_by_hand() -> None:
+    # Scores: (1, 0)·(2, 0) = 2 and (1, 0)·(0, 2) = 0. Times ln 3 / 2 they are ln 3 and 0, and e to them is 3 and 1.
+    query, key = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 0.0], [0.0, 2.0]])
+    value = torch.tensor([[4.0, 8.0], [0.0, 4.0]])
+    call = attend(query, key, value, scale=math.log(3) / 2)
+    assert call.scores.tolist() == [[2, 0], [0, 2]]
+    torch.testing.assert_close(call.weights, torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
+    torch.testing.assert_close(call.output, torch.tensor([[3.0, 7.0], [1.0, 5.0]]))
+
+
+def test_two_by_two_causal_worked_by_hand() -> None:
+    query = key = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    call = attend(query, key, torch.tensor([[4.0], [8.0]]), masks.causal(2), scale=math.log(3))
+    assert call.masked[0, 1] == -math.inf
+    torch.testing.assert_close(call.weights, torch.tensor([[1.0, 0.0], [0.25, 0.75]]))
+    torch.testing.assert_close(call.output, torch.tensor([[4.0], [7.0]]))
+
+
+def test_each_step_is_the_one_before_it_and_one_term_more() -> None:
+    query, key, value = inputs(HEADS)
+    bias, allowed = random(QUERIES, KEYS, seed=5), some_allowed(QUERIES, KEYS)
+    call = attend(query, key, value, allowed, bias=bias, softcap=1.5)
+    torch.testing.assert_close(call.scores, torch.einsum("hqc,hkc->hqk", query, key))
+    torch.testing.assert_close(call.scaled, call.scores / math.sqrt(D_K))
+    expected = (1.5 * torch.tanh(call.scaled / 1.5) + bias).masked_fill(~allowed, -math.inf)
+    torch.testing.assert_close(call.masked, expected)
+    assert call.shape == call.weights.shape == (HEADS, QUERIES, KEYS)
+
+
+def test_output_is_that_of_torch() -> None:
+    query, key, value = inputs(2, HEADS)
+    allowed = masks.combine(random(2, 1, 1, KEYS, seed=4) > -1, torch.ones(QUERIES, KEYS, dtype=torch.bool))
+    expected = functional.scaled_dot_product_attention(query, key, value, allowed)
+    torch.testing.assert_close(attend(query, key, value, allowed).output, expected)
+
+
+@pytest.mark.parametrize("term", ["softcap", "bias", "sinks"])
+def test_softcap_bias_and_sinks_follow_their_formulas(term: str) -> None:
+    query, key, value = inputs(HEADS)
+    bias, sinks = 3 * random(HEADS, QUERIES, KEYS, seed=5), torch.tensor([-1.0, 0.5, 2.0], dtype=torch.float64)
+    terms: dict[str, Any] = {"softcap": 0.7, "bias": bias, "sinks": sinks}
+    weights = attend(query, key, value, **{term: terms[term]}).weights
+    for head in range(HEADS):
+        expected = by_hand(
+            query[head],
+            key[head],
+            bias=bias[head] if term == "bias" else None,
+            softcap=0.7 if term == "softcap" else None,
+            sink=float(sinks[head]) if term == "sinks" else -math.inf,
+        )
+        torch.testing.assert_close(weights[head], expected)
+
+
+def test_a_sink_takes_its_share_and_is_dropped() -> None:
+    query, key, value = inputs(HEADS)
+    sums = attend(query, key, value, sinks=torch.tensor([0.0, 1.0, 30.0], dtype=torch.float64)).weights.sum(-1)
+    assert (sums < 1).all() and (sums[2] < 1e-9).all()
+    everywhere = attend(query, key, value, sinks=torch.tensor(-1e9, dtype=torch.float64)).weights
+    torch.testing.assert_close(everywhere, attend(query, key, value).weights)
+
+
+@pytest.mark.parametrize(("key_heads", "value_heads"), [(2, 2), (2, 3), (1, 6), (3, 1), (6, 6)])
+def test_a_group_of_query_heads_shares_its_key_and_value(key_heads: int, value_heads: int) -> None:
+    query, key, value = (
+        random(6, QUERIES, D_K),
+        random(key_heads, KEYS, D_K, seed=1),
+        random(value_heads, KEYS, D_V, seed=2),
+    )
+    call = attend(query, key, value)
+    for head in range(6):
+        alone = attend(query[head], key[head * key_heads // 6], value[head * value_heads // 6])
+        torch.testing.assert_close(call.weights[head], alone.weights)
+        torch.testing.assert_close(call.output[head], alone.output)
+        torch.testing.assert_close(call.head(head).output, alone.output)
+
+
+TERMS = list(itertools.product([False, True], [False, True], [None, 2.0], [False, True]))
+
+
+@pytest.mark.parametrize(("masked", "biased", "softcap", "sunk"), TERMS)
+def test_output_is_the_weights_times_the_values_whatever_the_terms(
+    masked: bool, biased: bool, softcap: float | None, sunk: bool
+) -> None:
+    for lead in [(), (HEADS,), (2, HEADS), (2, 4, HEADS)]:
+        call = attend(
+            *inputs(*lead),
+            some_allowed(QUERIES, KEYS) if masked else None,
+            bias=random(*lead[-1:], 1, KEYS, seed=6) if biased else None,
+            softcap=softcap,
+            sinks=random(*lead[-1:], seed=7) if sunk else None,
+        )
+        assert call.output.shape == (*lead, QUERIES, D_V)
+        torch.testing.assert_close(call.output, call.weights @ call.value)
+        if masked:
+            assert not call.output[..., 2, :].any() and not call.weights[..., 2, :].any()
+
+
+@pytest.mark.parametrize("allowed", [masks.causal(KEYS), masks.sliding_window(KEYS, 2), masks.causal(KEYS)[None]])
+def test_output_under_square_masks_is_the_weights_times_the_values(allowed: Tensor) -> None:
+    query, key, value = random(HEADS, KEYS, D_K), *inputs(HEADS)[1:]
+    call = attend(query, key, value, allowed)
+    torch.testing.assert_close(call.output, call.weights @ value)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "shape"),
+    [
+        ((), (HEADS,), (HEADS,), (HEADS,)),
+        ((1,), (HEADS,), (HEADS,), (HEADS,)),
+        ((HEADS,), (), (1,), (HEADS,)),
+        ((2, 1, HEADS), (4, HEADS), (), (2, 4, HEADS)),
+        ((2, 1, 1, HEADS), (1, 5, 4, HEADS), (4, 1), (2, 5, 4, HEADS)),
+        ((2, 1, 6), (4, HEADS), (2,), (2, 4, 6)),
+    ],
+)
+def test_leading_axes_broadcast(
+    query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    call = attend(
+        random(*query, QUERIES, D_K), random(*key, KEYS, D_K), random(*value, KEYS, D_V), some_allowed(QUERIES, KEYS)
+    )
+    assert call.shape == call.weights.shape == (*shape, QUERIES, KEYS)
+    assert call.output.shape == (*shape, QUERIES, D_V)
+    heads = [call.head(index) for index in range(shape[-1])]
+    torch.testing.assert_close(torch.stack([one.output for one in heads], dim=-3), call.output)
+    torch.testing.assert_close(torch.stack([one.weights for one in heads], dim=-3), call.weights)
+
+
+def test_sinks_may_differ_in_each_row_of_a_batch() -> None:
+    query, key, value = inputs(2, HEADS)
+    call = attend(query, key, value, sinks=random(2, HEADS, seed=3))
+    for head in range(HEADS):
+        torch.testing.assert_close(call.head(head).weights, call.weights[:, head])
+
+
+def test_a_row_with_nothing_allowed_gives_zeros() -> None:
+    query, key, value = inputs(HEADS)
+    for terms in ({}, {"bias": random(QUERIES, KEYS)}, {"softcap": 2.0}, {"sinks": random(HEADS)}):
+        call = attend(query, key, value, some_allowed(HEADS, QUERIES, KEYS), **terms)
+        assert not call.weights[:, 2].any() and not call.output[:, 2].any()
+        assert call.weights.isfinite().all() and call.output.isfinite().all()
+
+
+def test_a_row_blocked_by_its_bias_gives_zeros() -> None:
+    query, key, value = inputs(HEADS)
+    bias = torch.zeros(QUERIES, KEYS, dtype=torch.float64)
+    bias[3] = -math.inf
+    call = attend(query, key, value, bias=bias)
+    assert not call.weights[:, 3].any() and not call.output[:, 3].any()
+
+
+@pytest.mark.parametrize("what", ["weights", "output"])
+@pytest.mark.parametrize("softcap", [None, 1.5])
+@pytest.mark.parametrize("sunk", [False, True])
+def test_gradients_are_right_and_numbers_even_where_a_row_is_blocked(
+    what: str, softcap: float | None, sunk: bool
+) -> None:
+    def run(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, sinks: Tensor) -> Tensor:
+        call = attend(query, key, value, allowed, bias=bias, softcap=softcap, sinks=sinks if sunk else None)
+        return getattr(call, what)
+
+    allowed = some_allowed(3, 4)
+    shapes = ((2, 3, 2), (2, 4, 2), (2, 4, 3), (2, 1, 4), (2,))
+    tensors = tuple(random(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes))
+    assert torch.autograd.gradcheck(run, tensors, fast_mode=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_stays_half_and_close_to_float32(dtype: torch.dtype) -> None:
+    query, key, value = inputs(HEADS, dtype=dtype)
+    call = attend(query, key, value, some_allowed(QUERIES, KEYS))
+    wide = attend(query.float(), key.float(), value.float(), some_allowed(QUERIES, KEYS))
+    assert call.weights.dtype == call.output.dtype == dtype
+    bound = 2 * torch.finfo(dtype).eps
+    assert (call.weights.float() - wide.weights).abs().max() <= bound
+    assert (call.output.float() - wide.output).abs().max() <= bound * wide.output.abs().max()
+    assert not call.weights[:, 2].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_scores_too_large_for_half_precision_leave_no_nan(dtype: torch.dtype) -> None:
+    query, key, value = inputs(HEADS, dtype=dtype)
+    call = attend(5000 * query, 5000 * key, value)
+    assert call.weights.isfinite().all() and call.output.isfinite().all()
+
+
+def test_a_wide_bias_beside_half_precision_is_not_narrowed() -> None:
+    query, key, value = inputs(HEADS, dtype=torch.float16)
+    bias = torch.full((QUERIES, KEYS), -1e9)
+    call = attend(query, key, value, bias=bias)
+    torch.testing.assert_close(call.output, call.weights @ value)
+    assert call.weights.sum(-1).min() > 0.9
+
+
+def test_a_tile_is_a_piece_of_the_weights() -> None:
+    query, key, value = random(2, 6, QUERIES, D_K), random(2, 3, KEYS, D_K, seed=1), random(2, 3, KEYS, D_V, seed=2)
+    terms = {"bias": random(6, QUERIES, KEYS, seed=3), "softcap": 2.0, "sinks": random(6, seed=4)}
+    call = attend(query, key, value, some_allowed(2, 1, QUERIES, KEYS), **terms)
+    whole = call.weights[:, 4]
+    torch.testing.assert_close(call.tile(4, slice(1, 4), slice(None, None, 2)), whole[:, 1:4, ::2])
+    torch.testing.assert_close(call.tile(4, [3, 0, 3], [6]), whole[:, [3, 0, 3]][:, :, [6]])
+    torch.testing.assert_close(call.tile(4, slice(None, None, -1), slice(-3, 99)), whole.flip(1)[:, :, -3:])
+    assert call.tile(4, [], [1]).shape == (2, 0, 1)
+
+
+def test_a_tile_of_one_mask_row_for_all_queries_is_a_piece_of_the_weights() -> None:
+    call = attend(*inputs(HEADS), random(1, KEYS) > 0)
+    torch.testing.assert_close(call.tile(1, [4, 2], [0, 3]), call.weights[1][[4, 2]][:, [0, 3]])
+
+
+def test_a_tile_never_holds_the_whole_matrix() -> None:
+    n = 1500
+    call = attend(*(random(2, n, 4, seed=seed, dtype=torch.float32) for seed in range(3)), masks.causal(n))
+    with Largest() as largest:
+        tile = call.tile(1, slice(None), slice(0, 8))
+    assert largest.numbers <= 512 * n
+    with Largest() as largest:
+        whole = call.weights
+    assert largest.numbers >= n * n, "what is meant to notice a whole matrix doesn't"
+    torch.testing.assert_close(tile, whole[1, :, :8])
+
+
+def test_output_never_holds_the_weights_where_the_fused_kernel_takes_the_terms() -> None:
+    call = attend(*(random(2, 1000, 4, seed=seed, dtype=torch.float32) for seed in range(3)))
+    with Largest() as largest:
+        _ = call.output
+    assert largest.numbers < 1000 * 1000
+
+
+@pytest.mark.parametrize("sizes", [(0, 7, 11, 13), (5, 0, 11, 13), (5, 7, 0, 13), (5, 7, 11, 0)])
+def test_axes_of_nothing_give_nothing_or_zeros(sizes: tuple[int, int, int, int]) -> None:
+    queries, keys, d_k, d_v = sizes
+    call = attend(random(HEADS, queries, d_k), random(HEADS, keys, d_k), random(HEADS, keys, d_v))
+    assert call.weights.shape == (HEADS, queries, keys)
+    assert call.output.shape == (HEADS, queries, d_v)
+    assert keys or not call.output.any()
+
+
+CALLS = st.fixed_dictionaries(
+    {"queries": st.integers(1, 6), "keys": st.integers(1, 6), "seed": st.integers(0, 999), "spread": st.floats(0, 30)}
+)
+
+
+def drawn(queries: int, keys: int, seed: int, spread: float) -> Attention:
+    query, key, value = (
+        random(2, queries, 3, seed=seed),
+        random(2, keys, 3, seed=seed + 1),
+        random(2, keys, 5, seed=seed + 2),
+    )
+    return attend(spread * query, key, value, random(2, queries, keys, seed=seed + 3) > -0.5)
+
+
+@settings(deadline=None, max_examples=50)
+@given(CALLS)
+def test_rows_sum_to_1_or_to_0_and_blocked_cells_are_exactly_0(sizes: dict[str, Any]) -> None:
+    call = drawn(**sizes)
+    assert call.allowed is not None
+    open_rows = call.allowed.any(-1).double()
+    torch.testing.assert_close(call.weights.sum(-1), open_rows)
+    assert not call.weights[~call.allowed].any()
+    assert ((call.weights >= 0) & (call.weights <= 1)).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(CALLS)
+def test_keys_in_another_order_give_the_weights_in_that_order_and_the_same_output(sizes: dict[str, Any]) -> None:
+    call = drawn(**sizes)
+    order = torch.randperm(sizes["keys"], generator=torch.Generator().manual_seed(sizes["seed"]))
+    assert call.allowed is not None
+    turned = attend(call.query, call.key[:, order], call.value[:, order], call.allowed[..., order])
+    torch.testing.assert_close(turned.weights, call.weights[..., order])
+    torch.testing.assert_close(turned.output, call.output)
+
+
+@settings(deadline=None, max_examples=50)
+@given(CALLS, st.floats(-50, 50))
+def test_a_constant_added_to_a_row_of_scores_changes_nothing(sizes: dict[str, Any], constant: float) -> None:
+    call = drawn(**sizes)
+    bias = constant * torch.arange(1, sizes["queries"] + 1, dtype=torch.float64)[:, None]
+    moved = attend(call.query, call.key, call.value, call.allowed, bias=bias)
+    torch.testing.assert_close(moved.weights, call.weights)
+    torch.testing.assert_close(moved.output, call.output)
+
+
+@settings(deadline=None, max_examples=50)
+@given(CALLS)
+def test_output_lies_among_the_values(sizes: dict[str, Any]) -> None:
+    call = drawn(**sizes)
+    assert call.allowed is not None
+    rows = call.allowed.any(-1)
+    low, high = call.value.amin(1, keepdim=True) - 1e-9, call.value.amax(1, keepdim=True) + 1e-9
+    assert ((low <= call.output) & (call.output <= high))[rows].all()
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "message"),
+    [
+        ((5, 11), (7, 12), (7, 13), "same width d_k.*(5, 11).*(7, 12)"),
+        ((5, 11), (7, 11), (8, 13), "own value.*(7, 11).*(8, 13)"),
+        ((6, 5, 11), (4, 7, 11), (4, 7, 13), "4 heads of key can't be shared evenly by 6"),
+        ((4, 5, 11), (8, 7, 11), (8, 7, 13), "8 heads of key can't be shared evenly by 4"),
+        ((4, 5, 11), (0, 7, 11), (0, 7, 13), "0 heads of key can't be shared evenly by 4"),
+        ((2, 3, 5, 11), (4, 3, 7, 11), (3, 7, 13), "leading axes don't broadcast"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_by_name(
+    query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(ShapeError, match=message.replace("(", r"\(").replace(")", r"\)")):
+        attend(random(*query), random(*key), random(*value))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shape", [(KEYS,), (KEYS, QUERIES), (2, QUERIES, KEYS), (2, HEADS, QUERIES, KEYS)])
+def test_masks_and_biases_that_do_not_fit_are_refused_by_name(shape: tuple[int, ...]) -> None:
+    call = {"scale": 1.0, **dict(zip(("query", "key", "value"), inputs(HEADS), strict=True))}
+    with pytest.raises(ShapeError, match=rf"allowed .*\({HEADS}, {QUERIES}, {KEYS}\); got"):
+        Attention(**call, allowed=torch.ones(shape, dtype=torch.bool))
+    with pytest.raises(ShapeError, match="bias has to broadcast"):
+        Attention(**call, allowed=None, bias=torch.ones(shape))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (
+            {"query": torch.ones(HEADS, QUERIES, D_K, dtype=torch.int64)},
+            "one kind of floating number; got query torch.int64",
+        ),
+        ({"key": torch.ones(HEADS, KEYS, D_K)}, "one kind of floating number"),
+        ({"query": torch.ones(D_K, dtype=torch.float64)}, "at least the axes"),
+        ({"allowed": torch.ones(QUERIES, KEYS)}, "allowed has to be boolean.*torch.float32"),
+        ({"sinks": torch.ones(HEADS + 1)}, f"one number a head, of which there are {HEADS}"),
+        ({"softcap": 0.0}, "softcap has to be a finite number above 0, or None; got 0.0"),
+        ({"softcap": -1.0}, "softcap"),
+        ({"softcap": math.inf}, "softcap"),
+        ({"scale": math.nan}, "scale has to be a finite number; got nan"),
+    ],
+)
+def test_terms_of_the_wrong_kind_are_refused_by_name(terms: dict[str, Any], message: str) -> None:
+    call = {"allowed": None, "scale": 1.0, **dict(zip(("query", "key", "value"), inputs(HEADS), strict=True))}
+    with pytest.raises(ShapeError, match=message):
+        Attention(**call | terms)
+
+
+@pytest.mark.parametrize("head", [-1, HEADS, 99])
+def test_a_head_that_is_not_there_is_refused(head: int) -> None:
+    call = attend(*inputs(HEADS))
+    for ask in (call.head, lambda index: call.tile(index, [0], [0])):
+        with pytest.raises(ShapeError, match=f"head {head} was asked for; this attention has {HEADS} heads"):
+            ask(head)
+    with pytest.raises(ShapeError, match="no head axis"):
+        attend(*inputs()).head(0)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "message"), [([QUERIES], [0], "query 5 .*there are 5"), ([0], [-1], "key -1")]
+)
+def test_a_tile_outside_the_text_is_refused(queries: list[int], keys: list[int], message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        attend(*inputs(HEADS)).tile(0, queries, keys)
+
+
+def test_an_attention_is_closed_to_changes() -> None:
+    call = attend(*inputs(HEADS))
+    with pytest.raises(AttributeError):
+        call.scale = 2.0  # pyright: ignore[reportAttributeAccessIssue] -- that is the claim
