@@ -183,15 +183,17 @@ def test_odd_texts_are_read(text: str) -> None:
     assert trace.fidelity.ok and trace.output.isfinite().all()
 
 
-def test_a_model_reads_up_to_its_limit_and_names_it() -> None:
-    model, text = Scratch(d_model=2, heads=1), "word " * 1025
-    with pytest.raises(TextTooLong, match="scratch reads at most 1024 tokens at once and this text has 1025") as raised:
+def test_a_model_reads_up_to_its_limit_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Scratch().limit == 1024
+    monkeypatch.setattr(Scratch, "limit", 11)
+    model, text = Scratch(), "word " * 12
+    with pytest.raises(TextTooLong, match="scratch reads at most 11 tokens at once and this text has 12") as raised:
         model.trace(text)
-    assert raised.value.count == 1025 and raised.value.limit == model.limit
+    assert raised.value.count == 12 and raised.value.limit == 11
     fit = model.fit(text)
-    assert fit.kept + fit.cut == text and fit.count == 1025
-    assert len(model.trace(fit.kept).query_tokens()) == 1024
-    assert len(scratch(text, d_model=2, heads=1).query_tokens()) == 1025
+    assert fit.kept + fit.cut == text and fit.count == 12
+    assert len(model.trace(fit.kept).query_tokens()) == 11
+    assert len(scratch(text).query_tokens()) == 12
     assert model.fit("one two three", limit=2) == Fit("one two", " three", 3, 2)
 
 
