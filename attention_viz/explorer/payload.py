@@ -5,8 +5,9 @@ planes one after another, each deflated on its own, so that the browser can read
 header says at which offset after it a plane begins and how long it is.
 
 A weight w travels as the whole number nearest to w × `LEVELS`, so 0 and 1 are exact and nothing is off by more than
-`ERROR`. The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four (close
-to noise, two in a byte), and written key by key rather than query by query: what many queries look at makes long runs.
+`ERROR`. The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four
+(close to noise, two in a byte), and written key by key rather than query by query: what many queries look at makes
+long runs.
 """
 
 import json

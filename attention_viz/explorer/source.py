@@ -2,8 +2,8 @@
 
 The script is kept as small ES modules in `static/`. A notebook and a single HTML file need it in one piece, and so does
 Streamlit for a component that is not an installed package of its own, so the modules are joined by a plain rule: they
-are put one after another in the order of `MODULES`, lines that begin with ``import`` are left out, and ``export `` is cut
-from the front of the others. For that, no two modules may declare the same name at the top level.
+are put one after another in the order of `MODULES`, imports are left out, and ``export `` is cut from the front of
+lines. For that, no two modules may declare the same name at the top level.
 
 In Streamlit the explorer is two components, because data is sent whole whenever any of it changes::
 
@@ -67,7 +67,7 @@ def component_source() -> tuple[str, str, str]:
 
 def channel_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands the page's own choice to the explorer."""
-    return '<span hidden></span>\n', ":host {\n  display: none;\n}\n", _joined("channel.js")
+    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", _joined("channel.js")
 
 
 def page_source() -> str:
@@ -103,4 +103,4 @@ def _joined(*modules: str) -> str:
 
 
 def _read(name: str) -> str:
-    return resources.files(__package__).joinpath("static", name).read_text("utf-8")
+    return resources.files("attention_viz.explorer").joinpath("static", name).read_text("utf-8")

@@ -1,0 +1,165 @@
+"""The payload: what Python packs can be read again, is as exact as it says, and is small."""
+
+import json
+import statistics
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_viz as av
+from attention_viz.explorer import Choice, pack
+from attention_viz.explorer.payload import ERROR, LEVELS
+from attention_viz.tokens import Tokens
+from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+
+SENTENCES = (
+    "The bank of the river was flooded after a week of heavy rain, and the people who lived beside it moved upstairs.",
+    "In the morning the committee announced that the trial had been postponed because two witnesses were missing.",
+    "She looked at the old photograph for a long time before she answered the question that her brother had asked.",
+    "Scientists have discovered that some birds remember the faces of people who once threatened them long ago.",
+    "The cat sat on the mat because it was tired, and the dog that had chased it fell asleep near the door.",
+    "When the train reached the border, officers walked through each carriage and checked every passport with care.",
+    "If you heat the mixture too quickly the sugar will burn, so stir it slowly and keep the flame as low as you can.",
+    "The new law requires companies to publish how much they pay men and women, although small firms are exempt.",
+    "He told his lawyer that he would not sign the contract until the clause about damages had been removed.",
+    "Long before the invention of writing, travellers carried stories from valley to valley and changed them a little.",
+)
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
+    length = struct.unpack_from("<I", data)[0]
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+def plane(body: bytes, place: list[int]) -> np.ndarray:
+    offset, length = place
+    return np.frombuffer(zlib.decompress(body[offset : offset + length]), np.uint8)
+
+
+def weights(header: dict[str, Any], body: bytes, stream: dict[str, Any], number: int) -> np.ndarray:
+    """One layer as the browser reads it: (head, query, key)."""
+    layer = stream["layers"][number]
+    queries, keys = (len(header["axes"][stream[role]]["labels"]) for role in ("queries", "keys"))
+    high, low = plane(body, layer["high"]).astype(np.uint16), plane(body, layer["low"])
+    nibbles = np.stack([low & 15, low >> 4], axis=1).ravel()[: high.size]
+    steps = (high << 4 | nibbles).reshape(layer["heads"], keys, queries).swapaxes(1, 2)
+    return steps / header["levels"]
+
+
+def blocked(header: dict[str, Any], body: bytes, number: int) -> np.ndarray:
+    mask = header["masks"][number]
+    queries, keys = mask["queries"], mask["keys"]
+    if mask["kind"] == "causal":
+        return ~np.tri(queries, keys, keys - queries, dtype=bool)
+    bits = np.unpackbits(plane(body, mask["at"]), bitorder="little")[: queries * keys]
+    return bits.reshape(keys, queries).T.astype(bool)
+
+
+def of_matrix(matrix: torch.Tensor) -> Trace:
+    """A trace whose one head has exactly these weights."""
+    axis = {"encoder": Tokens(tuple("abcdefgh"[: matrix.shape[0]]), tuple(range(matrix.shape[0])))}
+    keys = {"encoder": Tokens(tuple("ABCDEFGHIJKLM"[: matrix.shape[1]]), tuple(range(matrix.shape[1])))}
+    call = av.attend(
+        torch.zeros(1, matrix.shape[0], 2), torch.zeros(1, matrix.shape[1], 2), torch.zeros(1, matrix.shape[1], 2)
+    )
+    call = av.attend(call.query, call.key, call.value, bias=matrix.log()[None])
+    measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
+    return Trace({"encoder": (Layer(call, "0"),)}, axis, keys, torch.zeros(1, 2), Provenance("made"), lambda: measured)
+
+
+def test_every_weight_of_every_stream_comes_back_within_the_stated_error(many_kinds: Trace) -> None:
+    header, body = unpack(pack(many_kinds))
+    assert [stream["name"] for stream in header["streams"]] == ["encoder", "decoder", "cross"]
+    for stream in header["streams"]:
+        for number in range(many_kinds.layer_count(stream["name"])):
+            exact = many_kinds.attention(number, stream["name"]).weights.numpy()
+            assert np.abs(weights(header, body, stream, number) - exact).max() <= header["error"]
+
+
+def test_the_stated_error_is_within_the_mark() -> None:
+    assert ERROR <= 1.3e-4
+    assert 0.5 / LEVELS < ERROR
+
+
+def test_blocked_cells_are_told_apart_from_weights_of_zero(many_kinds: Trace) -> None:
+    header, body = unpack(pack(many_kinds))
+    for stream in header["streams"]:
+        for number, layer in enumerate(stream["layers"]):
+            allowed = many_kinds.attention(number, stream["name"]).allowed
+            if allowed is None:
+                assert layer["blocked"] is None
+                continue
+            whole = np.broadcast_to(~allowed.numpy(), (layer["heads"], *allowed.shape[-2:]))
+            for head in range(layer["heads"]):
+                mask = layer["blocked"][head if len(layer["blocked"]) > 1 else 0]
+                np.testing.assert_array_equal(blocked(header, body, mask), whole[head])
+                assert (weights(header, body, stream, number)[head][whole[head]] == 0).all()
+
+
+def test_a_pattern_shared_by_layers_is_told_once(many_kinds: Trace) -> None:
+    header, _ = unpack(pack(many_kinds))
+    assert [mask["kind"] for mask in header["masks"]].count("causal") == 1
+    assert len(header["masks"]) == 4  # causal, and the three of the cross stream, the last layer's being one of them
+
+
+def test_rows_keep_their_sums_with_sinks_and_with_nothing_allowed(many_kinds: Trace) -> None:
+    header, body = unpack(pack(many_kinds))
+    for stream in header["streams"]:
+        for number, layer in enumerate(stream["layers"]):
+            told = plane(body, layer["sums"]).view("<u2").reshape(layer["heads"], -1) / header["sum_steps"]
+            exact = many_kinds.attention(number, stream["name"]).weights.sum(-1).numpy()
+            np.testing.assert_allclose(told, exact, atol=1e-5)
+
+
+def test_labels_and_special_tokens_travel_whole(many_kinds: Trace) -> None:
+    header, _ = unpack(pack(many_kinds))
+    axis = header["axes"][header["streams"][0]["queries"]]
+    assert tuple(axis["labels"]) == many_kinds.query_tokens("encoder").labels
+    assert axis["special"] == [0]
+    assert header["streams"][2]["keys"] == header["streams"][0]["queries"]
+
+
+def test_equal_traces_give_equal_bytes_and_the_choice_is_in_the_header_only(many_kinds: Trace) -> None:
+    plain, chosen = pack(many_kinds), pack(many_kinds, choice=Choice("cross", 1, 2))
+    assert plain == pack(many_kinds)
+    assert unpack(plain)[1] == unpack(chosen)[1]
+    assert unpack(plain)[0]["choice"] is None
+    assert unpack(chosen)[0]["choice"] == {"stream": "cross", "layer": 1, "head": 2}
+
+
+def test_a_lone_surrogate_in_a_label_does_not_stop_the_packing() -> None:
+    matrix = torch.full((1, 1), 1.0)
+    trace = of_matrix(matrix)
+    object.__setattr__(trace.queries["encoder"], "labels", ("\ud800",))
+    assert unpack(pack(trace))[0]["axes"][0]["labels"] == ["?"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 7), st.integers(1, 11), st.integers(0, 2**31))
+def test_any_matrix_comes_back_within_the_error_with_its_zeros_and_ones(queries: int, keys: int, seed: int) -> None:
+    matrix = (torch.rand(queries, keys, generator=torch.Generator().manual_seed(seed)) * 30).exp()
+    matrix[0] = 0
+    matrix[0, 0] = 1
+    trace = of_matrix(matrix / matrix.sum(-1, keepdim=True))
+    header, body = unpack(pack(trace))
+    got, exact = weights(header, body, header["streams"][0], 0)[0], trace.weights(0, 0).numpy()
+    assert np.abs(got - exact).max() <= ERROR
+    assert got[0, 0] == 1
+    assert (got[0, 1:] == 0).all()
+
+
+@pytest.mark.parametrize(("count", "most"), [(24, 1.1), (512, 0.5)])
+def test_a_weight_of_a_real_sentence_costs_few_bytes(model: av.AttentionModel, count: int, most: float) -> None:
+    costs = []
+    for place in range(len(SENTENCES)) if count == 24 else (0, 5):
+        text = " ".join((SENTENCES[place:] + SENTENCES[:place]) * (1 if count == 24 else 3))
+        ids = model.tokenizer(text, truncation=True, max_length=count, return_tensors="pt").input_ids
+        assert ids.shape[1] == count
+        costs.append(len(unpack(pack(model.trace_ids(ids)))[1]) / (72 * count**2))
+    assert statistics.median(costs) <= most
