@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jaxtyping import TypeCheckError
+
+from attention_viz import masks
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "attention_viz"
@@ -162,6 +165,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     ask = f"import sys, {PACKAGE}; print(*({heavy} & sys.modules.keys()))"
     told = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.split() == []
+
+
+def test_types_and_shapes_in_signatures_are_checked_while_the_tests_run() -> None:
+    with pytest.raises(TypeCheckError):
+        masks.padding("no ids", padding_id=0)
 
 
 @pytest.mark.parametrize("reason", NOT_IN_THE_SOURCE)
