@@ -1,0 +1,368 @@
+import copy
+import json
+import pickle
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from attention_viz import masks
+from attention_viz.attention import Attention, attend
+from attention_viz.errors import TraceError
+from attention_viz.tokens import Tokens
+from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+
+N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
+TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+FIDELITY = Fidelity(1.5e-7, 2.5e-8, 1e-5, "itself, <b>plainly</b>", 0.25)
+
+
+def full_layer(label: str, allowed: torch.Tensor | None, dtype: torch.dtype = torch.float32) -> Layer:
+    def random(*shape: int) -> torch.Tensor:
+        return torch.randn(shape).to(dtype)
+
+    call = attend(
+        random(HEADS, N, D_K),
+        random(GROUPS, N, D_K),
+        random(GROUPS, N, D_V),
+        allowed,
+        scale=0.7,
+        bias=random(HEADS, 1, N),
+        softcap=30.0,
+        sinks=random(HEADS),
+    )
+    return Layer(call, label, embeddings=random(N, D_MODEL), joined=random(N, D_MODEL))
+
+
+def full_trace(labels: tuple[str, ...] = ("[CLS]", "a", "##b", "…", "[PAD]"), **provenance: Any) -> Trace:
+    """A trace in which everything that can be kept is."""
+    allowed = masks.causal(N)
+    tokens = Tokens(
+        labels, (101, 7, 8, 2**40, 0), (None, 0, 0, 1, None), (True, False, False, False, True), (False,) * 4 + (True,)
+    )
+    settings = {"model": "a model", "text": "a b", "versions": {"torch": "2"}, "edits": ("one", "two")} | provenance
+    return Trace(
+        {
+            "decoder": (
+                full_layer("0", allowed),
+                full_layer("3b", allowed, torch.bfloat16),
+                Layer(attend(*[torch.randn(1, N, 2)] * 3), "x"),
+            )
+        },
+        {"decoder": tokens},
+        {"decoder": tokens},
+        torch.randn(N, D_MODEL).requires_grad_(),
+        Provenance(**settings),
+        lambda: FIDELITY,
+    )
+
+
+def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.dtype == other.dtype and torch.equal(one, other)
+
+
+def parts(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The safetensors header of a file and its body."""
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    return json.loads(raw[8 : 8 + length]), raw[8 + length :]
+
+
+def put_together(path: Path, header: dict[str, Any], body: bytes) -> Path:
+    told = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(told)) + told + body)
+    return path
+
+
+@pytest.fixture(autouse=True, scope="module")
+def unchecked() -> Iterator[None]:
+    """As outside the tests, where nothing but our own checks stands between a file and its use."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traces") / "good.safetensors"
+    full_trace().save(path)
+    return path
+
+
+def tampered(saved: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A copy of the good file with our part of its header changed."""
+    header, body = parts(saved)
+    ours = json.loads(header["__metadata__"]["attention_viz"])
+    replaced = change(ours)
+    header["__metadata__"]["attention_viz"] = replaced if isinstance(replaced, str) else json.dumps(ours)
+    return put_together(saved.with_name("tampered"), header, body)
+
+
+def test_saving_and_loading_loses_nothing(tmp_path: Path) -> None:
+    trace, path = full_trace(), tmp_path / "a trace"
+    trace.save(path)
+    loaded = Trace.load(str(path))
+    assert [one.name for one in tmp_path.iterdir()] == ["a trace"]
+    assert loaded.streams == trace.streams
+    assert loaded.query_tokens() == trace.query_tokens() and loaded.key_tokens() == trace.key_tokens()
+    assert loaded.provenance == trace.provenance and loaded.fidelity == FIDELITY
+    assert same(loaded.output, trace.output) and not loaded.output.requires_grad
+    for number in range(3):
+        ours, theirs = trace.layer(number), loaded.layer(number)
+        assert ours.label == theirs.label
+        assert same(ours.embeddings, theirs.embeddings) and same(ours.joined, theirs.joined)
+        assert (ours.attention.scale, ours.attention.softcap) == (theirs.attention.scale, theirs.attention.softcap)
+        assert all(same(getattr(ours.attention, name), getattr(theirs.attention, name)) for name in TERMS)
+        assert same(ours.attention.weights, theirs.attention.weights)
+
+
+def test_a_loaded_trace_can_be_saved_again_unchanged(saved: Path, tmp_path: Path) -> None:
+    Trace.load(saved).save(tmp_path / "again")
+    assert parts(tmp_path / "again") == parts(saved)
+
+
+def test_a_mask_that_layers_share_is_stored_once(saved: Path) -> None:
+    header, _ = parts(saved)
+    assert [entry["dtype"] for entry in header.values() if "dtype" in entry].count("BOOL") == 1
+
+
+def test_numbers_that_are_not_numbers_come_back_as_such(tmp_path: Path) -> None:
+    trace = full_trace()
+    odd = Trace(
+        trace.layers,
+        trace.queries,
+        trace.keys,
+        trace.output,
+        trace.provenance,
+        lambda: Fidelity(float("nan"), float("inf"), 1e-5, ""),
+    )
+    odd.save(tmp_path / "odd")
+    loaded = Trace.load(tmp_path / "odd").fidelity
+    assert loaded.output_error != loaded.output_error and loaded.weight_error == float("inf") and not loaded.ok
+
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=12)
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.tuples(*[any_text] * N),
+    st.none() | any_text,
+    st.dictionaries(any_text, any_text, max_size=3),
+    st.lists(any_text, max_size=3),
+)
+def test_any_text_survives(
+    tmp_path: Path, labels: tuple[str, ...], text: str | None, versions: dict[str, str], edits: list[str]
+) -> None:
+    trace = full_trace(labels, text=text, second_text=text, revision=text, versions=versions, edits=tuple(edits))
+    trace.save(tmp_path / "text")
+    loaded = Trace.load(tmp_path / "text")
+    assert loaded.query_tokens() == trace.query_tokens() and loaded.provenance == trace.provenance
+
+
+def pickled(path: Path) -> Path:
+    path.write_bytes(pickle.dumps({"query": [1, 2, 3]}))
+    return path
+
+
+def foreign(path: Path) -> Path:
+    save_file({"weight": torch.ones(3, 3)}, path, metadata={"format": "pt"})
+    return path
+
+
+def without_metadata(path: Path) -> Path:
+    save_file({"weight": torch.ones(3, 3)}, path)
+    return path
+
+
+def written(content: bytes) -> Callable[[Path], Path]:
+    def make(path: Path) -> Path:
+        path.write_bytes(content)
+        return path
+
+    return make
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (pickled, "not a readable safetensors file"),
+        (foreign, "not a trace: its header has no 'attention_viz' entry"),
+        (without_metadata, "not a trace: its header has no 'attention_viz' entry"),
+        (written(b""), "not a readable safetensors file"),
+        (written(b"hello"), "not a readable safetensors file"),
+        (written(b"\xff" * 64), "not a readable safetensors file"),
+        (written(struct.pack("<Q", 4) + b"null"), "not a readable safetensors file"),
+        (folder, "no file at"),
+        (lambda path: path, "no file at"),
+        (lambda path: path / ("n" * 5000), "not a readable safetensors file|no file at"),
+        (lambda path: path / "a\0b", "no file at"),
+    ],
+)
+def test_what_is_not_a_trace_is_refused_in_plain_words(
+    make: Callable[[Path], Path], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TraceError, match=message) as raised:
+        Trace.load(make(tmp_path / "file"))
+    assert raised.value.__suppress_context__ or raised.value.__context__ is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_a_truncated_or_scratched_file_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
+    raw = bytearray(saved.read_bytes())
+    if data.draw(st.booleans()):
+        raw = raw[: data.draw(st.integers(0, len(raw) - 1))]
+    else:
+        raw[data.draw(st.integers(0, len(raw) // 2))] = data.draw(st.integers(0, 255))
+    broken = saved.with_name("broken")
+    broken.write_bytes(raw)
+    use(broken)
+
+
+def use(path: Path) -> None:
+    """Load a file and look at everything in it; a refusal with a message is as good."""
+    try:
+        trace = Trace.load(path)
+    except TraceError as error:
+        assert str(error)
+        return
+    for stream in trace.streams:
+        assert len(trace.query_tokens(stream)) == trace.weights(0, 0, stream).shape[0]
+        for layer in trace.layers[stream]:
+            assert isinstance(layer.attention, Attention) and layer.attention.output.ndim == 3
+    assert isinstance(trace.fidelity.ok, bool) and repr(trace)
+    trace.save(path.with_name("saved again"))
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value in a header."""
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(place for key, value in inside for place in places(value, (*path, key)))]
+
+
+values = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        3,
+        0.5,
+        float("nan"),
+        float("inf"),
+        10**400,
+        "",
+        "t0000",
+        "t0003",
+        "t9999",
+        "<b>",
+        [],
+        [1],
+        {},
+        {"a": 1},
+        [[]],
+    ]
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_a_tampered_header_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
+    def change(header: dict[str, Any]) -> object:
+        *way, last = data.draw(st.sampled_from(places(header)[1:]))
+        node: Any = header
+        for step in way:
+            node = node[step]
+        if data.draw(st.booleans()):
+            node[last] = copy.deepcopy(data.draw(values))
+        else:
+            del node[last]
+        return None
+
+    use(tampered(saved, change))
+
+
+def put(*way: Any) -> Callable[[dict[str, Any]], None]:
+    """A change that puts the last argument where the others lead."""
+    *steps, last, value = way
+
+    def change(node: Any) -> None:
+        for step in steps:
+            node = node[step]
+        node[last] = value
+
+    return change
+
+
+LAYER = ("streams", "decoder", "layers", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("format", 2), "trace format 2; this version reads format 1"),
+        (put("streams", {}), "got none"),
+        (put("streams", [1]), "garbles"),
+        (put("streams", "decoder", "layers", []), "the decoder has none"),
+        (put("streams", "decoder", "queries", "labels", ["a"]), "1 token labels came with 5 ids"),
+        (put("streams", "decoder", "queries", "labels", 1, {"a": 1}), "where str belongs"),
+        (put("streams", "decoder", "queries", "ids", 0, float("inf")), "inf, where int belongs"),
+        (put("streams", "decoder", "queries", "special", 0, "false"), "'false', where bool belongs"),
+        (put(*LAYER, "scale", float("nan")), "scale has to be a finite number"),
+        (put(*LAYER, "scale", 10**400), "garbles"),
+        (put(*LAYER, "softcap", 0), "softcap has to be"),
+        (put(*LAYER, "tensors", "query", "t9999"), "'t9999'"),
+        (put(*LAYER, "tensors", "mask", "t0000"), "a layer has the tensors"),
+        (put(*LAYER, "tensors", {"query": "t0000"}), "a layer has the tensors query"),
+        (put(*LAYER, "tensors", "allowed", "t0000"), "allowed has to be boolean"),
+        (put(*LAYER, "tensors", "joined", "t0000"), r"needs joined of \(query, d_model\)"),
+        (put(*LAYER, "tensors", "value", "t0003"), "own value|shared evenly|broadcast|one kind"),
+        (put("output", "t0000"), r"the output has to be \(position, width\)"),
+        (put("provenance", "model", None), "where str belongs"),
+        (put("provenance", "versions", "torch", 2), "2, where str belongs"),
+        (put("fidelity", "bound", "wide"), "'wide', where float belongs"),
+        (lambda header: "[" * 100_000, "not a readable safetensors file"),
+        (lambda header: "{", "not a readable safetensors file"),
+        (lambda header: "5", "not a trace"),
+        (lambda header: "null", "not a trace"),
+    ],
+)
+def test_a_tampered_header_is_refused_in_plain_words(
+    saved: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    with pytest.raises(TraceError, match=message):
+        Trace.load(tampered(saved, change))
+
+
+def test_tensors_of_other_shapes_than_the_header_says_are_refused(saved: Path) -> None:
+    header, body = parts(saved)
+    query = json.loads(header["__metadata__"]["attention_viz"])["streams"]["decoder"]["layers"][0]["tensors"]["query"]
+    header[query]["shape"] = [HEADS, D_K, N]
+    with pytest.raises(TraceError, match="same width d_k"):
+        Trace.load(put_together(saved.with_name("turned"), header, body))
+
+
+def test_a_name_of_many_lines_or_with_markup_is_only_text(tmp_path: Path) -> None:
+    full_trace(model="<script>\n</script>", text="</script><!--").save(tmp_path / "markup")
+    assert Trace.load(tmp_path / "markup").provenance.model == "<script>\n</script>"
+
+
+@pytest.mark.parametrize("place", ["missing/file", "."])
+def test_a_place_that_nothing_can_be_written_to_is_named(place: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="can't be written to"):
+        full_trace().save(tmp_path / place)
