@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-__all__ = ["Allow", "Edit", "narrow"]
+__all__ = ["Allow", "Edit", "check_layers", "narrow"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,14 @@ class Allow:
     layer: int | None = None
     head: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is no mask of one matrix."""
+        if self.allowed.dtype != torch.bool or self.allowed.ndim != 2:
+            raise ShapeError(
+                f"allowed has to be boolean, (query, key), True where a query may look; got {self.allowed.dtype} "
+                f"{tuple(self.allowed.shape)}"
+            )
+
     def __str__(self) -> str:
         """In words, as it stands in a trace's provenance."""
         queries, keys = self.allowed.shape
@@ -36,6 +44,17 @@ class Allow:
 
 
 Edit = Allow
+
+
+def check_layers(edits: Sequence[Edit], layers: int) -> None:
+    """Refuse an edit that would change nothing, since the layer it names isn't there.
+
+    Raises:
+        ShapeError: an edit for a layer that the model doesn't have.
+    """
+    for edit in edits:
+        if edit.layer is not None and not 0 <= edit.layer < layers:
+            raise ShapeError(f"a mask for layer {edit.layer} was asked for; the model has layers 0 to {layers - 1}")
 
 
 def narrow(

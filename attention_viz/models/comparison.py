@@ -1,11 +1,9 @@
 """The same pass without our attention: what ours is measured against."""
 
-import contextlib
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import get_ident
 from typing import cast
 
 import torch
@@ -14,6 +12,7 @@ from torch import Tensor, nn
 from attention_viz.attention import Attention
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recorder import Call
+from attention_viz.models.running import Pass, Runner
 from attention_viz.trace import Fidelity
 
 __all__ = ["BOUNDS", "REFERENCE", "compare"]
@@ -26,14 +25,14 @@ BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.b
 
 
 def compare(
-    calls: Sequence[Call], output: Tensor, plain_run: Callable[[], Tensor], real: Sequence[bool] | None = None
+    recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Sequence[bool] | None = None
 ) -> Fidelity:
     """Run the model plainly and measure the recorded pass against it.
 
     Args:
-        calls: what was recorded with ours.
-        output: the model's output with ours, without its batch axis.
-        plain_run: runs the same input through the model under eager attention and hands back its output.
+        recorded: the pass with ours.
+        runner: runs the model plainly.
+        inputs: what was run.
         real: which positions are not padding; all by default. What happens at padding concerns nobody and differs by
             design: ours gives zeros where a row has nothing to look at.
 
@@ -41,22 +40,28 @@ def compare(
         UnsupportedModel: a module didn't hand back weights to compare with.
     """
     started = time.perf_counter()
-    listener = _Listener(calls, None if real is None else torch.tensor(real))
-    with listener.listening():
-        plain = plain_run()
+    calls, output = recorded.calls, recorded.output
+    listener = _Listener(calls, None if real is None else torch.tensor(real, device=output.device))
+    plain = runner.plain(inputs, {id(call.module): call.module for call in calls}.values(), listener.hear)
     if listener.heard != len(calls):
         raise UnsupportedModel(
             f"{len(calls)} attention calls ran with ours and {listener.heard} with the model's own; "
             "part of the attention runs outside the interface that can be recorded"
         )
-    keep = slice(None) if real is None or output.shape[0] != len(real) else torch.tensor(real, device=output.device)
+    keep = slice(None) if listener.real is None or output.shape[0] != len(listener.real) else listener.real
     return Fidelity(
         output_error=_relative(output[keep], plain[keep]),
         weight_error=max(listener.errors, default=0.0),
-        bound=BOUNDS[output.dtype],
+        bound=max(BOUNDS.get(dtype, 0.0) for dtype in _dtypes(recorded, runner)),
         reference=REFERENCE,
         seconds=time.perf_counter() - started,
     )
+
+
+def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:
+    """Every precision that was at work: a model may compute in half precision and hand out float32."""
+    inside = {call.attention.query.dtype for call in recorded.calls}
+    return {recorded.output.dtype, runner.model.dtype, *inside}
 
 
 @dataclass(eq=False)
@@ -67,22 +72,9 @@ class _Listener:
     real: Tensor | None
     heard: int = 0
     errors: list[float] = field(default_factory=list[float])
-    thread: int = field(default_factory=get_ident)
 
-    @contextlib.contextmanager
-    def listening(self) -> Generator[None]:
-        """Hooks on the recorded modules, for this thread's pass only, gone afterwards."""
-        modules = {id(call.module): call.module for call in self.calls}.values()
-        handles = [module.register_forward_hook(self._hear) for module in modules]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def _hear(self, module: nn.Module, _inputs: object, outputs: object) -> None:
-        if get_ident() != self.thread:
-            return
+    def hear(self, module: nn.Module, outputs: object) -> None:
+        """Compare what one module returned with the call that is next in the record."""
         position, self.heard = self.heard, self.heard + 1
         if position >= len(self.calls):
             return
@@ -113,21 +105,28 @@ def _weights_error(attention: Attention, theirs: Tensor, real: Tensor | None) ->
 
     Head by head, so that one matrix is in memory at a time.
     """
+    rows = slice(None) if real is None or len(real) != attention.shape[-2] else real
     differences, sizes = [0.0], [0.0]
     for head in range(attention.shape[0]):
-        ours, plain = attention.head(head).weights, theirs[head]
-        if real is not None and len(real) == ours.shape[0]:
-            ours, plain = ours[real.to(ours.device)], plain[real.to(ours.device)]
-        differences.append(_largest(ours.double() - plain.double()))
-        sizes.append(_largest(plain.double()))
+        ours, plain = attention.head(head).weights[rows].double(), theirs[head, rows].double()
+        differences.append(_largest(ours - plain))
+        sizes.append(_largest(plain))
     return _ratio(max(differences), max(sizes))
 
 
 def _relative(ours: Tensor, theirs: Tensor) -> float:
-    """The largest difference relative to the largest number of the reference."""
+    """The largest difference relative to the largest number of the reference.
+
+    Some heads say "never" with the lowest number there is, beside which any difference would vanish: those have to be
+    the same in both, and count no further.
+    """
     if ours.shape != theirs.shape:
         return math.inf
-    return _ratio(_largest(ours.double() - theirs.double()), _largest(theirs.double()))
+    never = theirs.abs() > torch.finfo(theirs.dtype).max / 2
+    if not torch.equal(ours[never], theirs[never]):
+        return math.inf
+    ours, theirs = ours[~never].double(), theirs[~never].double()
+    return _ratio(_largest(ours - theirs), _largest(theirs))
 
 
 def _largest(numbers: Tensor) -> float:

@@ -1,23 +1,22 @@
 """A transformers model whose attention is ours while we look: text in, `Trace` out."""
 
-import functools
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from attention_viz.edits import Edit
-from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel
+from attention_viz.edits import Edit, check_layers
+from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.models.comparison import compare
-from attention_viz.models.gate import Gate, gate_of
 from attention_viz.models.probe import Anatomy, probe
-from attention_viz.models.reading import Reading, count_tokens, read, token_limit
-from attention_viz.models.recorder import OURS, Call, Recorder, recording
-from attention_viz.tokens import Fit, Tokens, fit_text
+from attention_viz.models.reading import Reading, count_tokens, read, token_limit, vocabulary
+from attention_viz.models.recorder import Call
+from attention_viz.models.running import Pass, Runner
+from attention_viz.tokens import Fit, fit_text
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 
 if TYPE_CHECKING:
@@ -30,7 +29,8 @@ def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None
     """Look into a transformers model that is already in memory.
 
     Works on the object it is given, without a copy, and leaves its configuration as it found it. A small run decides
-    at once whether the model can be recorded exactly.
+    at once whether the model can be recorded exactly. Others may run the model at the same time and get what they
+    always get; only training has to wait, since the model is in evaluation mode while it is recorded.
 
     Args:
         hf_model: any transformers model of text: an encoder or a causal decoder.
@@ -39,7 +39,10 @@ def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None
     Raises:
         UnsupportedModel: the model's attention can't be recorded exactly.
     """
-    name = str(getattr(hf_model.config, "name_or_path", "") or type(hf_model).__name__)
+    config = getattr(hf_model, "config", None)
+    if config is None:
+        raise UnsupportedModel(f"wrap takes a transformers model; got {type(hf_model).__name__}, without configuration")
+    name = str(getattr(config, "name_or_path", "") or type(hf_model).__name__)
     return AttentionModel.of(hf_model, tokenizer, Provenance(model=name))
 
 
@@ -61,7 +64,7 @@ class AttentionModel:
     stream: str
     limit: int | None
     _anatomy: Anatomy
-    _gate: Gate
+    _runner: Runner
     _provenance: Provenance
 
     @classmethod
@@ -69,13 +72,11 @@ class AttentionModel:
         cls, hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", provenance: Provenance
     ) -> "AttentionModel":
         """Probe a model and wrap it, with what is known of where it comes from."""
-        gate = gate_of(hf_model)
-        anatomy = probe(hf_model, functools.partial(_run, hf_model, gate))
-        provenance = replace(
-            provenance, dtype=str(hf_model.dtype).removeprefix("torch."), versions=_versions(hf_model.device)
-        )
-        limit = token_limit(hf_model, tokenizer)
-        return cls(provenance.model, hf_model, tokenizer, anatomy.stream, limit, anatomy, gate, provenance)
+        runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
+        anatomy = probe(runner, limit)
+        dtype, versions = str(hf_model.dtype).removeprefix("torch."), _versions(hf_model.device)
+        provenance = replace(provenance, dtype=dtype, versions=versions)
+        return cls(provenance.model, hf_model, tokenizer, anatomy.stream, limit, anatomy, runner, provenance)
 
     @property
     def layer_count(self) -> int:
@@ -102,8 +103,10 @@ class AttentionModel:
             raise UnsupportedModel(
                 f"a target was given, and {self.name} is no encoder–decoder: it has an {self.stream} only"
             )
+        second_text = second_text if second_text and second_text.strip() else None
+        if second_text is not None and self.stream != "encoder":
+            raise UnusableText(f"a second sentence was given, and {self.name} reads one text only, as every decoder")
         reading = read(self.name, self.tokenizer, text, second_text)
-        self._check_length(len(reading.tokens))
         return self._trace(reading, edits, replace(self._provenance, text=text, second_text=second_text))
 
     def trace_ids(
@@ -132,14 +135,9 @@ class AttentionModel:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
         if input_ids.ndim != 2 or input_ids.shape[0] != 1 or input_ids.shape[1] == 0:
             raise ShapeError(f"trace_ids takes one row of ids, (1, n) with n ≥ 1; got {tuple(input_ids.shape)}")
-        if attention_mask is None:
-            attention_mask = torch.ones_like(input_ids)
-        if attention_mask.shape != input_ids.shape:
-            raise ShapeError(
-                f"attention_mask needs the ids' shape {tuple(input_ids.shape)}; got {tuple(attention_mask.shape)}"
-            )
-        self._check_length(input_ids.shape[1])
-        reading = Reading.of_ids(input_ids, attention_mask, self.tokenizer)
+        if input_ids.dtype not in (torch.int32, torch.int64):
+            raise ShapeError(f"ids are whole numbers, int64 or int32; got {input_ids.dtype}")
+        reading = Reading.of_ids(input_ids, _checked_mask(input_ids, attention_mask), self.tokenizer)
         return self._trace(reading, edits, self._provenance)
 
     def verify(self, text: str) -> Fidelity:
@@ -159,20 +157,30 @@ class AttentionModel:
         bounds = [bound for bound in (limit, self.limit) if bound is not None]
         return fit_text(text, lambda part: count_tokens(self.name, self.tokenizer, part), min(bounds, default=None))
 
-    def _check_length(self, count: int) -> None:
-        if self.limit is not None and count > self.limit:
-            raise TextTooLong(self.name, count, self.limit)
-
     def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
-        run = functools.partial(_run, self.hf_model, self._gate, reading.inputs(self.hf_model.device))
-        output, calls = run(edits=edits)
-        self._check_calls(calls)
-        layers = tuple(Layer(call.attention, label) for call, label in zip(calls, self._anatomy.labels, strict=True))
-        real = [not padded for padded in reading.tokens.padding]
-        measure = _measured(calls, output, run, real if reading.padded else None) if not edits else _unedited(run, real)
-        tokens: dict[str, Tokens] = {self.stream: reading.tokens}
-        provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
-        return Trace({self.stream: layers}, tokens, tokens, output, provenance, measure)
+        self._check_ids(reading.tokens.ids)
+        check_layers(edits, self.layer_count)
+        inputs = self._runner.inputs(reading.tensors)
+        recorded = self._runner.record(inputs, edits)
+        self._check_calls(recorded.calls)
+        layers = zip(recorded.calls, self._anatomy.labels, strict=True)
+        tokens = {self.stream: reading.tokens}
+        return Trace(
+            layers={self.stream: tuple(Layer(call.attention, label) for call, label in layers)},
+            queries=tokens,
+            keys=tokens,
+            output=recorded.output,
+            provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
+            measure=_measure(self._runner, inputs, None if edits else recorded, reading.real),
+        )
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        if self.limit is not None and len(ids) > self.limit:
+            raise TextTooLong(self.name, len(ids), self.limit)
+        known = vocabulary(self.hf_model)
+        wrong = [number for number in ids if not 0 <= number < known]
+        if wrong:
+            raise UnusableText(f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}")
 
     def _check_calls(self, calls: Sequence[Call]) -> None:
         """A pass that took another way through the model than the probe did is not shown."""
@@ -183,49 +191,34 @@ class AttentionModel:
             )
 
 
-def _measured(
-    calls: Sequence[Call], output: Tensor, run: Callable[..., tuple[Tensor, Sequence[Call]]], real: list[bool] | None
+def _checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """The mask of a row of ids as whole numbers; all real where there is none."""
+    if mask is None:
+        return torch.ones_like(ids)
+    if mask.shape != ids.shape:
+        raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
+    if not bool(((mask == 0) | (mask == 1)).all()):
+        raise ShapeError("attention_mask has 1 for real positions and 0 for padding; something else came")
+    if not bool(mask.any()):
+        raise UnusableText("attention_mask says that every position is padding, so there is nothing to read")
+    return mask.long()
+
+
+def _measure(
+    runner: Runner, inputs: dict[str, Tensor], recorded: Pass | None, real: Sequence[bool] | None
 ) -> Callable[[], Fidelity]:
-    return lambda: compare(calls, output, lambda: run(ours=False)[0], real)
+    """What makes a trace's fidelity, when it is asked for.
 
-
-def _unedited(run: Callable[..., tuple[Tensor, Sequence[Call]]], real: list[bool]) -> Callable[[], Fidelity]:
-    """An edited run has nothing to be compared with; it carries the fidelity of the same run without its edits."""
+    Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
+    """
 
     def measure() -> Fidelity:
-        output, calls = run()
-        fidelity = compare(calls, output, lambda: run(ours=False)[0], real)
-        return replace(fidelity, reference=f"{fidelity.reference}, before the edits")
+        if recorded is not None:
+            return compare(recorded, runner, inputs, real)
+        unedited = compare(runner.record(inputs), runner, inputs, real)
+        return replace(unedited, reference=f"{unedited.reference}, before the edits")
 
     return measure
-
-
-def _run(
-    hf_model: "PreTrainedModel",
-    gate: Gate,
-    inputs: dict[str, Tensor],
-    *,
-    ours: bool = True,
-    edits: Sequence[Edit] = (),
-) -> tuple[Tensor, Sequence[Call]]:
-    """One pass, with our attention (recorded) or with the model's own; the output without its batch axis."""
-    recorder = Recorder(edits)
-    token = recording.set(recorder if ours else None)
-    try:
-        with torch.no_grad(), gate.running(OURS if ours else "eager"):
-            result = hf_model(**inputs)
-    finally:
-        recording.reset(token)
-    return _output(result), recorder.calls
-
-
-def _output(result: Any) -> Tensor:
-    """Logits where the model has a head, else the last hidden state; without the batch axis."""
-    for name in ("logits", "prediction_logits", "last_hidden_state"):
-        tensor = getattr(result, name, None)
-        if isinstance(tensor, Tensor):
-            return tensor[0]
-    raise UnsupportedModel(f"the model returns {type(result).__name__}, with neither logits nor a last hidden state")
 
 
 def _versions(device: torch.device) -> dict[str, str]:

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_viz.errors import UnusableText
 from attention_viz.tokens import Tokens
@@ -12,7 +11,7 @@ from attention_viz.tokens import Tokens
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Reading", "count_tokens", "read", "token_limit"]
+__all__ = ["Reading", "count_tokens", "read", "token_limit", "vocabulary"]
 
 # Tokenizers without a limit say so with a huge number.
 _NO_LIMIT = 10**9
@@ -26,13 +25,9 @@ class Reading:
     tensors: dict[str, Tensor]
 
     @property
-    def padded(self) -> bool:
-        """Whether any position only fills up the row."""
-        return any(self.tokens.padding)
-
-    def inputs(self, device: torch.device) -> dict[str, Tensor]:
-        """The tensors on the model's device."""
-        return {name: tensor.to(device) for name, tensor in self.tensors.items()}
+    def real(self) -> tuple[bool, ...] | None:
+        """Which positions are not padding; None where none is."""
+        return tuple(not padded for padded in self.tokens.padding) if any(self.tokens.padding) else None
 
     @classmethod
     def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "Reading":
@@ -43,7 +38,8 @@ class Reading:
             tokens = Tokens.of_ids(row, padding)
         else:
             labels = cast("list[str]", tokenizer.convert_ids_to_tokens(row))
-            special = tuple(i in set(tokenizer.all_special_ids) for i in row)
+            reserved = set(tokenizer.all_special_ids)
+            special = tuple(i in reserved for i in row)
             tokens = Tokens(tuple(labels), tuple(row), special=special, padding=padding)
         return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
 
@@ -79,12 +75,37 @@ def count_tokens(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: 
     return len(cast("dict[str, list[int]]", _present(model, tokenizer)(text, verbose=False))["input_ids"])
 
 
+def vocabulary(model: "PreTrainedModel") -> int:
+    """How many different ids the model knows; 0 for one that doesn't read text."""
+    table = _word_table(model)
+    rows = 0 if table is None else table.num_embeddings
+    return rows or int(getattr(model.config.get_text_config(), "vocab_size", 0) or 0)
+
+
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
-    """How many tokens the model can read at once: the smaller of what its configuration and its tokenizer say."""
+    """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say."""
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     told = None if tokenizer is None else tokenizer.model_max_length
-    known = [int(limit) for limit in (positions, told) if limit is not None and 0 < limit < _NO_LIMIT]
-    return min(known, default=None)
+    limits = (positions, told, *_table_limits(model, positions))
+    return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
+
+
+def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:
+    """What is left of a table of positions that keeps its first rows for padding, as RoBERTa's does."""
+    tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+    return [
+        table.num_embeddings - table.padding_idx - 1
+        for table in tables
+        if table.num_embeddings == positions and table.padding_idx is not None and table is not _word_table(model)
+    ]
+
+
+def _word_table(model: "PreTrainedModel") -> nn.Embedding | None:
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:
+        return None
+    return table if isinstance(table, nn.Embedding) else None
 
 
 def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":

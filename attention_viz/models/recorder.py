@@ -6,7 +6,7 @@ that several threads can run one model at the same time and each hears only its 
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMa
 from attention_viz.attention import Attention, attend
 from attention_viz.edits import Edit, narrow
 from attention_viz.errors import UnsupportedModel
+from attention_viz.masks import causal
 
 __all__ = ["OURS", "Call", "Recorder", "recording"]
 
@@ -29,9 +30,11 @@ _HARMLESS = frozenset(
     "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch".split()
 )
 
-# Masks arrive as numbers to add. Below this a number means "blocked", whatever constant a model uses for it; no
-# position bias comes near.
-_BLOCKED_BELOW = -1e8
+# Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
+# bfloat16), everyone since adds the lowest number there is. A bias so low leaves a weight of exactly 0 anyway.
+_BLOCKED_BELOW = -9e3
+
+Split = tuple[Tensor | None, Tensor | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,49 +51,39 @@ class Recorder:
 
     edits: Sequence[Edit] = ()
     calls: list[Call] = field(default_factory=list[Call])
-    _masks: dict[int, tuple[Tensor, Tensor | None, Tensor | None]] = field(
-        default_factory=dict[int, tuple[Tensor, "Tensor | None", "Tensor | None"]]
-    )
+    _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
 
     def hear(self, module: nn.Module, attention: Attention) -> Attention:
         """Take down one call and hand back what is to be computed: the call with its edits."""
-        layer = len(self.calls)
-        heads, queries, keys = attention.shape
-        allowed = narrow(self.edits, layer, heads, (queries, keys), attention.allowed)
-        if allowed is not attention.allowed:
-            attention = attend(
-                attention.query,
-                attention.key,
-                attention.value,
-                allowed,
-                scale=attention.scale,
-                bias=attention.bias,
-                softcap=attention.softcap,
-                sinks=attention.sinks,
-            )
+        if self.edits:
+            heads, queries, keys = attention.shape
+            allowed = narrow(self.edits, len(self.calls), heads, (queries, keys), attention.allowed)
+            attention = replace(attention, allowed=None if allowed is None else allowed.to(attention.query.device))
         self.calls.append(Call(module, attention))
         return attention
 
-    def split(self, mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    def split(self, mask: Tensor | None) -> Split:
         """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
         if mask is None:
             return None, None
-        if id(mask) not in self._masks:
-            # The mask is kept beside its answer: an id means something only as long as its tensor lives.
-            self._masks[id(mask)] = (mask, *split_mask(mask))
-        return self._masks[id(mask)][1:]
+        # By place in memory, since many models slice their mask anew in each layer. The mask is kept beside its answer,
+        # so that the place can't become another's.
+        key = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype)
+        if key not in self._splits:
+            self._splits[key] = (mask, split_mask(mask))
+        return self._splits[key][1]
 
 
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
 
 
-def split_mask(mask: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def split_mask(mask: Tensor) -> Split:
     """A model's mask, boolean or to be added, as (allowed, bias); None where nothing is blocked or nothing added."""
     if mask.dtype == torch.bool:
         return (None if bool(mask.all()) else mask), None
-    allowed = mask > max(_BLOCKED_BELOW, torch.finfo(mask.dtype).min / 2)
-    bias = mask.masked_fill(~allowed, 0)
-    return (None if bool(allowed.all()) else allowed), (bias if bool(bias.any()) else None)
+    allowed = mask > _BLOCKED_BELOW
+    bias = None if torch.equal(allowed, mask == 0) else mask.masked_fill(~allowed, 0)
+    return (None if bool(allowed.all()) else allowed), bias
 
 
 def _attention(
@@ -107,19 +100,33 @@ def _attention(
     **others: object,
 ) -> tuple[Tensor, None]:
     """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
-    _refuse_unknown(module, dropout, others)
     recorder = recording.get()
-    allowed, bias = (recorder or Recorder()).split(attention_mask)
+    if recorder is None:
+        allowed, bias = _unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
+    else:
+        _refuse_unknown(module, dropout, others)
+        allowed, bias = recorder.split(attention_mask)
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
     if recorder is not None:
         query, key, value = (_only_row(module, term) for term in (query, key, value))
         allowed, bias = (None if term is None else _only_row(module, term) for term in (allowed, bias))
     attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
-    if recorder is not None:
-        attention = recorder.hear(module, attention)
-    output = attention.output if recorder is None else attention.output[None]
+    output = attention.output if recorder is None else recorder.hear(module, attention).output[None]
     return output.transpose(1, 2).contiguous(), None
+
+
+def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: object) -> Split:
+    """The mask in a pass of somebody else, who uses the model while another thread has turned it to our attention.
+
+    That pass may have begun under torch's fused kernel, where having no mask may stand for not looking ahead.
+    """
+    if mask is not None:
+        return split_mask(mask)
+    closed = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if closed and query.shape[-2] == key.shape[-2] > 1:
+        return causal(query.shape[-2]).to(query.device), None
+    return None, None
 
 
 def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:
@@ -136,14 +143,14 @@ def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
     """Raise on anything that could change the result and that we would leave out."""
-    unknown = sorted(name for name, value in others.items() if name not in _HARMLESS and value is not None)
+    unknown = sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
     if unknown:
         raise UnsupportedModel(
             f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
             "leaving it out could give a wrong picture"
         )
-    if dropout:
-        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}); call model.eval() first")
+    if dropout and module.training:
+        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even when evaluated")
 
 
 AttentionInterface.register(OURS, _attention)

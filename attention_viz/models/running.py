@@ -1,0 +1,124 @@
+"""One pass through a model: recorded with our attention, or plain with its own."""
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from attention_viz.edits import Edit
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recorder import Call, Recorder, recording
+from attention_viz.models.switch import IMPLEMENTATION, Switch, configurations
+
+__all__ = ["Pass", "Runner"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What a recorded pass gave: the model's output without its batch axis, and every attention call in order."""
+
+    output: Tensor
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """Runs one model, from any number of threads at once."""
+
+    model: PreTrainedModel
+    switch: Switch
+
+    @classmethod
+    def of(cls, model: PreTrainedModel) -> "Runner":
+        """Find out how a model has to be run."""
+        return cls(model, Switch.of(model))
+
+    def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """On the model's device, those tensors that the model's forward names; tokenizers make some that it doesn't."""
+        named = inspect.signature(self.model.forward).parameters
+        return {
+            name: tensor.to(self.model.device)
+            for name, tensor in tensors.items()
+            if name in named or "input_ids" not in named
+        }
+
+    def record(self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = ()) -> Pass:
+        """Run with our attention, in the model itself."""
+        recorder = Recorder(edits)
+        token = recording.set(recorder)
+        try:
+            with torch.no_grad(), self.switch.ours():
+                result = self.model(**inputs)
+        finally:
+            recording.reset(token)
+        return Pass(_output(result), tuple(recorder.calls))
+
+    def plain(
+        self, inputs: Mapping[str, Tensor], modules: Iterable[nn.Module], hear: Callable[[nn.Module, object], None]
+    ) -> Tensor:
+        """Run with transformers' eager attention, in a twin of the model, and hand back the output.
+
+        The model itself is not touched, so whoever uses it at the same time notices nothing.
+
+        Args:
+            inputs: what to run.
+            modules: those modules of the model to listen to.
+            hear: called with a module of the model and what its twin returned, each time it returned.
+
+        Raises:
+            UnsupportedModel: the model can't be copied.
+        """
+        twin = _twin(self.model)
+        of_original = dict(zip(map(id, self.model.modules()), twin.modules(), strict=True))
+        for module in modules:
+            if id(module) not in of_original:
+                raise UnsupportedModel(f"{type(module).__name__} attends, but is not among the model's modules")
+            of_original[id(module)].register_forward_hook(functools.partial(_tell, module, hear))
+        with torch.no_grad():
+            return _output(twin(**inputs))
+
+
+def _tell(
+    module: nn.Module, hear: Callable[[nn.Module, object], None], _twin: nn.Module, _inputs: object, outputs: object
+) -> None:
+    hear(module, outputs)
+
+
+def _twin(model: PreTrainedModel) -> PreTrainedModel:
+    """The same modules over the same tensors, with configurations of their own: eager, in evaluation mode."""
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    try:
+        twin = copy.deepcopy(model, shared)
+    except Exception as error:
+        raise UnsupportedModel(
+            f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"
+        ) from error
+    for config in configurations(twin):
+        setattr(config, IMPLEMENTATION, "eager")
+    for module in twin.modules():
+        module.training = False
+    return twin
+
+
+def _output(result: Any) -> Tensor:
+    """Logits where the model has a head, else the last hidden state; (position, width), without the batch axis.
+
+    A head that says one thing of the whole text gives one row.
+    """
+    found = {name: getattr(result, name, None) for name in ("start_logits", "end_logits")}
+    if all(isinstance(tensor, Tensor) for tensor in found.values()):
+        return torch.stack([tensor[0] for tensor in found.values() if tensor is not None], dim=-1)
+    first = result[0] if isinstance(result, tuple) else None
+    for tensor in (*(getattr(result, name, None) for name in _OUTPUTS), first):
+        if isinstance(tensor, Tensor):
+            return tensor[0] if tensor.ndim > 2 else tensor
+    raise UnsupportedModel(f"the model returns {type(result).__name__}, with neither logits nor a last hidden state")
+
+
+_OUTPUTS = ("logits", "prediction_logits", "last_hidden_state")
