@@ -4,8 +4,10 @@ The layout is: the length of the header as an unsigned 32-bit number, little-end
 planes one after another, each deflated on its own, so that the browser can read one layer without the others. The
 header says at which offset after it a plane begins and how long it is.
 
-A weight w travels as the whole number nearest to w × `LEVELS`, so 0 and 1 are exact and nothing is off by more than
-`ERROR`. The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four
+A weight travels as the number of the interval it lies in, of which there are `LEVELS` between 0 and 1, and is drawn as
+the middle of it: nothing is off by more than `ERROR`. Three digits after the point are rounded where intervals meet, so
+a weight written with three digits on the screen reads as in the trace. 0 and 1 are numbers of their own, and exact.
+The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four
 (close to noise, two in a byte), and written key by key rather than query by query: what many queries look at makes
 long runs.
 """
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR", "LEVELS", "Choice", "pack"]
 
-# Steps from weight 0 to weight 1. 12 bits would hold 4,095; fewer make longer runs.
-LEVELS = 3900
-# How far a weight on the screen may be from the trace: half a step, and float32's own rounding.
+# Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
+LEVELS = 4000
+# How far a weight on the screen may be from the trace: half an interval, and float32's own rounding.
 ERROR = 0.5 / LEVELS + 1e-7
 
 # Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
@@ -137,8 +139,14 @@ def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
 def _steps(
     weights: Float[np.ndarray, "head query key"], blocked: Bool[np.ndarray, "heads query key"] | None
 ) -> UInt16[np.ndarray, "head query key"]:
-    """Weights as whole numbers from 0 to LEVELS; blocked cells and broken numbers are 0."""
-    steps = np.rint(np.nan_to_num(weights).clip(0, 1) * np.float32(LEVELS)).astype(np.uint16)
+    """Weights as the numbers of their intervals: n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
+
+    What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells and broken numbers.
+    """
+    exact = np.nan_to_num(weights).clip(0, 1).astype(np.float64)
+    steps = np.ceil(exact * LEVELS).astype(np.uint16)
+    steps[exact <= 0.5 / LEVELS] = 0
+    steps[exact == 1] = LEVELS + 1
     return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
 
 

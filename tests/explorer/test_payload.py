@@ -42,6 +42,12 @@ def plane(body: bytes, place: list[int]) -> np.ndarray:
     return np.frombuffer(zlib.decompress(body[offset : offset + length]), np.uint8)
 
 
+def values(header: dict[str, Any]) -> np.ndarray:
+    """The weight that each number stands for."""
+    levels = header["levels"]
+    return np.array([0, 0.75 / levels, *((n - 0.5) / levels for n in range(2, levels + 1)), 1])
+
+
 def weights(header: dict[str, Any], body: bytes, stream: dict[str, Any], number: int) -> np.ndarray:
     """One layer as the browser reads it: (head, query, key)."""
     layer = stream["layers"][number]
@@ -49,7 +55,7 @@ def weights(header: dict[str, Any], body: bytes, stream: dict[str, Any], number:
     high, low = plane(body, layer["high"]).astype(np.uint16), plane(body, layer["low"])
     nibbles = np.stack([low & 15, low >> 4], axis=1).ravel()[: high.size]
     steps = (high << 4 | nibbles).reshape(layer["heads"], keys, queries).swapaxes(1, 2)
-    return steps / header["levels"]
+    return values(header)[steps]
 
 
 def blocked(header: dict[str, Any], body: bytes, number: int) -> np.ndarray:
@@ -142,7 +148,9 @@ def test_a_lone_surrogate_in_a_label_does_not_stop_the_packing() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 11), st.integers(0, 2**31))
-def test_any_matrix_comes_back_within_the_error_with_its_zeros_and_ones(queries: int, keys: int, seed: int) -> None:
+def test_any_matrix_comes_back_within_the_error_with_its_three_digits_zeros_and_ones(
+    queries: int, keys: int, seed: int
+) -> None:
     matrix = (torch.rand(queries, keys, generator=torch.Generator().manual_seed(seed)) * 30).exp()
     matrix[0] = 0
     matrix[0, 0] = 1
@@ -150,6 +158,7 @@ def test_any_matrix_comes_back_within_the_error_with_its_zeros_and_ones(queries:
     header, body = unpack(pack(trace))
     got, exact = weights(header, body, header["streams"][0], 0)[0], trace.weights(0, 0).numpy()
     assert np.abs(got - exact).max() <= ERROR
+    assert [f"{w:.3f}" for w in got.ravel()] == [f"{w:.3f}" for w in exact.ravel()]
     assert got[0, 0] == 1
     assert (got[0, 1:] == 0).all()
 
@@ -157,7 +166,7 @@ def test_any_matrix_comes_back_within_the_error_with_its_zeros_and_ones(queries:
 @pytest.mark.parametrize(("count", "most"), [(24, 1.1), (512, 0.5)])
 def test_a_weight_of_a_real_sentence_costs_few_bytes(model: av.AttentionModel, count: int, most: float) -> None:
     costs = []
-    for place in range(len(SENTENCES)) if count == 24 else (0, 5):
+    for place in range(len(SENTENCES)) if count == 24 else (0,):
         text = " ".join((SENTENCES[place:] + SENTENCES[:place]) * (1 if count == 24 else 3))
         ids = model.tokenizer(text, truncation=True, max_length=count, return_tensors="pt").input_ids
         assert ids.shape[1] == count

@@ -68,8 +68,8 @@ function resize(grid) {
 function paintAll(grid, resample) {
   const {stream, scale} = grid.view.store.state;
   const {ramp} = grid.view.colours;
-  const {levels} = grid.view.recording.header;
-  const shared = scale === "maximum" ? null : colourTable(levels, scale, 1, ramp);
+  const {values} = grid.view.recording;
+  const shared = scale === "maximum" ? null : colourTable(values, scale, 1, ramp);
   for (const cell of grid.cells.values()) {
     const head = grid.view.recording.head({stream, layer: cell.layer, head: cell.head});
     if (resample) cell.pixels = null;
@@ -85,7 +85,7 @@ function paint(grid, cell, head, shared) {
     cell.pixels = sample(head, rows, columns, width, height);
     cell.maximum = head.maximum(rows, columns);
   }
-  const table = shared ?? colourTable(head.levels, "maximum", cell.maximum, grid.view.colours.ramp);
+  const table = shared ?? colourTable(head.values, "maximum", cell.maximum, grid.view.colours.ramp);
   context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4, 0.5)), 0, 0);
 }
 

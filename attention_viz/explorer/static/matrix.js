@@ -43,7 +43,7 @@ export function paintMatrix(context, view, plot) {
   const [shownRows, shownColumns] = [rows.subarray(plot.window.top, plot.window.bottom), columns.subarray(plot.window.left, plot.window.right)];
   const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   const pixels = sample(head, shownRows, shownColumns, across, down);
-  const table = colourTable(head.levels, view.store.state.scale, view.now.maximum, view.colours.ramp);
+  const table = colourTable(head.values, view.store.state.scale, view.now.maximum, view.colours.ramp);
   context.putImageData(coloured(pixels, across, down, table, view.hatching(HATCH_PERIOD)), Math.round(left * ratio), Math.round(top * ratio));
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) paintGaps(context, view, plot);
   if (plot.cell.width >= 27 && plot.cell.height >= 14) paintNumbers(context, view, plot, shownRows, shownColumns);

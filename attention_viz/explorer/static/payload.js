@@ -23,6 +23,16 @@ export async function readLayer(payload, {high, low, sums}) {
   return {weights, rows};
 }
 
+/** The weight that each whole number stands for: the middle of an interval; 0 and 1 have numbers of their own. */
+export function weightValues({levels}) {
+  const values = Float64Array.from({length: levels + 2}, (_, number) => (number - 0.5) / levels);
+  values[0] = 0;
+  // What is nearer to 0 than to this interval's middle was sent as 0.
+  values[1] = 0.75 / levels;
+  values[levels + 1] = 1;
+  return values;
+}
+
 /** One pattern of blocked cells (key, query): 1 where a query may not look. */
 export async function readMask(payload, {kind, queries, keys, at}) {
   const blocked = new Uint8Array(queries * keys);

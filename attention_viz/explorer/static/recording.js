@@ -1,16 +1,16 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
-import {readLayer, readMask, readPayload} from "./payload.js";
+import {readLayer, readMask, readPayload, weightValues} from "./payload.js";
 import {readAxis} from "./tokens.js";
 
-/** What one head computed. Weights lie key by key: `weights[key * queries + query]`. */
+/** What one head computed. Weights lie key by key, as places in `values`: `values[weights[key * queries + query]]`. */
 export class Head {
-  constructor(weights, sums, blocked, queries, keys, levels) {
-    Object.assign(this, {weights, sums, blocked, queries, keys, levels});
+  constructor(weights, sums, blocked, queries, keys, values) {
+    Object.assign(this, {weights, sums, blocked, queries, keys, values});
   }
 
   at(query, key) {
-    return this.weights[key * this.queries + query] / this.levels;
+    return this.values[this.weights[key * this.queries + query]];
   }
 
   isBlocked(query, key) {
@@ -21,7 +21,7 @@ export class Head {
   maximum(rows, columns) {
     let most = 0;
     for (const key of columns) for (const query of rows) most = Math.max(most, this.weights[key * this.queries + query]);
-    return most / this.levels;
+    return this.values[most];
   }
 
   /** The sum of a row over some columns: the exact sum where all are there, else less what is left out. */
@@ -36,9 +36,9 @@ export class Head {
 
   /** The heaviest cells among some rows and columns, heaviest first: [{query, key, weight}]. */
   strongest(rows, columns, count, accepts = () => true) {
-    const tally = new Uint32Array(this.levels + 1);
+    const tally = new Uint32Array(this.values.length);
     for (const key of columns) for (const query of rows) if (accepts(query, key)) tally[this.weights[key * this.queries + query]]++;
-    let least = this.levels;
+    let least = this.values.length - 1;
     for (let seen = tally[least]; seen < count && least > 1; ) seen += tally[--least];
     const cells = [];
     for (const key of columns)
@@ -56,6 +56,7 @@ export class Recording {
     this.header = this.payload.header;
     const axes = this.header.axes.map(readAxis);
     this.streams = this.header.streams.map((one) => ({...one, queries: axes[one.queries], keys: axes[one.keys], own: one.queries === one.keys}));
+    this.values = weightValues(this.header);
     this.layers = new Map();
     this.masks = new Map();
   }
@@ -98,7 +99,7 @@ export class Recording {
     return Array.from({length: heads}, (_, head) => new Head(
       weights.subarray(head * queries * keys, (head + 1) * queries * keys),
       rows.subarray(head * queries, (head + 1) * queries),
-      masks[masks.length > 1 ? head : 0] ?? null, queries, keys, this.header.levels,
+      masks[masks.length > 1 ? head : 0] ?? null, queries, keys, this.values,
     ));
   }
 

@@ -44,12 +44,10 @@ export function onRamp(ramp, place) {
   return low.map((channel, i) => channel + (high[i] - channel) * (at % 1));
 }
 
-/** The colour of every possible weight, as pixels. */
-export function colourTable(levels, scale, maximum, ramp) {
+/** The colour of every weight that there can be, as pixels. */
+export function colourTable(values, scale, maximum, ramp) {
   const {place} = SCALES[scale];
-  const table = new Uint32Array(levels + 1);
-  for (let level = 0; level <= levels; level++) table[level] = pixel(onRamp(ramp, place(level / levels, maximum)));
-  return table;
+  return Uint32Array.from(values, (weight) => pixel(onRamp(ramp, place(weight, maximum))));
 }
 
 /** A colour as one little-endian pixel of an image. */

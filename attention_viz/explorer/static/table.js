@@ -9,7 +9,7 @@ export function createTable(view) {
   const place = element("div", {class: "av-table-place", tabindex: "0", role: "region", "aria-label": "Weights as a table"});
   const node = element("details", {class: "av-table", "data-testid": "explorer-table"}, element("summary", {}, "Read as a table"), place);
   const fill = () => {
-    if (node.open && view.now.head) place.replaceChildren(buildTable(view));
+    if (node.open) place.replaceChildren(...(view.now.head ? [buildTable(view)] : []));
   };
   node.ontoggle = fill;
   return {

@@ -1,0 +1,288 @@
+"""The explorer in a real browser: what it draws can be read, controls work from the keyboard, nothing overflows."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from attention_viz.trace import Trace
+from tests.explorer.conftest import WILD, self_attention
+
+Show = Callable[..., Page]
+
+# A number that follows from every pixel of a canvas.
+INK = """canvas => {
+    const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.reduce((sum, byte) => (sum * 31 + byte) % 1000000007, 7);
+}"""
+
+
+def part(screen: Page, name: str) -> Locator:
+    return screen.get_by_test_id(f"explorer-{name}")
+
+
+def open_table(screen: Page) -> list[list[str]]:
+    """The table's cells as text, without its heading."""
+    table = part(screen, "table")
+    if table.get_attribute("open") is None:
+        table.locator("summary").click()
+    table.locator("td").first.wait_for()
+    return table.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+
+
+def read(cell: str) -> str:
+    """What is too small for three digits, and not 0, is told as such."""
+    return "0.000" if cell == "<0.001" else cell
+
+
+def assert_nothing_overflows(screen: Page) -> None:
+    width, room = screen.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert width <= room
+
+
+def test_the_table_has_the_numbers_of_the_trace(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    rows = open_table(screen)
+    exact = bank.weights(0, 4)
+    assert [row[0] for row in rows] == list(bank.query_tokens().labels)
+    for row, weights in zip(rows, exact, strict=True):
+        assert [read(cell) for cell in row[1:]] == [f"{weight:.3f}" for weight in weights]
+    assert rows[2][6] == "0.580"  # bank looks at river
+
+
+def test_another_head_redraws_matrix_and_table(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    before, canvas = open_table(screen), part(screen, "heatmap").locator("canvas").first
+    ink = canvas.evaluate(INK)
+    screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
+    expect(part(screen, "readout")).to_have_text("Layer 5 · Head 6")
+    after = open_table(screen)
+    assert after != before
+    assert after[2][6] == f"{bank.weights(5, 6)[2, 5]:.3f}"
+    assert canvas.evaluate(INK) != ink
+
+
+def test_the_grid_is_walked_with_the_keyboard(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    cells = part(screen, "grid").get_by_role("gridcell")
+    assert cells.count() == 72
+    assert part(screen, "grid").locator('[role=gridcell][tabindex="0"]').count() == 1
+    part(screen, "grid").locator('[tabindex="0"]').focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown"):
+        screen.keyboard.press(key)
+    expect(part(screen, "readout")).to_have_text("Layer 1 · Head 5")
+    screen.keyboard.press("End")
+    screen.keyboard.press("ArrowRight")
+    screen.keyboard.press("PageDown")
+    expect(part(screen, "readout")).to_have_text("Layer 5 · Head 11")
+    focused = part(screen, "grid").locator(":focus")
+    expect(focused).to_have_attribute("aria-label", "Layer 5 head 11")
+    expect(focused).to_have_attribute("aria-selected", "true")
+
+
+def test_pointing_at_a_token_shows_its_row_and_its_column(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    part(screen, "arcs").get_by_role("option", name="bank").hover()
+    bars = part(screen, "bars")
+    expect(bars.locator("h3").first).to_have_text("bank looks at")
+    expect(bars.locator("li").first).to_have_text(re.compile(r"^river0\.580$"))
+    expect(bars).to_contain_text("row sums to 1.000")
+    expect(bars.locator("h3").nth(1)).to_have_text("Who looks at bank")
+    screen.mouse.move(5, 5)
+    expect(bars.locator("h3").first).to_have_text("Strongest links between two tokens")
+
+
+def test_a_token_is_pinned_and_read_out_from_the_keyboard(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    part(screen, "arcs").locator('[role=option][tabindex="0"]').focus()
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        screen.keyboard.press(key)
+    expect(screen.locator("[aria-live]")).to_have_text("bank looks mostly at river, 0.580")
+    expect(part(screen, "arcs").locator('[aria-selected="true"]')).to_have_text("bank")
+    screen.keyboard.press("Escape")
+    expect(part(screen, "arcs").locator('[aria-selected="true"]')).to_have_count(0)
+
+
+def test_pointing_at_a_cell_tells_its_exact_number_inside_the_window(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    stage = part(screen, "heatmap").get_by_role("application")
+    stage.focus()
+    for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 6:
+        screen.keyboard.press(key)
+    expect(screen.locator("[aria-live]")).to_have_text(
+        re.compile(r"^bank looks at the \(position 4\), 0\.\d{3}$|^bank looks at ")
+    )
+    box = stage.bounding_box()
+    assert box is not None
+    for x, y in ((0.3, 0.5), (0.6, 0.95)):
+        screen.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y)
+        tip = screen.get_by_role("tooltip")
+        expect(tip).to_have_text(re.compile(r"→.*(0\.\d{3}|1\.000)$"))
+        edge = tip.bounding_box()
+        assert edge is not None
+        assert edge["x"] >= 0 and edge["x"] + edge["width"] <= 1360
+        assert edge["y"] >= 0 and edge["y"] + edge["height"] <= 860
+
+
+def test_heads_are_ranked_for_a_pair_and_choosing_one_shows_it(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=2, head=1)
+    search = part(screen, "search")
+    search.get_by_label("Query token").select_option(label="bank")
+    search.get_by_label("Key token").select_option(label="river")
+    found = search.get_by_role("button")
+    expect(found.first).to_have_text("Layer 0 · Head 40.580")
+    expect(found.nth(1)).to_have_text("Layer 0 · Head 100.490")
+    assert found.count() == 10
+    found.nth(1).click()
+    expect(part(screen, "readout")).to_have_text("Layer 0 · Head 10")
+
+
+def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    search = part(screen, "search")
+    expect(search.get_by_label("Query token")).to_have_value("2")
+    expect(search.get_by_label("Key token")).to_have_value("5")
+    stage = part(screen, "heatmap").get_by_role("application")
+    stage.focus()
+    for key in ["ArrowDown"] * 2 + ["ArrowRight"] * 4 + ["Enter"]:
+        screen.keyboard.press(key)
+    expect(search.get_by_label("Query token")).to_have_value("1")
+    expect(search.get_by_label("Key token").locator("option:checked")).to_have_text("the (position 4)")
+
+
+def test_without_special_tokens_the_page_says_what_rows_sum_to(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    expect(part(screen, "sums")).to_be_hidden()
+    screen.get_by_label("Hide special tokens").check()
+    sums = bank.weights(0, 4)[1:-1, 1:-1].sum(-1)
+    expect(part(screen, "sums")).to_contain_text(f"from {sums.min():.3f} to {sums.max():.3f}")
+    assert len(open_table(screen)) == len(bank.query_tokens()) - 2
+
+
+@pytest.mark.parametrize(("scale", "ends"), [("0 to 1", ("0", "1")), ("Logarithmic", ("0.001", "1"))])
+def test_the_legend_follows_the_scale(show: Show, bank: Trace, scale: str, ends: tuple[str, str]) -> None:
+    screen = show(bank, layer=0, head=4)
+    screen.get_by_role("radio", name=scale).check()
+    name = f"Colours of the weights, from {ends[0]} to {ends[1]}"
+    expect(part(screen, "legend").get_by_role("img")).to_have_attribute("aria-label", name)
+    expect(part(screen, "legend")).to_contain_text("blocked")
+
+
+def test_the_scale_to_the_maximum_tells_that_maximum(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    screen.get_by_role("radio", name="To maximum").check()
+    most = f"{bank.weights(0, 4).max():.3f}"
+    expect(part(screen, "legend").locator(".av-ticks span").last).to_have_text(most)
+
+
+def test_streams_are_switched_and_cross_attention_has_two_lines(show: Show, many_kinds: Trace) -> None:
+    screen = show(many_kinds)
+    assert part(screen, "arcs").get_by_role("listbox").count() == 1
+    screen.get_by_role("radio", name="cross").check()
+    expect(part(screen, "arcs").get_by_role("listbox")).to_have_count(2)
+    rows = open_table(screen)
+    exact = many_kinds.weights(0, 0, "cross")
+    assert (len(rows), len(rows[0])) == (7, 14)
+    assert rows[2][1:] == ["blocked"] * 13
+    for row, weights, allowed in zip(rows, exact, many_kinds.attention(0, "cross").allowed[0], strict=True):
+        for cell, weight, may in zip(row[1:], weights, allowed, strict=True):
+            assert (cell != "blocked") == bool(may)
+            assert not may or read(cell) == f"{weight:.3f}"
+
+
+def test_sinks_show_in_the_sum_of_a_row(show: Show, many_kinds: Trace) -> None:
+    screen = show(many_kinds, stream="decoder")
+    part(screen, "arcs").get_by_role("option", name="t3").hover()
+    total = float(many_kinds.weights(0, 0, "decoder")[3].sum())
+    assert total < 0.9995
+    expect(part(screen, "bars")).to_contain_text(f"row sums to {total:.3f}")
+
+
+def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kinds: Trace) -> None:
+    screen = show(many_kinds)
+    assert screen.locator("img, [onerror]").count() == 0
+    shown = part(screen, "arcs").get_by_role("option").all_text_contents()
+    assert len(shown) == len(WILD)
+    assert {
+        "</script>",
+        "<img src=x onerror=alert(1)>",
+        "‿ing",
+        "·bank",
+        "↵",
+        "∅",
+        "◌\u0301x",
+        "⟨U+202E⟩gnirts",
+    } <= set(shown)
+    assert [row[0] for row in open_table(screen)] == list(WILD)
+
+
+@pytest.mark.parametrize(
+    ("count", "dark", "width"), [(1, False, 1360), (25, True, 390), (128, True, 1360), (400, False, 390)]
+)
+def test_any_length_fits_any_width_in_light_and_dark(show: Show, count: int, dark: bool, width: int) -> None:
+    trace = self_attention(count)
+    screen = show(trace, dark=dark, width=width)
+    assert_nothing_overflows(screen)
+    expect(screen.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark" if dark else "light")
+    assert part(screen, "arcs").get_by_role("option").count() == count
+    stage = part(screen, "heatmap").locator("canvas").first.bounding_box()
+    assert stage is not None and 0 < stage["width"] <= width
+    rows = open_table(screen)
+    assert len(rows) == count
+    assert_nothing_overflows(screen)
+
+
+def test_a_long_matrix_zooms_with_wheel_buttons_and_keys(show: Show) -> None:
+    screen = show(self_attention(128))
+    heatmap = part(screen, "heatmap")
+    canvas, whole = heatmap.locator("canvas").first, heatmap.get_by_role("button", name="Show the whole matrix")
+    ink = canvas.evaluate(INK)
+    expect(whole).to_be_disabled()
+    heatmap.get_by_role("button", name="Zoom in").click()
+    expect(whole).to_be_enabled()
+    closer = canvas.evaluate(INK)
+    assert closer != ink
+    stage = heatmap.get_by_role("application")
+    stage.focus()
+    screen.keyboard.press("Shift+ArrowLeft")
+    screen.keyboard.press("+")
+    assert canvas.evaluate(INK) != closer
+    screen.keyboard.press("0")
+    expect(whole).to_be_disabled()
+    assert canvas.evaluate(INK) == ink
+    stage.hover()
+    screen.mouse.wheel(0, -300)
+    expect(whole).to_be_enabled()
+    stage.dblclick()
+    expect(whole).to_be_disabled()
+
+
+@pytest.fixture
+def drawn(show: Show, bank: Trace) -> Iterator[Page]:
+    yield show(bank, layer=0, head=4)
+
+
+def test_the_first_screen_holds_arcs_grid_and_matrix(drawn: Page) -> None:
+    for name in ("arcs", "grid", "heatmap", "legend"):
+        box = part(drawn, name).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 620
+    grid, heatmap = part(drawn, "grid").bounding_box(), part(drawn, "heatmap").bounding_box()
+    assert grid is not None and heatmap is not None
+    assert grid["x"] + grid["width"] <= heatmap["x"]
+    assert grid["y"] == pytest.approx(heatmap["y"], abs=2)
+
+
+def test_the_page_says_how_exact_it_is(drawn: Page) -> None:
+    expect(drawn.get_by_test_id("explorer")).to_contain_text("drawn to ±0.00013; downloads are exact")
+
+
+def test_a_fixed_theme_wins_over_the_system(bank: Trace, page: Callable[..., Page], tmp_path) -> None:
+    from attention_viz.explorer import explore
+
+    explore(bank, theme="dark").save_html(tmp_path / "dark.html")
+    screen = page((tmp_path / "dark.html").as_uri(), dark=False)
+    expect(screen.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark")
