@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from attention_viz.attention import Attention
 
 __all__ = [
+    "FLOATING",
     "apart",
     "check_call",
     "check_sizes",
@@ -28,6 +29,10 @@ __all__ = [
     "side_by_side",
     "widths_of_a_head",
 ]
+
+
+# What can be computed with; eight bits and fewer are only for storing.
+FLOATING = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
 
 def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
@@ -136,9 +141,12 @@ def check_call(call: "Attention") -> None:
 
 def _check_kinds(call: "Attention") -> None:
     kinds = {name: getattr(call, name).dtype for name in ("query", "key", "value")}
-    if len(set(kinds.values())) > 1 or not call.query.is_floating_point():
+    if len(set(kinds.values())) > 1 or call.query.dtype not in FLOATING:
         came = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         raise ShapeError(f"query, key and value need one kind of floating number; got {came}")
+    for name, extra in (("bias", call.bias), ("sinks", call.sinks)):
+        if extra is not None and extra.dtype not in FLOATING:
+            raise ShapeError(f"{name} needs floating numbers; got {extra.dtype}")
     if call.allowed is not None and call.allowed.dtype != torch.bool:
         raise ShapeError(f"allowed has to be boolean, True where a query may look; got {call.allowed.dtype}")
     if not math.isfinite(call.scale):

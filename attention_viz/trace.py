@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_viz.attention import Attention
 from attention_viz.errors import TraceError
+from attention_viz.shapes import FLOATING
 from attention_viz.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -241,8 +242,9 @@ def _check_streams(trace: Trace) -> None:
     empty = [stream for stream, layers in trace.layers.items() if not layers]
     if empty:
         raise TraceError(f"each stream needs at least one layer; the {empty[0]} has none")
-    if trace.output.ndim != 2:
-        raise TraceError(f"the output has to be (position, width); got {tuple(trace.output.shape)}")
+    if trace.output.ndim != 2 or trace.output.dtype not in FLOATING:
+        came = f"{tuple(trace.output.shape)} of {trace.output.dtype}"
+        raise TraceError(f"the output has to be (position, width) of floating numbers; got {came}")
 
 
 def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
@@ -250,5 +252,6 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
     if len(shape) != 3 or shape[1:] != (queries, keys):
         raise TraceError(f"{name} has weights (head, query, key) = {shape}, and the tokens are {queries} × {keys}")
     for what, rows in (("embeddings", layer.embeddings), ("joined", layer.joined)):
-        if rows is not None and (rows.ndim != 2 or len(rows) != queries):
-            raise TraceError(f"{name} needs {what} of (query, d_model) for {queries} tokens; got {tuple(rows.shape)}")
+        if rows is not None and (rows.ndim != 2 or len(rows) != queries or rows.dtype not in FLOATING):
+            came = f"{tuple(rows.shape)} of {rows.dtype}"
+            raise TraceError(f"{name} needs {what} of (query, d_model) for {queries} tokens; got {came}")

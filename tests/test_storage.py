@@ -357,6 +357,20 @@ def test_tensors_of_other_shapes_than_the_header_says_are_refused(saved: Path) -
         Trace.load(put_together(saved.with_name("turned"), header, body))
 
 
+@pytest.mark.parametrize("kind", ["BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2", "F8_E8M0"])
+@pytest.mark.parametrize("what", [("query", "key", "value"), ("embeddings",), ("joined",), ("bias",), ("sinks",), ()])
+def test_numbers_that_cannot_be_computed_with_are_refused(saved: Path, what: tuple[str, ...], kind: str) -> None:
+    header, body = parts(saved)
+    ours = json.loads(header["__metadata__"]["attention_viz"])
+    tensors = ours["streams"]["decoder"]["layers"][0]["tensors"]
+    for name in [tensors[one] for one in what] or [ours["output"]]:
+        begin, end = header[name]["data_offsets"]
+        width = (end - begin) // torch.Size(header[name]["shape"]).numel()
+        header[name] |= {"dtype": kind, "shape": [*header[name]["shape"][:-1], header[name]["shape"][-1] * width]}
+    with pytest.raises(TraceError, match="broken trace"):
+        Trace.load(put_together(saved.with_name("kinds"), header, body))
+
+
 def test_a_name_of_many_lines_or_with_markup_is_only_text(tmp_path: Path) -> None:
     full_trace(model="<script>\n</script>", text="</script><!--").save(tmp_path / "markup")
     assert Trace.load(tmp_path / "markup").provenance.model == "<script>\n</script>"
