@@ -134,7 +134,7 @@ def _axis(labels: list[str], title: str, colour: str, colours: Palette, *, verti
 
 def _arrange(figure: go.Figure, title: str, colours: Palette) -> None:
     figure.update_layout(
-        title={"text": title, "font": {"size": 14}, "x": 0, "xref": "paper"},
+        title={"text": title, "font": {"size": 13}, "x": 0.01},
         font={"family": SANS, "color": colours.ink, "size": 12},
         paper_bgcolor=colours.background,
         plot_bgcolor=colours.background,

@@ -18,7 +18,7 @@ __all__ = ["heatmap_svg"]
 
 # Pixels of the drawing: the matrix is a square of about _SIDE, and cells no larger than _LARGEST_CELL.
 _SIDE = 560
-_LARGEST_CELL = 44
+_LARGEST_CELL = 44.0
 _LETTER = 7.3
 _TOP, _RIGHT, _BOTTOM = 52, 110, 48
 _STEPS = 256

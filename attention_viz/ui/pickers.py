@@ -1,0 +1,107 @@
+"""Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
+
+from dataclasses import fields, replace
+from typing import get_args
+
+import streamlit as st
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui import opening
+from attention_viz.ui.markdown import plain
+from attention_viz.ui.settings import SETTINGS
+from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
+
+__all__ = ["begin", "choose", "show_examples"]
+
+_NAMES = tuple(field.name for field in fields(State))
+
+# What each model is, in the few words that fit below its name.
+_SHORT = {"all-MiniLM-L6-v2": "a BERT encoder", "scratch": "ours, random weights"}
+
+
+def begin() -> None:
+    """At a visitor's first run, take the choices from the address; from then on the widgets hold them."""
+    if "first" in st.session_state:
+        return
+    state, notices = read_address(st.query_params.to_dict())
+    st.session_state["first"], st.session_state["notices"] = state, notices
+    for name in _NAMES:
+        st.session_state[name] = getattr(state, name)
+
+
+def show_examples() -> None:
+    """Sentences worth a look, at a click."""
+    for example in EXAMPLES:
+        st.button(example, on_click=_take_example, args=(example,), type="tertiary")
+
+
+def choose() -> State:
+    """The sentence and the pickers on one line; what was chosen goes into the address."""
+    sentence, model, pickers = st.columns([6, 2.4, 2], vertical_alignment="top")
+    sentence.text_area(
+        "Sentence",
+        key="text",
+        height=68,
+        max_chars=SETTINGS.longest_input,
+        on_change=opening.close,
+        persist_state="session",
+    )
+    model.selectbox("Model", list(CATALOGUE), key="model", on_change=opening.close, persist_state="session")
+    held = _held()
+    model.caption(f"{_SHORT[held.model]} · {held.layer_count} × {held.head_count} heads")
+    with pickers.container(horizontal=True):
+        for name, count in zip(("layer", "head"), _counts(held), strict=True):
+            # Another model, or another trace, may have fewer.
+            st.session_state[name] = min(st.session_state[name], count - 1)
+            st.selectbox(name.capitalize(), range(count), key=name, width=94, persist_state="session")
+    if held.own and opening.opened() is None:
+        _own_settings()
+    state = _held()
+    st.query_params.from_dict(write_address(state))
+    _tell_notices(state)
+    return state
+
+
+def _take_example(text: str) -> None:
+    st.session_state["text"] = text
+    opening.close()
+
+
+def _held() -> State:
+    """What the widgets hold now."""
+    return replace(State(), **{name: st.session_state[name] for name in _NAMES if name in st.session_state})
+
+
+def _counts(state: State) -> tuple[int, int]:
+    """How many layers and heads there are to choose from."""
+    drawn = opening.opened()
+    if drawn is None:
+        return state.layer_count, state.head_count
+    stream = drawn.trace.streams[0]
+    layers = range(drawn.trace.layer_count(stream))
+    return len(layers), min(drawn.trace.head_count(layer, stream) for layer in layers)
+
+
+def _own_settings() -> None:
+    """What can be changed about our own module."""
+    width, heads, seed, positions = st.columns(4)
+    width.number_input(
+        "Width (d_model)", 1, 512, key="d_model", help="How many numbers stand for a word.", persist_state="session"
+    )
+    heads.number_input(
+        "Heads", 1, 16, key="heads", help="They share the width evenly: it is a multiple.", persist_state="session"
+    )
+    seed.number_input("Seed", 0, 9999, key="seed", help="Another seed, other random weights.", persist_state="session")
+    positions.selectbox(
+        "Positions",
+        get_args(Positions),
+        key="positions",
+        help="Whether each word's place is added to it.",
+        persist_state="session",
+    )
+
+
+def _tell_notices(state: State) -> None:
+    """What was wrong with the address, until the visitor chooses something else."""
+    if st.session_state["notices"] and state == st.session_state["first"]:
+        st.warning("\n\n".join(plain(notice) for notice in st.session_state["notices"]))
