@@ -49,6 +49,7 @@ MODULES = (
     "grid.js",
     "viewport.js",
     "matrix.js",
+    "gestures.js",
     "heatmap.js",
     "bars.js",
     "search.js",

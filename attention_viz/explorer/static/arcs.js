@@ -3,8 +3,8 @@
 const WIDEST = 7;
 
 /**
- * Draw curves on a canvas. `up` is -1 for arcs above the line at `y`, 1 for arcs below, over a height of `room`; an edge is
- * {from, to, weight, place}: where the query and the key stand, and how strong it looks, 0 to 1.
+ * Draw curves on a canvas. `up` is -1 for arcs above the line at `y`, 1 for arcs below, over a height of `room`; an
+ * edge is {from, to, weight, place}: where the query and the key stand, and how strong it looks, 0 to 1.
  */
 export function drawArcs(context, edges, {y, up, room, colours, faint}) {
   for (const {from, to, place} of [...edges].reverse()) {

@@ -9,12 +9,26 @@ let groups = 0;
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
-  const streams = recording.streams.length > 1
-    ? segments("Attention", recording.streams.map(({name}) => [name, name, `Show the ${name} attention`]), (stream) => view.choose({stream}))
-    : null;
-  const scales = segments("Colour", Object.entries(SCALES).map(([name, {label, title}]) => [name, label, title]), (scale) => store.set({scale}));
+  const streams =
+    recording.streams.length > 1
+      ? segments(
+          "Attention",
+          recording.streams.map(({name}) => [name, name, `Show the ${name} attention`]),
+          (stream) => view.choose({stream}),
+        )
+      : null;
+  const scales = segments(
+    "Colour",
+    Object.entries(SCALES).map(([name, {label, title}]) => [name, label, title]),
+    (scale) => store.set({scale}),
+  );
   const special = element("input", {type: "checkbox", onchange: () => store.set({hideSpecial: special.checked})});
-  const hiding = element("label", {class: "av-check", title: "Leave out the tokens that the tokenizer added"}, special, "Hide special tokens");
+  const hiding = element(
+    "label",
+    {class: "av-check", title: "Leave out the tokens that the tokenizer added"},
+    special,
+    "Hide special tokens",
+  );
   const anySpecial = recording.streams.some(({queries, keys}) => queries.dimmed.includes(1) || keys.dimmed.includes(1));
   const node = element("div", {class: "av-controls"}, readout, streams?.node, scales.node, anySpecial ? hiding : null);
   return {
@@ -23,7 +37,8 @@ export function createControls(view) {
       const {stream, layer, head} = store.state;
       const label = view.now.stream.layers[layer].label;
       readout.replaceChildren(element("strong", {}, `Layer ${layer} \u00b7 Head ${head}`));
-      if (label !== String(layer)) readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
+      if (label !== String(layer))
+        readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
       streams?.select(stream);
       scales.select(store.state.scale);
       special.checked = store.state.hideSpecial;

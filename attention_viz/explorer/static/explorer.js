@@ -34,7 +34,16 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
   const root = element("div", {class: "av-explorer", "data-testid": "explorer"});
   const first = recording.nearest(choice ?? recording.header.choice ?? {});
   const longest = Math.max(...recording.streams.map(({keys}) => keys.count));
-  const store = createStore({...first, scale: longest > MANY_TOKENS ? "logarithmic" : "linear", hideSpecial: false, ...settings, ...NOTHING_CHOSEN, loaded: 0, size: 0, theme: 0});
+  const store = createStore({
+    ...first,
+    scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
+    hideSpecial: false,
+    ...settings,
+    ...NOTHING_CHOSEN,
+    loaded: 0,
+    size: 0,
+    theme: 0,
+  });
   const view = {root, store, recording, now: null, onChoice, theme};
   addBehaviour(view);
   const parts = addParts(view);
@@ -87,7 +96,9 @@ function addBehaviour(view) {
   };
   view.announceCell = (query, key) => {
     const {head, stream} = view.now;
-    if (head) view.live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3)}`;
+    if (head === null) return;
+    const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
+    view.live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${weight}`;
   };
   view.room = () => (view.root.clientWidth >= 720 ? 384 : Math.min(Math.max(view.root.clientWidth, 260), 440));
   view.hatching = (period, strength = 1) => ({
@@ -98,8 +109,19 @@ function addBehaviour(view) {
 }
 
 function addParts(view) {
-  const [controls, legend, strip, grid] = [createControls(view), createLegend(view), createStrip(view), createGrid(view)];
-  const [heatmap, bars, notes, search, table] = [createHeatmap(view), createBars(view), createNotes(view), createSearch(view), createTable(view)];
+  const [controls, legend, strip, grid] = [
+    createControls(view),
+    createLegend(view),
+    createStrip(view),
+    createGrid(view),
+  ];
+  const [heatmap, bars, notes, search, table] = [
+    createHeatmap(view),
+    createBars(view),
+    createNotes(view),
+    createSearch(view),
+    createTable(view),
+  ];
   controls.node.append(legend.node);
   const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
   view.root.append(controls.node, strip.node, main, notes.node, table.node, view.live);
@@ -111,7 +133,10 @@ function look(view) {
   const {store, recording} = view;
   const stream = recording.stream(store.state.stream);
   const head = recording.head(store.state);
-  const [rows, columns] = [positions(stream.queries, store.state.hideSpecial), positions(stream.keys, store.state.hideSpecial)];
+  const [rows, columns] = [
+    positions(stream.queries, store.state.hideSpecial),
+    positions(stream.keys, store.state.hideSpecial),
+  ];
   const maximum = store.state.scale !== "maximum" ? 1 : head === null ? 0 : head.maximum(rows, columns);
   view.now = {stream, head, rows, columns, maximum};
 }
@@ -125,7 +150,10 @@ function showHead({store}, {stream, layer, head}) {
 async function loadLayers(view, gone) {
   const {store, recording} = view;
   const {stream, layer} = store.state;
-  const others = recording.stream(stream).layers.map((_, number) => number).filter((number) => number !== layer);
+  const others = recording
+    .stream(stream)
+    .layers.map((_, number) => number)
+    .filter((number) => number !== layer);
   for (const number of [layer, ...others]) {
     if (gone() || store.state.stream !== stream) return;
     const before = recording.layers.get(`${stream} ${number}`)?.ready;
@@ -138,7 +166,8 @@ async function loadLayers(view, gone) {
 function settlePair(view) {
   const {head, rows, columns, stream} = view.now;
   if (view.store.state.pairQuery !== null || head === null) return;
-  const plain = (query, key) => !stream.queries.dimmed[query] && !stream.keys.dimmed[key] && !(stream.own && query === key);
+  const plain = (query, key) =>
+    !stream.queries.dimmed[query] && !stream.keys.dimmed[key] && !(stream.own && query === key);
   const best = head.strongest(rows, columns, 1, plain)[0] ?? {query: rows[0], key: columns[0]};
   view.store.set({pairQuery: best.query, pairKey: best.key});
 }
@@ -147,7 +176,8 @@ function announceRow(view, query) {
   const {head, columns, stream} = view.now;
   if (head === null) return;
   const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
-  view.live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${head.at(query, best).toFixed(3)}`;
+  const weight = head.at(query, best).toFixed(3);
+  view.live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${weight}`;
 }
 
 /** Take the colours that the style sheet gives this theme, for what is drawn on canvases. */
@@ -155,9 +185,17 @@ function readTheme(view) {
   view.root.dataset.theme = view.theme();
   const style = getComputedStyle(view.root);
   const value = (name) => style.getPropertyValue(`--av-${name}`).trim();
-  const named = Object.fromEntries(["background", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [name, value(name)]));
+  const named = Object.fromEntries(
+    ["background", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [name, value(name)]),
+  );
   const rampText = value("ramp").split(/\s+/);
   const mono = value("mono");
   view.fonts = {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`};
-  view.colours = {...named, rampText, ramp: rampText.map(channels), inkLightness: lightness(channels(named.ink)), groundLightness: lightness(channels(named.background))};
+  view.colours = {
+    ...named,
+    rampText,
+    ramp: rampText.map(channels),
+    inkLightness: lightness(channels(named.ink)),
+    groundLightness: lightness(channels(named.background)),
+  };
 }

@@ -25,7 +25,11 @@ export function createGrid(view) {
       if (changed.has("stream")) buildCells(grid);
       if (["stream", "size"].some((name) => changed.has(name))) resize(grid);
       const repaint = ["stream", "size", "loaded", "scale", "hideSpecial", "theme"].some((name) => changed.has(name));
-      if (repaint) paintAll(grid, ["stream", "size", "hideSpecial"].some((name) => changed.has(name)));
+      if (repaint)
+        paintAll(
+          grid,
+          ["stream", "size", "hideSpecial"].some((name) => changed.has(name)),
+        );
       if (["stream", "layer", "head"].some((name) => changed.has(name))) mark(grid);
     },
   };
@@ -35,22 +39,50 @@ function buildCells(grid) {
   const {layers} = grid.view.now.stream;
   const most = Math.max(...layers.map(({heads}) => heads));
   grid.cells.clear();
-  const heading = element("div", {role: "row", class: "av-heading"}, element("span", {role: "columnheader", "aria-label": "Layer"}, ""),
-    ...Array.from({length: most}, (_, head) => element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head))));
-  const rows = layers.map(({heads, label}, layer) => element("div", {role: "row"},
-    element("span", {role: "rowheader", "aria-label": `Layer ${layer}`, title: label === String(layer) ? null : `Layer ${label} of the model`}, String(layer)),
-    ...Array.from({length: heads}, (_, head) => buildCell(grid, layer, head))));
+  const heading = element(
+    "div",
+    {role: "row", class: "av-heading"},
+    element("span", {role: "columnheader", "aria-label": "Layer"}, ""),
+    ...Array.from({length: most}, (_, head) =>
+      element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
+    ),
+  );
+  const rows = layers.map(({heads, label}, layer) =>
+    element(
+      "div",
+      {role: "row"},
+      element(
+        "span",
+        {
+          role: "rowheader",
+          "aria-label": `Layer ${layer}`,
+          title: label === String(layer) ? null : `Layer ${label} of the model`,
+        },
+        String(layer),
+      ),
+      ...Array.from({length: heads}, (_, head) => buildCell(grid, layer, head)),
+    ),
+  );
   grid.table.replaceChildren(heading, ...rows);
   grid.most = most;
 }
 
 function buildCell(grid, layer, head) {
   const canvas = element("canvas", {"aria-hidden": "true"});
-  const node = element("div", {
-    class: "av-cell", role: "gridcell", tabindex: "-1", "aria-selected": "false",
-    "aria-label": `Layer ${layer} head ${head}`, title: `Layer ${layer} \u00b7 Head ${head}`,
-    "data-layer": layer, "data-head": head,
-  }, canvas);
+  const node = element(
+    "div",
+    {
+      class: "av-cell",
+      role: "gridcell",
+      tabindex: "-1",
+      "aria-selected": "false",
+      "aria-label": `Layer ${layer} head ${head}`,
+      title: `Layer ${layer} \u00b7 Head ${head}`,
+      "data-layer": layer,
+      "data-head": head,
+    },
+    canvas,
+  );
   grid.cells.set(`${layer} ${head}`, {node, canvas, layer, head, pixels: null});
   return node;
 }
@@ -102,8 +134,14 @@ function walkHeads(grid, event) {
   const {layer, head} = grid.view.store.state;
   const {layers} = grid.view.now.stream;
   const steps = {
-    ArrowLeft: [layer, head - 1], ArrowRight: [layer, head + 1], ArrowUp: [layer - 1, head], ArrowDown: [layer + 1, head],
-    Home: [layer, 0], End: [layer, layers[layer].heads - 1], PageUp: [0, head], PageDown: [layers.length - 1, head],
+    ArrowLeft: [layer, head - 1],
+    ArrowRight: [layer, head + 1],
+    ArrowUp: [layer - 1, head],
+    ArrowDown: [layer + 1, head],
+    Home: [layer, 0],
+    End: [layer, layers[layer].heads - 1],
+    PageUp: [0, head],
+    PageDown: [layers.length - 1, head],
   };
   if (!(event.key in steps)) return;
   event.preventDefault();

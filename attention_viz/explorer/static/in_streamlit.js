@@ -34,7 +34,12 @@ async function start(parentElement, entry, before) {
   const told = latestFor(entry);
   if (told) entry.serial = Math.max(entry.serial, told.seen ?? 0);
   const choice = told && !before ? told : kept.choice;
-  entry.explorer = mountExplorer(host, entry.bytes, {...kept, choice, theme: () => themeOf(host), onChoice: (next) => report(entry, next)});
+  entry.explorer = mountExplorer(host, entry.bytes, {
+    ...kept,
+    choice,
+    theme: () => themeOf(host),
+    onChoice: (next) => report(entry, next),
+  });
 }
 
 /** Tell the server what was chosen, once the reader has paused. */

@@ -17,11 +17,13 @@ export function createLegend(view) {
       const {scale: name} = view.store.state;
       const entries = SCALES[name].ticks(view.now.maximum);
       bar.style.background = `linear-gradient(to right, ${view.colours.rampText.join(", ")})`;
-      ticks.replaceChildren(...entries.map(([place, text]) => {
-        const tick = element("span", {}, text);
-        tick.style.left = `${place * 100}%`;
-        return tick;
-      }));
+      ticks.replaceChildren(
+        ...entries.map(([place, text]) => {
+          const tick = element("span", {}, text);
+          tick.style.left = `${place * 100}%`;
+          return tick;
+        }),
+      );
       scale.setAttribute("aria-label", `Colours of the weights, from ${entries[0][1]} to ${entries.at(-1)[1]}`);
     },
   };

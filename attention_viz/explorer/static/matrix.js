@@ -12,22 +12,38 @@ const HATCH_PERIOD = 6;
 export function layMatrix(context, view, window, width, height) {
   const {stream, rows, columns} = view.now;
   context.font = view.fonts.small;
-  const widest = (axis, places, most) => Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.shown[place]).width)));
-  const [left, tall] = [Math.ceil(widest(stream.queries, rows, MOST_LABEL.row)) + 10, Math.ceil(widest(stream.keys, columns, MOST_LABEL.column))];
+  const widest = (axis, places, most) =>
+    Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.shown[place]).width)));
+  const [left, tall] = [
+    Math.ceil(widest(stream.queries, rows, MOST_LABEL.row)) + 10,
+    Math.ceil(widest(stream.keys, columns, MOST_LABEL.column)),
+  ];
   const upright = cellSize(window, width - left, height - tall - 10);
   const flat = cellSize(window, width - left, height - LABEL_LINE - 10);
   const lying = tall <= flat.width - 6;
   const cell = lying ? flat : upright;
   const top = (lying ? LABEL_LINE : tall) + 10;
   const [down, across] = [window.bottom - window.top, window.right - window.left];
-  return {left, top, lying, cell, window, width: Math.round(cell.width * across), height: Math.round(cell.height * down), down, across};
+  return {
+    left,
+    top,
+    lying,
+    cell,
+    window,
+    width: Math.round(cell.width * across),
+    height: Math.round(cell.height * down),
+    down,
+    across,
+  };
 }
 
 function cellSize(window, width, height) {
   const across = Math.min(width / (window.right - window.left), LARGEST_CELL);
   const down = Math.min(height / (window.bottom - window.top), LARGEST_CELL);
   const square = Math.min(across, down);
-  return square >= 6 || window.rows === window.columns ? {width: square, height: square} : {width: across, height: down};
+  return square >= 6 || window.rows === window.columns
+    ? {width: square, height: square}
+    : {width: across, height: down};
 }
 
 /** Where the n-th row or column of the window begins, so that neighbours share an edge. */
@@ -40,11 +56,18 @@ export function paintMatrix(context, view, plot) {
   const {head, rows, columns} = view.now;
   const ratio = window.devicePixelRatio || 1;
   const {left, top, width, height} = plot;
-  const [shownRows, shownColumns] = [rows.subarray(plot.window.top, plot.window.bottom), columns.subarray(plot.window.left, plot.window.right)];
+  const [shownRows, shownColumns] = [
+    rows.subarray(plot.window.top, plot.window.bottom),
+    columns.subarray(plot.window.left, plot.window.right),
+  ];
   const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   const pixels = sample(head, shownRows, shownColumns, across, down);
   const table = colourTable(head.values, view.store.state.scale, view.now.maximum, view.colours.ramp);
-  context.putImageData(coloured(pixels, across, down, table, view.hatching(HATCH_PERIOD)), Math.round(left * ratio), Math.round(top * ratio));
+  context.putImageData(
+    coloured(pixels, across, down, table, view.hatching(HATCH_PERIOD)),
+    Math.round(left * ratio),
+    Math.round(top * ratio),
+  );
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) paintGaps(context, view, plot);
   if (plot.cell.width >= 27 && plot.cell.height >= 14) paintNumbers(context, view, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
@@ -54,7 +77,8 @@ export function paintMatrix(context, view, plot) {
 function paintGaps(context, {colours}, {left, top, width, height, down, across}) {
   context.fillStyle = colours.line;
   for (let row = 1; row < down; row++) context.fillRect(left, top + edgeOf(row, down, height) - 0.5, width, 0.5);
-  for (let column = 1; column < across; column++) context.fillRect(left + edgeOf(column, across, width) - 0.5, top, 0.5, height);
+  for (let column = 1; column < across; column++)
+    context.fillRect(left + edgeOf(column, across, width) - 0.5, top, 0.5, height);
 }
 
 function paintNumbers(context, view, plot, rows, columns) {
@@ -64,14 +88,23 @@ function paintNumbers(context, view, plot, rows, columns) {
   context.font = view.fonts.number;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  rows.forEach((query, down) => columns.forEach((key, across) => {
-    if (head.isBlocked(query, key)) return;
-    const weight = head.at(query, key);
-    const colour = onRamp(colours.ramp, place(weight, maximum));
-    context.fillStyle = Math.abs(lightness(colour) - colours.inkLightness) > Math.abs(lightness(colour) - colours.groundLightness) ? colours.ink : colours.background;
-    if (weight < 0.0005) context.fillStyle = colours.muted;
-    context.fillText(inCell(weight), plot.left + middleOf(plot, "column", across), plot.top + middleOf(plot, "row", down) + 0.5);
-  }));
+  rows.forEach((query, down) =>
+    columns.forEach((key, across) => {
+      if (head.isBlocked(query, key)) return;
+      const weight = head.at(query, key);
+      const colour = onRamp(colours.ramp, place(weight, maximum));
+      context.fillStyle =
+        Math.abs(lightness(colour) - colours.inkLightness) > Math.abs(lightness(colour) - colours.groundLightness)
+          ? colours.ink
+          : colours.background;
+      if (weight < 0.0005) context.fillStyle = colours.muted;
+      context.fillText(
+        inCell(weight),
+        plot.left + middleOf(plot, "column", across),
+        plot.top + middleOf(plot, "row", down) + 0.5,
+      );
+    }),
+  );
 }
 
 function inCell(weight) {
@@ -98,7 +131,8 @@ function paintLabels(context, view, plot, rows, columns) {
     if (down % labelStep(plot, "row") === 0) paintLabel(context, view, plot, "row", down, stream.queries, query, false);
   });
   columns.forEach((key, across) => {
-    if (across % labelStep(plot, "column") === 0) paintLabel(context, view, plot, "column", across, stream.keys, key, false);
+    if (across % labelStep(plot, "column") === 0)
+      paintLabel(context, view, plot, "column", across, stream.keys, key, false);
   });
 }
 
@@ -143,7 +177,13 @@ export function paintLabel(context, view, plot, side, index, axis, place, marked
   const centred = side === "column" && plot.lying;
   context.textAlign = centred ? "center" : side === "row" ? "right" : "left";
   context.textBaseline = centred ? "alphabetic" : "middle";
-  context.fillStyle = marked ? (side === "row" ? colours.query : colours.key) : axis.dimmed[place] ? colours.muted : colours.ink;
+  context.fillStyle = marked
+    ? side === "row"
+      ? colours.query
+      : colours.key
+    : axis.dimmed[place]
+      ? colours.muted
+      : colours.ink;
   context.fillText(text, 0, 0);
   context.restore();
 }

@@ -9,7 +9,9 @@ export function readPayload(bytes) {
 
 /** One plane, inflated. */
 export async function readPlane({body}, [offset, length]) {
-  const stream = new Blob([body.slice(offset, offset + length)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const stream = new Blob([body.slice(offset, offset + length)])
+    .stream()
+    .pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
@@ -38,7 +40,8 @@ export async function readMask(payload, {kind, queries, keys, at}) {
   const blocked = new Uint8Array(queries * keys);
   if (kind === "causal") {
     for (let key = 0; key < keys; key++)
-      for (let query = 0; query < Math.min(queries, key - (keys - queries)); query++) blocked[key * queries + query] = 1;
+      for (let query = 0; query < Math.min(queries, key - (keys - queries)); query++)
+        blocked[key * queries + query] = 1;
     return blocked;
   }
   const bits = await readPlane(payload, at);

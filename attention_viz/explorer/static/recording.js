@@ -20,7 +20,8 @@ export class Head {
   /** The largest weight among some rows and columns. */
   maximum(rows, columns) {
     let most = 0;
-    for (const key of columns) for (const query of rows) most = Math.max(most, this.weights[key * this.queries + query]);
+    for (const key of columns)
+      for (const query of rows) most = Math.max(most, this.weights[key * this.queries + query]);
     return this.values[most];
   }
 
@@ -37,9 +38,10 @@ export class Head {
   /** The heaviest cells among some rows and columns, heaviest first: [{query, key, weight}]. */
   strongest(rows, columns, count, accepts = () => true) {
     const tally = new Uint32Array(this.values.length);
-    for (const key of columns) for (const query of rows) if (accepts(query, key)) tally[this.weights[key * this.queries + query]]++;
+    for (const key of columns)
+      for (const query of rows) if (accepts(query, key)) tally[this.weights[key * this.queries + query]]++;
     let least = this.values.length - 1;
-    for (let seen = tally[least]; seen < count && least > 1; ) seen += tally[--least];
+    for (let seen = tally[least]; seen < count && least > 1;) seen += tally[--least];
     const cells = [];
     for (const key of columns)
       for (const query of rows)
@@ -55,7 +57,12 @@ export class Recording {
     this.payload = readPayload(bytes);
     this.header = this.payload.header;
     const axes = this.header.axes.map(readAxis);
-    this.streams = this.header.streams.map((one) => ({...one, queries: axes[one.queries], keys: axes[one.keys], own: one.queries === one.keys}));
+    this.streams = this.header.streams.map((one) => ({
+      ...one,
+      queries: axes[one.queries],
+      keys: axes[one.keys],
+      own: one.queries === one.keys,
+    }));
     this.values = weightValues(this.header);
     this.layers = new Map();
     this.masks = new Map();
@@ -96,11 +103,18 @@ export class Recording {
       Promise.all((blocked ?? []).map((mask) => this.mask(mask))),
     ]);
     const [queries, keys] = [stream.queries.count, stream.keys.count];
-    return Array.from({length: heads}, (_, head) => new Head(
-      weights.subarray(head * queries * keys, (head + 1) * queries * keys),
-      rows.subarray(head * queries, (head + 1) * queries),
-      masks[masks.length > 1 ? head : 0] ?? null, queries, keys, this.values,
-    ));
+    return Array.from(
+      {length: heads},
+      (_, head) =>
+        new Head(
+          weights.subarray(head * queries * keys, (head + 1) * queries * keys),
+          rows.subarray(head * queries, (head + 1) * queries),
+          masks[masks.length > 1 ? head : 0] ?? null,
+          queries,
+          keys,
+          this.values,
+        ),
+    );
   }
 
   mask(number) {

@@ -8,19 +8,31 @@ export const SCALES = {
     label: "0 to 1",
     title: "The same colour means the same weight in every head",
     place: (weight) => weight,
-    ticks: () => [[0, "0"], [0.5, "0.5"], [1, "1"]],
+    ticks: () => [
+      [0, "0"],
+      [0.5, "0.5"],
+      [1, "1"],
+    ],
   },
   maximum: {
     label: "To maximum",
     title: "The deepest colour is each head's own largest weight",
     place: (weight, maximum) => (maximum > 0 ? Math.min(1, weight / maximum) : 0),
-    ticks: (maximum) => [[0, "0"], [1, maximum.toFixed(3)]],
+    ticks: (maximum) => [
+      [0, "0"],
+      [1, maximum.toFixed(3)],
+    ],
   },
   logarithmic: {
     label: "Logarithmic",
     title: "Equal steps of colour for each factor, down to 0.001: shows weak links",
     place: (weight) => Math.max(0, 1 - Math.log10(Math.max(weight, FAINTEST)) / Math.log10(FAINTEST)),
-    ticks: () => [[0, "0.001"], [1 / 3, "0.01"], [2 / 3, "0.1"], [1, "1"]],
+    ticks: () => [
+      [0, "0.001"],
+      [1 / 3, "0.01"],
+      [2 / 3, "0.1"],
+      [1, "1"],
+    ],
   },
 };
 

@@ -7,11 +7,21 @@ const MOST_HEADS = 10;
 /** Two pickers and a ranked list; choosing a cell of the matrix fills the pickers. */
 export function createSearch(view) {
   const {store} = view;
-  const pick = (label, name, role) => element("select", {class: role, "aria-label": label, onchange: (event) => store.set({[name]: Number(event.target.value)})});
+  const pick = (label, name, role) =>
+    element("select", {
+      class: role,
+      "aria-label": label,
+      onchange: (event) => store.set({[name]: Number(event.target.value)}),
+    });
   const [query, key] = [pick("Query token", "pairQuery", "av-query"), pick("Key token", "pairKey", "av-keys")];
   const list = element("ol", {});
   const title = element("h3", {}, "Which heads link", query, "to", key);
-  const node = element("section", {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"}, title, list);
+  const node = element(
+    "section",
+    {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"},
+    title,
+    list,
+  );
   list.onclick = (event) => {
     const button = event.target.closest("button");
     if (!button) return;
@@ -30,7 +40,8 @@ export function createSearch(view) {
       }
       query.value = String(pairQuery);
       key.value = String(pairKey);
-      if (["stream", "pairQuery", "pairKey", "loaded", "layer", "head"].some((name) => changed.has(name))) rank(view, list);
+      if (["stream", "pairQuery", "pairKey", "loaded", "layer", "head"].some((name) => changed.has(name)))
+        rank(view, list);
     },
   };
 }
@@ -49,12 +60,24 @@ function rank(view, list) {
     }
   });
   found.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.number - b.number);
-  if (found.length === 0) return list.replaceChildren(element("li", {class: "av-quiet"}, "No head may: the cell is blocked."));
-  return list.replaceChildren(...found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
-    const fillBar = element("span", {class: "av-fill av-accent-fill"});
-    fillBar.style.width = `${100 * weight}%`;
-    const chosen = layer === chosenLayer && number === chosenHead;
-    return element("li", {}, element("button", {type: "button", "data-layer": layer, "data-head": number, "aria-current": chosen ? "true" : null},
-      element("span", {}, `Layer ${layer} \u00b7 Head ${number}`), element("span", {class: "av-track"}, fillBar), element("span", {class: "av-number"}, threeDigits(weight))));
-  }));
+  if (found.length === 0)
+    return list.replaceChildren(element("li", {class: "av-quiet"}, "No head may: the cell is blocked."));
+  return list.replaceChildren(
+    ...found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
+      const fillBar = element("span", {class: "av-fill av-accent-fill"});
+      fillBar.style.width = `${100 * weight}%`;
+      const chosen = layer === chosenLayer && number === chosenHead;
+      return element(
+        "li",
+        {},
+        element(
+          "button",
+          {type: "button", "data-layer": layer, "data-head": number, "aria-current": chosen ? "true" : null},
+          element("span", {}, `Layer ${layer} \u00b7 Head ${number}`),
+          element("span", {class: "av-track"}, fillBar),
+          element("span", {class: "av-number"}, threeDigits(weight)),
+        ),
+      );
+    }),
+  );
 }

@@ -16,7 +16,13 @@ export function createStrip(view) {
   const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
   const scroller = element("div", {class: "av-scroll"});
   const hint = element("p", {class: "av-hint"});
-  const node = element("section", {class: "av-strip", "data-testid": "explorer-arcs", "aria-label": "Tokens and arcs"}, scroller, canvas, hint);
+  const node = element(
+    "section",
+    {class: "av-strip", "data-testid": "explorer-arcs", "aria-label": "Tokens and arcs"},
+    scroller,
+    canvas,
+    hint,
+  );
   const strip = {view, node, canvas, scroller, hint, lines: []};
   scroller.onscroll = () => drawEdges(strip);
   return {
@@ -25,7 +31,8 @@ export function createStrip(view) {
       if (["stream", "hideSpecial"].some((name) => changed.has(name))) buildLines(strip);
       if (["stream", "hideSpecial", "size"].some((name) => changed.has(name))) measure(strip);
       drawEdges(strip);
-      if (["query", "key", "overQuery", "overKey"].some((name) => changed.has(name)) && !node.matches(":hover")) reveal(strip);
+      if (["query", "key", "overQuery", "overKey"].some((name) => changed.has(name)) && !node.matches(":hover"))
+        reveal(strip);
       tint(strip);
     },
   };
@@ -37,7 +44,10 @@ function buildLines(strip) {
   strip.lines = stream.own
     ? [buildLine(strip, stream.queries, rows, "Tokens", (place) => ({query: place, key: place}))]
     : [
-        buildLine(strip, stream.keys, columns, "Tokens that are looked at (keys)", (place) => ({query: null, key: place})),
+        buildLine(strip, stream.keys, columns, "Tokens that are looked at (keys)", (place) => ({
+          query: null,
+          key: place,
+        })),
         buildLine(strip, stream.queries, rows, "Tokens that look (queries)", (place) => ({query: place, key: null})),
       ];
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
@@ -48,12 +58,23 @@ function buildLine(strip, axis, places, label, roles) {
   const {view} = strip;
   const tokens = new Map();
   for (const place of places) {
-    const token = element("div", {class: "av-token", role: "option", tabindex: "-1", "aria-selected": "false", "aria-label": axis.spoken[place], dir: "auto"});
+    const token = element("div", {
+      class: "av-token",
+      role: "option",
+      tabindex: "-1",
+      "aria-selected": "false",
+      "aria-label": axis.spoken[place],
+      dir: "auto",
+    });
     if (axis.dimmed[place]) token.classList.add("av-special");
     token.dataset.place = place;
     tokens.set(place, writeToken(token, axis, place));
   }
-  const node = element("div", {class: "av-line", role: "listbox", "aria-label": label, "aria-orientation": "horizontal"}, ...tokens.values());
+  const node = element(
+    "div",
+    {class: "av-line", role: "listbox", "aria-label": label, "aria-orientation": "horizontal"},
+    ...tokens.values(),
+  );
   node.style.setProperty("--av-count", places.length);
   const placeOf = (event) => {
     const token = event.target.closest(".av-token");
@@ -134,13 +155,20 @@ function drawEdges(strip) {
     const above = {y: line - 2, up: -1, room: ABOVE - 12, colours, font: view.fonts.small};
     const below = {y: line + tall + 2, up: 1, room: BELOW - 12, colours, font: view.fonts.small};
     if (!alone) return drawArcs(context, strongestEdges(strip), {...above, faint: true});
-    for (const [edges, where] of [[rowEdges(strip, active.query), above], [columnEdges(strip, active.key), below]]) {
+    for (const [edges, where] of [
+      [rowEdges(strip, active.query), above],
+      [columnEdges(strip, active.key), below],
+    ]) {
       drawArcs(context, edges, where);
       drawNumbers(context, edges, where);
     }
     return undefined;
   }
-  const where = {top: lines[0].node.offsetTop + lines[0].node.offsetHeight + 2, bottom: lines[1].node.offsetTop - 2, colours};
+  const where = {
+    top: lines[0].node.offsetTop + lines[0].node.offsetHeight + 2,
+    bottom: lines[1].node.offsetTop - 2,
+    colours,
+  };
   if (!alone) return drawLinks(context, strongestEdges(strip), {...where, faint: true});
   return drawLinks(context, [...rowEdges(strip, active.query), ...columnEdges(strip, active.key)], where);
 }
@@ -153,17 +181,30 @@ function strongestEdges(strip) {
   const {head, rows, columns, stream} = strip.view.now;
   const other = (query, key) => !stream.own || query !== key;
   const cells = head.strongest(rows, columns, MOST_EDGES, other).filter(({weight}) => weight >= 0.01);
-  return visibleEdges(strip, cells.map(({query, key, weight}) => edge(strip, query, key, weight)));
+  return visibleEdges(
+    strip,
+    cells.map(({query, key, weight}) => edge(strip, query, key, weight)),
+  );
 }
 
 function rowEdges(strip, query) {
   const {head, columns} = strip.view.now;
-  return query === null ? [] : visibleEdges(strip, Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))));
+  return query === null
+    ? []
+    : visibleEdges(
+        strip,
+        Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))),
+      );
 }
 
 function columnEdges(strip, key) {
   const {head, rows} = strip.view.now;
-  return key === null ? [] : visibleEdges(strip, Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))));
+  return key === null
+    ? []
+    : visibleEdges(
+        strip,
+        Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))),
+      );
 }
 
 /** Those that can be seen, heaviest first, each with its strength on the screen. */

@@ -6,8 +6,18 @@ const MOST_CELLS = 1600;
 
 /** A table that is made when it is opened: the whole head, or one query's row where the head is too large. */
 export function createTable(view) {
-  const place = element("div", {class: "av-table-place", tabindex: "0", role: "region", "aria-label": "Weights as a table"});
-  const node = element("details", {class: "av-table", "data-testid": "explorer-table"}, element("summary", {}, "Read as a table"), place);
+  const place = element("div", {
+    class: "av-table-place",
+    tabindex: "0",
+    role: "region",
+    "aria-label": "Weights as a table",
+  });
+  const node = element(
+    "details",
+    {class: "av-table", "data-testid": "explorer-table"},
+    element("summary", {}, "Read as a table"),
+    place,
+  );
   const fill = () => {
     if (node.open) place.replaceChildren(...(view.now.head ? [buildTable(view)] : []));
   };
@@ -15,7 +25,8 @@ export function createTable(view) {
   return {
     node,
     draw(changed) {
-      if (["stream", "layer", "head", "hideSpecial", "query", "pairQuery", "loaded"].some((name) => changed.has(name))) fill();
+      if (["stream", "layer", "head", "hideSpecial", "query", "pairQuery", "loaded"].some((name) => changed.has(name)))
+        fill();
     },
   };
 }
@@ -28,24 +39,60 @@ function buildTable(view) {
 function wholeTable(view) {
   const {rows, columns, stream} = view.now;
   const {layer, head} = view.store.state;
-  const heading = element("tr", {}, element("th", {scope: "col"}, "Query \\ key"),
-    ...Array.from(columns, (key) => element("th", {scope: "col", dir: "auto"}, stream.keys.labels[key])));
-  const body = Array.from(rows, (query) => element("tr", {}, element("th", {scope: "row", dir: "auto"}, stream.queries.labels[query]),
-    ...Array.from(columns, (key) => element("td", {}, number(view, query, key)))));
-  return element("table", {}, element("caption", {}, `Layer ${layer}, head ${head}: how much each query (row) looks at each key (column)`),
-    element("thead", {}, heading), element("tbody", {}, ...body));
+  const heading = element(
+    "tr",
+    {},
+    element("th", {scope: "col"}, "Query \\ key"),
+    ...Array.from(columns, (key) => element("th", {scope: "col", dir: "auto"}, stream.keys.labels[key])),
+  );
+  const body = Array.from(rows, (query) =>
+    element(
+      "tr",
+      {},
+      element("th", {scope: "row", dir: "auto"}, stream.queries.labels[query]),
+      ...Array.from(columns, (key) => element("td", {}, number(view, query, key))),
+    ),
+  );
+  return element(
+    "table",
+    {},
+    element("caption", {}, `Layer ${layer}, head ${head}: how much each query (row) looks at each key (column)`),
+    element("thead", {}, heading),
+    element("tbody", {}, ...body),
+  );
 }
 
 function rowTable(view) {
   const {rows, columns, stream} = view.now;
   const {layer, head, query: pinned, pairQuery} = view.store.state;
   const query = pinned ?? pairQuery ?? rows[0];
-  const body = Array.from(columns, (key) => element("tr", {}, element("td", {}, String(key)),
-    element("th", {scope: "row", dir: "auto"}, stream.keys.labels[key]), element("td", {}, number(view, query, key))));
-  const caption = element("caption", {}, `Layer ${layer}, head ${head}: how much the query `, element("bdi", {}, stream.queries.spoken[query]),
-    " looks at each key; choose another token above for another row");
-  return element("table", {}, caption, element("thead", {}, element("tr", {}, ...["Position", "Key", "Weight"].map((text) => element("th", {scope: "col"}, text)))),
-    element("tbody", {}, ...body));
+  const body = Array.from(columns, (key) =>
+    element(
+      "tr",
+      {},
+      element("td", {}, String(key)),
+      element("th", {scope: "row", dir: "auto"}, stream.keys.labels[key]),
+      element("td", {}, number(view, query, key)),
+    ),
+  );
+  const caption = element(
+    "caption",
+    {},
+    `Layer ${layer}, head ${head}: how much the query `,
+    element("bdi", {}, stream.queries.spoken[query]),
+    " looks at each key; choose another token above for another row",
+  );
+  return element(
+    "table",
+    {},
+    caption,
+    element(
+      "thead",
+      {},
+      element("tr", {}, ...["Position", "Key", "Weight"].map((text) => element("th", {scope: "col"}, text))),
+    ),
+    element("tbody", {}, ...body),
+  );
 }
 
 function number({now: {head}}, query, key) {

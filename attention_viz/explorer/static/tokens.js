@@ -22,7 +22,10 @@ export function visible(label) {
   if (label === "\u010a") return NAMED["\n"];
   if (LONE_JOINER.test(label)) return [...label].map(codePoint).join("");
   const text = label
-    .replace(INVISIBLE, (sign) => NAMED[sign] ?? (sign < " " ? String.fromCharCode(0x2400 + sign.charCodeAt(0)) : codePoint(sign)))
+    .replace(
+      INVISIBLE,
+      (sign) => NAMED[sign] ?? (sign < " " ? String.fromCharCode(0x2400 + sign.charCodeAt(0)) : codePoint(sign)),
+    )
     .replace(/^ +| +$/gu, (spaces) => "\u2423".repeat(spaces.length));
   return /^\p{M}/u.test(text) ? `\u25cc${text}` : text;
 }
@@ -32,8 +35,8 @@ function codePoint(sign) {
 }
 
 /**
- * The tokens along one axis: how each is written (`spellings` in two parts, `shown` in one), which are special, and names
- * that tell repeated ones apart, short for the eye (`names`) and in words (`spoken`).
+ * The tokens along one axis: how each is written (`spellings` in two parts, `shown` in one), which are special, and
+ * names that tell repeated ones apart, short for the eye (`names`) and in words (`spoken`).
  */
 export function readAxis({labels, special, padding}) {
   const spellings = labels.map(spelled);

@@ -33,7 +33,13 @@ function zoomedAxis(start, end, count, factor, at) {
 export function panned(window, rows, columns) {
   const down = Math.min(Math.max(rows, -window.top), window.rows - window.bottom);
   const across = Math.min(Math.max(columns, -window.left), window.columns - window.right);
-  return {...window, top: window.top + down, bottom: window.bottom + down, left: window.left + across, right: window.right + across};
+  return {
+    ...window,
+    top: window.top + down,
+    bottom: window.bottom + down,
+    left: window.left + across,
+    right: window.right + across,
+  };
 }
 
 /** Moved just so far that a cell is inside. */

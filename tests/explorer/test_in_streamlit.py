@@ -1,0 +1,127 @@
+"""The Streamlit host's side: what it tells the server, and which of the server's choices it follows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from attention_viz.explorer import channel_source, component_source, pack
+from attention_viz.trace import Trace
+from tests.explorer.conftest import self_attention
+
+# A stand-in for Streamlit: the element that it gives a component, and the arguments that it calls it with.
+HOST = """async ({html, css, js, channel}) => {
+    const load = (text) => import(URL.createObjectURL(new Blob([text], {type: "text/javascript"})));
+    const [explorer, told] = [(await load(js)).default, (await load(channel)).default];
+    const keyed = document.createElement("div");
+    keyed.className = "st-key-my-explorer";
+    document.body.append(keyed);
+    const root = keyed.appendChild(document.createElement("div")).attachShadow({mode: "open"});
+    root.innerHTML = `<style>${css}</style>${html}`;
+    window.heard = [];
+    window.keyed = keyed;
+    window.call = (bytes) => {
+        window.leave?.();
+        const data = bytes ? Uint8Array.from(bytes) : window.data;
+        window.data = data;
+        const setStateValue = (name, value) => heard.push([name, value]);
+        window.leave = explorer({name: "x", key: "made up", data, parentElement: root, setStateValue});
+    };
+    window.choose = (choice) => told({data: {explorer: "my explorer", ...choice}});
+}"""
+
+
+@pytest.fixture
+def host(page: Callable[..., Page]) -> Page:
+    screen = page("about:blank")
+    html, css, js = component_source()
+    screen.evaluate(HOST, {"html": html, "css": css, "js": js, "channel": channel_source()[2]})
+    return screen
+
+
+def call(host: Page, trace: Trace) -> None:
+    host.evaluate("bytes => call(bytes)", list(pack(trace)))
+    host.get_by_test_id("explorer-bars").locator("li").first.wait_for()
+
+
+def choose(host: Page, **choice: Any) -> None:
+    host.evaluate("choice => choose(choice)", {"stream": "encoder", **choice})
+
+
+def click(host: Page, layer: int, head: int) -> None:
+    host.get_by_role("gridcell", name=f"Layer {layer} head {head}", exact=True).click()
+
+
+def test_it_opens_on_the_choice_that_the_page_told_before(host: Page) -> None:
+    choose(host, layer=1, head=2, seen=0)
+    call(host, self_attention(5))
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+
+
+def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> None:
+    call(host, self_attention(5))
+    click(host, 0, 1)
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft"):
+        host.keyboard.press(key)
+    host.get_by_role("option").first.hover()
+    host.wait_for_timeout(400)
+    assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, "serial": 4}]]
+
+
+def test_the_pages_own_pickers_are_followed_and_not_told_back(host: Page) -> None:
+    call(host, self_attention(5))
+    choose(host, layer=1, head=0, seen=0)
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 0")
+    host.wait_for_timeout(300)
+    assert host.evaluate("heard") == []
+
+
+def test_a_choice_made_before_the_server_had_heard_of_the_readers_is_left_aside(host: Page) -> None:
+    call(host, self_attention(5))
+    click(host, 1, 2)
+    choose(host, layer=0, head=0, seen=0)
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    choose(host, layer=0, head=1, seen=1)
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
+
+
+def test_a_choice_for_another_explorer_is_left_aside(host: Page) -> None:
+    call(host, self_attention(5))
+    host.evaluate("choose({explorer: 'another', stream: 'encoder', layer: 1, head: 1, seen: 0})")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 0")
+
+
+def test_the_same_data_again_changes_nothing_but_the_theme(host: Page) -> None:
+    call(host, self_attention(5))
+    click(host, 1, 2)
+    root = host.get_by_test_id("explorer")
+    root.evaluate("root => { window.before = root; keyed.style.setProperty('--st-background-color', '#0e1117'); }")
+    host.evaluate("call()")
+    expect(root).to_have_attribute("data-theme", "dark")
+    host.wait_for_timeout(150)
+    assert root.evaluate("root => root === before")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+
+
+def test_a_new_sentence_keeps_the_head_and_the_settings(host: Page) -> None:
+    call(host, self_attention(5))
+    click(host, 1, 2)
+    host.get_by_role("radio", name="Logarithmic").check()
+    call(host, self_attention(9))
+    expect(host.get_by_test_id("explorer-arcs").get_by_role("option")).to_have_count(9)
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    expect(host.get_by_role("radio", name="Logarithmic")).to_be_checked()
+    assert host.get_by_test_id("explorer").count() == 1
+
+
+def test_leaving_takes_everything_away(host: Page) -> None:
+    call(host, self_attention(5))
+    host.evaluate("leave()")
+    expect(host.get_by_test_id("explorer")).to_have_count(0)
+    choose(host, layer=1, head=1, seen=9)
+
+
+def test_data_that_cannot_be_read_is_told_and_not_thrown(host: Page) -> None:
+    host.evaluate("call([200, 0, 0, 0, 1, 2])")
+    expect(host.get_by_role("alert")).to_contain_text("The explorer could not be drawn")
