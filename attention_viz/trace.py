@@ -81,12 +81,16 @@ class Layer:
         label: the model's own number for the layer, as text.
         embeddings: what enters the layer, where known.
         joined: the heads joined and projected, after W_O, where known.
+        unrotated_query: the query before positions were turned into it (RoPE), where the model does that.
+        unrotated_key: the key likewise.
     """
 
     attention: Attention
     label: str
     embeddings: Float[Tensor, "query d_model"] | None = None
     joined: Float[Tensor, "query d_model"] | None = None
+    unrotated_query: Float[Tensor, "head query d_k"] | None = None
+    unrotated_key: Float[Tensor, "key_head key d_k"] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,6 +12,7 @@ from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.host import chosen, show_explorer
 from attention_viz.ui.markdown import plain
+from attention_viz.ui.menu import show_header
 from attention_viz.ui.serving import Drawn, draw, is_loaded, verify
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
@@ -29,8 +30,9 @@ _HEIGHT = 600
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
     pickers.begin()
-    _header()
+    show_header()
     state = pickers.choose()
+    pickers.keep(state)
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
     drawn = opening.opened() or _draw(state, place)
@@ -48,16 +50,6 @@ def show_page() -> None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
     _matrix(drawn.trace, stream, state)
-
-
-def _header() -> None:
-    with st.container(key="header", horizontal=True, vertical_alignment="center"):
-        st.markdown("#### attention_viz", width="content")
-        st.caption("See what attention in a transformer really computes.", width="stretch")
-        with st.popover("Examples"):
-            pickers.show_examples()
-        with st.popover("Open a trace"):
-            opening.offer()
 
 
 def _take_choice() -> None:

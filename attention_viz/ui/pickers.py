@@ -11,7 +11,7 @@ from attention_viz.ui.markdown import plain
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
 
-__all__ = ["begin", "choose", "show_examples"]
+__all__ = ["address", "begin", "choose", "keep", "show_examples"]
 
 _NAMES = tuple(field.name for field in fields(State))
 
@@ -36,7 +36,7 @@ def show_examples() -> None:
 
 
 def choose() -> State:
-    """The sentence and the pickers on one line; what was chosen goes into the address."""
+    """The sentence and the pickers on one line."""
     sentence, model, pickers = st.columns([6, 2.4, 2], vertical_alignment="top")
     sentence.text_area(
         "Sentence",
@@ -57,9 +57,23 @@ def choose() -> State:
     if held.own and opening.opened() is None:
         _own_settings()
     state = _held()
-    st.query_params.from_dict(write_address(state))
     _tell_notices(state)
     return state
+
+
+def keep(state: State, **chosen: str) -> None:
+    """Write what is shown into the address: the state that all pages share, and what this page adds to it.
+
+    Args:
+        state: from `choose`.
+        chosen: parameters of this page alone, as text.
+    """
+    st.query_params.from_dict(write_address(state) | chosen)
+
+
+def address() -> dict[str, str]:
+    """The parameters that carry what is chosen to another page."""
+    return write_address(_held())
 
 
 def _take_example(text: str) -> None:

@@ -1,0 +1,33 @@
+"""The menu: our own, so that its links carry the sentence along."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from attention_viz.ui import opening, pickers
+
+__all__ = ["PAGES", "show_header"]
+
+# The app's pages by what they are called; each file's name is its address. One line a page.
+PAGES = {
+    "Explore": "app.py",
+    "Step by step": "pages/steps.py",
+    "Masks": "pages/masks.py",
+}
+
+_ROOT = Path(__file__).parents[2]
+
+
+def show_header() -> None:
+    """Name, pages, examples and the way to open a trace, on one line."""
+    carried = pickers.address()
+    with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown("#### attention_viz", width="content")
+        with st.container(key="menu", horizontal=True, gap="small"):
+            for label, page in PAGES.items():
+                if (_ROOT / page).exists():
+                    st.page_link(page, label=label, query_params=carried)
+        with st.popover("Examples"):
+            pickers.show_examples()
+        with st.popover("Open a trace"):
+            opening.offer()
