@@ -259,3 +259,10 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
         if rows is not None and (rows.ndim != 2 or len(rows) != queries or rows.dtype not in FLOATING):
             came = f"{tuple(rows.shape)} of {rows.dtype}"
             raise TraceError(f"{name} needs {what} of (query, d_model) for {queries} tokens; got {came}")
+    for what, before, after in (
+        ("query", layer.unrotated_query, layer.attention.query),
+        ("key", layer.unrotated_key, layer.attention.key),
+    ):
+        if before is not None and (before.shape != after.shape or before.dtype not in FLOATING):
+            came = f"{tuple(before.shape)} of {before.dtype}"
+            raise TraceError(f"{name} needs an unrotated {what} of the {what}'s shape {tuple(after.shape)}; got {came}")
