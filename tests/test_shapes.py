@@ -1,0 +1,106 @@
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import jaxtyping
+import pytest
+import torch
+from torch import Tensor
+
+from attention_viz.attention import Attention, attend
+from attention_viz.errors import ShapeError
+
+HEADS, QUERIES, KEYS, D_K, D_V = 3, 5, 7, 11, 13
+
+
+def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def inputs(*lead: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value whose axes all differ."""
+    return (
+        random(*lead, QUERIES, D_K, seed=seed, dtype=dtype),
+        random(*lead, KEYS, D_K, seed=seed + 1, dtype=dtype),
+        random(*lead, KEYS, D_V, seed=seed + 2, dtype=dtype),
+    )
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """As outside the tests, where nothing but our own errors stands between a wrong argument and torch."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "message"),
+    [
+        ((5, 11), (7, 12), (7, 13), "same width d_k.*(5, 11).*(7, 12)"),
+        ((5, 11), (7, 11), (8, 13), "own value.*(7, 11).*(8, 13)"),
+        ((6, 5, 11), (4, 7, 11), (4, 7, 13), "4 heads of key can't be shared evenly by 6"),
+        ((4, 5, 11), (8, 7, 11), (8, 7, 13), "8 heads of key can't be shared evenly by 4"),
+        ((4, 5, 11), (0, 7, 11), (0, 7, 13), "0 heads of key can't be shared evenly by 4"),
+        ((2, 3, 5, 11), (4, 3, 7, 11), (3, 7, 13), "leading axes don't broadcast"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_by_name(
+    query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(ShapeError, match=message.replace("(", r"\(").replace(")", r"\)")):
+        attend(random(*query), random(*key), random(*value))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shape", [(KEYS,), (KEYS, QUERIES), (2, QUERIES, KEYS), (2, HEADS, QUERIES, KEYS)])
+def test_masks_and_biases_that_do_not_fit_are_refused_by_name(shape: tuple[int, ...]) -> None:
+    call = {"scale": 1.0, **dict(zip(("query", "key", "value"), inputs(HEADS), strict=True))}
+    with pytest.raises(ShapeError, match=rf"allowed .*\({HEADS}, {QUERIES}, {KEYS}\); got"):
+        Attention(**call, allowed=torch.ones(shape, dtype=torch.bool))
+    with pytest.raises(ShapeError, match="bias has to broadcast"):
+        Attention(**call, allowed=None, bias=torch.ones(shape))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (
+            {"query": torch.ones(HEADS, QUERIES, D_K, dtype=torch.int64)},
+            "one kind of floating number; got query torch.int64",
+        ),
+        ({"key": torch.ones(HEADS, KEYS, D_K)}, "one kind of floating number"),
+        ({"bias": torch.ones(QUERIES, KEYS, dtype=torch.int64)}, "bias needs floating numbers; got torch.int64"),
+        ({"sinks": torch.ones(HEADS, dtype=torch.complex64)}, "sinks needs floating numbers"),
+        ({"query": torch.ones(D_K, dtype=torch.float64)}, "at least the axes"),
+        ({"allowed": torch.ones(QUERIES, KEYS)}, "allowed has to be boolean.*torch.float32"),
+        ({"sinks": torch.ones(HEADS + 1)}, f"one number a head, of which there are {HEADS}"),
+        ({"softcap": 0.0}, "softcap has to be a finite number above 0, or None; got 0.0"),
+        ({"softcap": -1.0}, "softcap"),
+        ({"softcap": math.inf}, "softcap"),
+        ({"scale": math.nan}, "scale has to be a finite number; got nan"),
+    ],
+)
+def test_terms_of_the_wrong_kind_are_refused_by_name(terms: dict[str, Any], message: str) -> None:
+    call = {"allowed": None, "scale": 1.0, **dict(zip(("query", "key", "value"), inputs(HEADS), strict=True))}
+    with pytest.raises(ShapeError, match=message):
+        Attention(**call | terms)
+
+
+@pytest.mark.parametrize("head", [-1, HEADS, 99])
+def test_a_head_that_is_not_there_is_refused(head: int) -> None:
+    call = attend(*inputs(HEADS))
+    for ask in (call.head, lambda index: call.tile(index, [0], [0])):
+        with pytest.raises(ShapeError, match=f"head {head} was asked for; this attention has {HEADS} heads"):
+            ask(head)
+    with pytest.raises(ShapeError, match="no head axis"):
+        attend(*inputs()).head(0)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "message"), [([QUERIES], [0], "query 5 .*there are 5"), ([0], [-1], "key -1")]
+)
+def test_a_tile_outside_the_text_is_refused(queries: list[int], keys: list[int], message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        attend(*inputs(HEADS)).tile(0, queries, keys)
