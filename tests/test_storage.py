@@ -17,6 +17,7 @@ from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 
 N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
 TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+AROUND = ("embeddings", "joined", "unrotated_query", "unrotated_key")
 FIDELITY = Fidelity(1.5e-7, 2.5e-8, 1e-5, "itself, <b>plainly</b>", 0.25)
 
 
@@ -34,7 +35,8 @@ def full_layer(label: str, allowed: torch.Tensor | None, dtype: torch.dtype = to
         softcap=30.0,
         sinks=random(HEADS),
     )
-    return Layer(call, label, embeddings=random(N, D_MODEL), joined=random(N, D_MODEL))
+    around = {"embeddings": random(N, D_MODEL), "joined": random(N, D_MODEL)}
+    return Layer(call, label, **around, unrotated_query=random(HEADS, N, D_K), unrotated_key=random(GROUPS, N, D_K))
 
 
 def full_trace(labels: tuple[str, ...] = ("[CLS]", "a", "##b", "…", "[PAD]"), **provenance: Any) -> Trace:
@@ -93,7 +95,7 @@ def test_saving_and_loading_loses_nothing(tmp_path: Path) -> None:
     for number in range(3):
         ours, theirs = trace.layer(number), loaded.layer(number)
         assert ours.label == theirs.label
-        assert same(ours.embeddings, theirs.embeddings) and same(ours.joined, theirs.joined)
+        assert all(same(getattr(ours, name), getattr(theirs, name)) for name in AROUND)
         assert (ours.attention.scale, ours.attention.softcap) == (theirs.attention.scale, theirs.attention.softcap)
         assert all(same(getattr(ours.attention, name), getattr(theirs.attention, name)) for name in TERMS)
         assert same(ours.attention.weights, theirs.attention.weights)

@@ -20,7 +20,6 @@ from attention_viz.tokens import Tokens
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 
 N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
-TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
 FIDELITY = Fidelity(1.5e-7, 2.5e-8, 1e-5, "itself, <b>plainly</b>", 0.25)
 
 

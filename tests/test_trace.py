@@ -112,6 +112,13 @@ def test_what_goes_in_and_out_has_a_row_for_each_query(what: str) -> None:
         one_stream(**{what: torch.ones(SOURCE, D_MODEL)})
 
 
+@pytest.mark.parametrize("what", ["query", "key"])
+def test_what_positions_were_turned_into_has_the_shape_of_what_came_out(what: str) -> None:
+    assert one_stream(**{f"unrotated_{what}": torch.ones(HEADS, TARGET, 4)}).layer(0)
+    with pytest.raises(TraceError, match=rf"an unrotated {what} of the {what}'s shape \(2, 3, 4\); got \(2, 3, 5\)"):
+        one_stream(**{f"unrotated_{what}": torch.ones(HEADS, TARGET, 5)})
+
+
 def test_a_trace_is_closed_to_changes() -> None:
     layers = {"decoder": (layer(TARGET, TARGET),)}
     rows = {"decoder": tokens(TARGET)}
