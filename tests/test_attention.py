@@ -202,16 +202,16 @@ def test_a_row_blocked_by_its_bias_gives_zeros() -> None:
 
 @pytest.mark.parametrize("what", ["weights", "output"])
 @pytest.mark.parametrize("softcap", [None, 1.5])
-@pytest.mark.parametrize("sunk", [False, True])
+@pytest.mark.parametrize("terms", [(), ("bias",), ("sinks",), ("bias", "sinks")])
 def test_gradients_are_right_and_numbers_even_where_a_row_is_blocked(
-    what: str, softcap: float | None, sunk: bool
+    what: str, softcap: float | None, terms: tuple[str, ...]
 ) -> None:
-    def run(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, sinks: Tensor) -> Tensor:
-        call = attend(query, key, value, allowed, bias=bias, softcap=softcap, sinks=sinks if sunk else None)
+    def run(query: Tensor, key: Tensor, value: Tensor, *extra: Tensor) -> Tensor:
+        call = attend(query, key, value, allowed, softcap=softcap, **dict(zip(terms, extra, strict=True)))
         return getattr(call, what)
 
     allowed = some_allowed(3, 4)
-    shapes = ((2, 3, 2), (2, 4, 2), (2, 4, 3), (2, 1, 4), (2,))
+    shapes = ((2, 3, 2), (2, 4, 2), (2, 4, 3), *({"bias": (2, 1, 4), "sinks": (2,)}[term] for term in terms))
     tensors = tuple(random(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes))
     assert torch.autograd.gradcheck(run, tensors, fast_mode=True)
 
