@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.views.theme import DARK, LIGHT, SANS
 
 if TYPE_CHECKING:
     from attention_viz.trace import Trace
@@ -106,11 +107,25 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-_PAGE_STYLE = """
-html { background: #FFFFFF; }
-@media (prefers-color-scheme: dark) { html:not([data-theme="light"]) { background: #0E1117; } }
-html[data-theme="dark"] { background: #0E1117; }
-body { margin: 0 auto; padding: 16px; max-width: 1480px; box-sizing: border-box; }
+# Around the component there is only the page's ground and its heading.
+_PAGE_STYLE = f"""
+html {{ color-scheme: light dark; }}
+html[data-theme="light"] {{ color-scheme: light; }}
+html[data-theme="dark"] {{ color-scheme: dark; }}
+html {{
+  background: light-dark({LIGHT.background}, {DARK.background});
+  color: light-dark({LIGHT.ink}, {DARK.ink});
+}}
+body {{ margin: 0 auto; padding: 16px; max-width: 1480px; box-sizing: border-box; }}
+h1 {{
+  display: -webkit-box;
+  margin: 0 0 8px;
+  overflow: hidden;
+  overflow-wrap: anywhere;
+  font: 600 16px/1.4 {SANS};
+  -webkit-box-orient: vertical;
+  -webkit-line-clamp: 2;
+}}
 """
 
 _PAGE = """<!DOCTYPE html>
@@ -124,7 +139,10 @@ _PAGE = """<!DOCTYPE html>
 <style>{style}</style>
 </head>
 <body>
-<main id="explorer"></main>
+<main>
+<h1>{title}</h1>
+<div id="explorer"></div>
+</main>
 <script id="payload" type="application/octet-stream">{payload}</script>
 <script type="module">{script}</script>
 </body>

@@ -87,12 +87,12 @@ def test_pointing_at_a_token_shows_its_row_and_its_column(show: Show, bank: Trac
     screen = show(bank, layer=0, head=4)
     part(screen, "arcs").get_by_role("option", name="bank").hover()
     bars = part(screen, "bars")
-    expect(bars.locator("h3").first).to_have_text("bank looks at")
+    expect(bars.locator("h2").first).to_have_text("bank looks at")
     expect(bars.locator("li").first).to_have_text(re.compile(r"^river0\.580$"))
     expect(bars).to_contain_text("row sums to 1.000")
-    expect(bars.locator("h3").nth(1)).to_have_text("Who looks at bank")
+    expect(bars.locator("h2").nth(1)).to_have_text("Who looks at bank")
     screen.mouse.move(5, 5)
-    expect(bars.locator("h3").first).to_have_text("Strongest links between two tokens")
+    expect(bars.locator("h2").first).to_have_text("Strongest links between two tokens")
 
 
 def test_a_token_is_pinned_and_read_out_from_the_keyboard(show: Show, bank: Trace) -> None:
@@ -269,7 +269,7 @@ def test_the_first_screen_holds_arcs_grid_and_matrix(drawn: Page) -> None:
     for name in ("arcs", "grid", "heatmap", "legend"):
         box = part(drawn, name).bounding_box()
         assert box is not None
-        assert box["y"] + box["height"] <= 620
+        assert box["y"] + box["height"] <= 640
     grid, heatmap = part(drawn, "grid").bounding_box(), part(drawn, "heatmap").bounding_box()
     assert grid is not None and heatmap is not None
     assert grid["x"] + grid["width"] <= heatmap["x"]

@@ -31,7 +31,7 @@ function rowBars(view, query) {
     weight: head.at(query, key),
     blocked: head.isBlocked(query, key),
   }));
-  const title = element("h3", {}, token(stream.queries, query, "av-query"), " looks at");
+  const title = element("h2", {}, token(stream.queries, query, "av-query"), " looks at");
   const sum = element("span", {class: "av-sum"}, `row sums to ${head.sum(query, columns).toFixed(3)}`);
   return list(view, title, sum, all, stream.keys, "av-keys");
 }
@@ -43,7 +43,7 @@ function columnBars(view, key) {
     weight: head.at(query, key),
     blocked: head.isBlocked(query, key),
   }));
-  const title = element("h3", {}, "Who looks at ", token(stream.keys, key, "av-keys"));
+  const title = element("h2", {}, "Who looks at ", token(stream.keys, key, "av-keys"));
   return list(view, title, null, all, stream.queries, "av-query");
 }
 
@@ -56,7 +56,7 @@ function strongestBars(view) {
     (query, key) => !stream.own || query !== key || rows.length === 1,
   );
   const title = element(
-    "h3",
+    "h2",
     {},
     stream.own && rows.length > 1 ? "Strongest links between two tokens" : "Strongest links",
   );

@@ -63,7 +63,10 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
   draw(new Set(EVERYTHING));
   return {
     choose: (wanted) => showHead(view, recording.nearest(wanted)),
-    refresh: () => readTheme(view) || store.set({theme: store.state.theme + 1}),
+    refresh() {
+      readTheme(view);
+      store.set({theme: store.state.theme + 1});
+    },
     choice: () => ({stream: store.state.stream, layer: store.state.layer, head: store.state.head}),
     settings: () => ({scale: store.state.scale, hideSpecial: store.state.hideSpecial}),
     destroy() {

@@ -11,7 +11,7 @@ const [SMALLEST, LARGEST] = [12, 64];
 /** The grid of heads: a click or the arrow keys choose one. */
 export function createGrid(view) {
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
-  const title = element("h3", {}, "All heads");
+  const title = element("h2", {}, "All heads");
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
   const grid = {view, node, table, cells: new Map(), size: 0};
   table.onclick = (event) => {
@@ -42,7 +42,7 @@ function buildCells(grid) {
   const heading = element(
     "div",
     {role: "row", class: "av-heading"},
-    element("span", {role: "columnheader", "aria-label": "Layer"}, ""),
+    element("span", {role: "columnheader"}, element("span", {class: "av-live"}, "Layer")),
     ...Array.from({length: most}, (_, head) =>
       element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
     ),

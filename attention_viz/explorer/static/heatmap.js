@@ -18,7 +18,7 @@ export function createHeatmap(view) {
     over,
   );
   const title = element(
-    "h3",
+    "h2",
     {},
     element("span", {class: "av-query"}, "Queries \u2193"),
     " look at ",

@@ -15,7 +15,7 @@ export function createSearch(view) {
     });
   const [query, key] = [pick("Query token", "pairQuery", "av-query"), pick("Key token", "pairKey", "av-keys")];
   const list = element("ol", {});
-  const title = element("h3", {}, "Which heads link", query, "to", key);
+  const title = element("h2", {}, "Which heads link", query, "to", key);
   const node = element(
     "section",
     {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"},

@@ -8,6 +8,7 @@ import {writeToken} from "./tokens.js";
 const ABOVE = 78;
 const BELOW = 46;
 const MOST_EDGES = 120;
+const FAINTEST_EDGE = 0.01;
 const HINT = "Point at a token, or press Enter on it: above it, what it looks at; below it, who looks at it.";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
@@ -177,10 +178,17 @@ function edge({lines}, query, key, weight) {
   return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place: 0};
 }
 
+/** The head's heaviest links between tokens that are in sight. */
 function strongestEdges(strip) {
   const {head, rows, columns, stream} = strip.view.now;
-  const other = (query, key) => !stream.own || query !== key;
-  const cells = head.strongest(rows, columns, MOST_EDGES, other).filter(({weight}) => weight >= 0.01);
+  const {scrollLeft, clientWidth} = strip.scroller;
+  const inSight = ({centres}) =>
+    new Set(
+      [...centres].filter(([, at]) => at >= scrollLeft && at <= scrollLeft + clientWidth).map(([place]) => place),
+    );
+  const [queries, keys] = [inSight(strip.lines.at(-1)), inSight(strip.lines[0])];
+  const accepts = (query, key) => (!stream.own || query !== key) && queries.has(query) && keys.has(key);
+  const cells = head.strongest(rows, columns, MOST_EDGES, accepts).filter(({weight}) => weight >= FAINTEST_EDGE);
   return visibleEdges(
     strip,
     cells.map(({query, key, weight}) => edge(strip, query, key, weight)),

@@ -39,17 +39,17 @@ function buildTable(view) {
 function wholeTable(view) {
   const {rows, columns, stream} = view.now;
   const {layer, head} = view.store.state;
-  const heading = element(
+  const titles = element(
     "tr",
     {},
     element("th", {scope: "col"}, "Query \\ key"),
-    ...Array.from(columns, (key) => element("th", {scope: "col", dir: "auto"}, stream.keys.labels[key])),
+    ...Array.from(columns, (key) => heading("col", stream.keys, key)),
   );
   const body = Array.from(rows, (query) =>
     element(
       "tr",
       {},
-      element("th", {scope: "row", dir: "auto"}, stream.queries.labels[query]),
+      heading("row", stream.queries, query),
       ...Array.from(columns, (key) => element("td", {}, number(view, query, key))),
     ),
   );
@@ -57,7 +57,7 @@ function wholeTable(view) {
     "table",
     {},
     element("caption", {}, `Layer ${layer}, head ${head}: how much each query (row) looks at each key (column)`),
-    element("thead", {}, heading),
+    element("thead", {}, titles),
     element("tbody", {}, ...body),
   );
 }
@@ -71,7 +71,7 @@ function rowTable(view) {
       "tr",
       {},
       element("td", {}, String(key)),
-      element("th", {scope: "row", dir: "auto"}, stream.keys.labels[key]),
+      heading("row", stream.keys, key),
       element("td", {}, number(view, query, key)),
     ),
   );
@@ -93,6 +93,12 @@ function rowTable(view) {
     ),
     element("tbody", {}, ...body),
   );
+}
+
+/** A token as the tokenizer spells it; one that shows nothing is named for screen readers. */
+function heading(scope, axis, place) {
+  const label = axis.labels[place];
+  return element("th", {scope, dir: "auto", "aria-label": label.trim() ? null : axis.spoken[place]}, label);
 }
 
 function number({now: {head}}, query, key) {
