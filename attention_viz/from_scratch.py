@@ -22,6 +22,7 @@ from attention_viz.attention import Attention
 from attention_viz.edits import Edit, narrow
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.modules import MultiHeadAttention
+from attention_viz.projection import Projection
 from attention_viz.shapes import check_sizes
 from attention_viz.tokens import Fit, Tokens, fit_text, split_words
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
@@ -172,6 +173,17 @@ class Scratch:
         # makes queries and keys a third as large, and untrained attention looks uniform.
         module.load_state_dict({name: self._matrix(name) / math.sqrt(self.d_model) for name in module.state_dict()})
         return module.eval()
+
+    def projections(self, layer: int = 0) -> dict[str, Projection]:
+        """The module's four matrices by name: "query", "key", "value" and "output".
+
+        Raises:
+            ShapeError: another layer than the only one, 0.
+        """
+        if layer != 0:
+            raise ShapeError(f"layer {layer} was asked for; {self.name} has one layer, 0")
+        weights = self.module().state_dict()
+        return {name.removesuffix(".weight"): Projection(weight.mT) for name, weight in weights.items()}
 
     def _matrix(self, name: str) -> Tensor:
         return _numbers(f"{self.seed}/weights/{name}", self.d_model**2).reshape(self.d_model, self.d_model)

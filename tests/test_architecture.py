@@ -18,10 +18,11 @@ PACKAGE = "attention_viz"
 # From the operation down to the screen. A room imports from its own row and from those above, never from one below.
 ROOMS = (
     ("errors",),
-    ("attention", "masks", "modules", "shapes"),
-    ("tokens", "trace", "storage", "table", "tensors"),
+    ("attention", "blocking", "masks", "modules", "shapes"),
+    ("projection", "tokens", "trace", "storage", "table", "tensors"),
+    ("open_head", "rotation", "arithmetic", "steps"),
     ("metrics", "attribution", "edits"),
-    ("models", "from_scratch"),
+    ("models", "from_scratch", "variants"),
     ("views",),
     ("explorer",),
     ("lesson",),

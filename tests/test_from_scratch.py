@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.testing import assert_close
 
 from attention_viz import from_scratch, masks
 from attention_viz.edits import Allow
@@ -250,3 +251,15 @@ def test_the_trace_can_be_made_again_from_what_it_says_of_itself() -> None:
 def test_every_refusal_can_be_caught_as_one() -> None:
     with pytest.raises(AttentionVizError):
         scratch("")
+
+
+def test_the_matrices_of_the_module_make_its_query_and_join_its_heads() -> None:
+    trace, known = scratch("The cat sat on mat", d_model=6, heads=3, seed=4), Scratch(6, 3, 4).projections()
+    layer = trace.layer(0)
+    assert layer.embeddings is not None
+    assert layer.joined is not None
+    query = layer.embeddings @ known["query"].weight
+    assert_close(query[:, 2:4], layer.attention.query[1])
+    assert_close(layer.attention.output.transpose(0, 1).flatten(1) @ known["output"].weight, layer.joined)
+    with pytest.raises(ShapeError, match="layer 1 was asked for"):
+        Scratch().projections(1)

@@ -1,7 +1,9 @@
 """What can be taken away: made from the trace when a button is pressed, never from what the screen shows."""
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -51,22 +53,33 @@ BUTTONS: dict[str, tuple[str, str, str, Callable[["Trace", str, int, int], bytes
 }
 
 
-def show_downloads(trace: "Trace", stream: str, layer: int, head: int) -> None:
-    """A button each, in sight; the file is made when it is pressed, and the page doesn't run again for it."""
+def show_downloads(
+    trace: "Trace",
+    stream: str,
+    layer: int,
+    head: int,
+    labels: Sequence[str] = tuple(BUTTONS),
+    instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
+) -> None:
+    """A button each, in sight; the file is made when it is pressed, and the page doesn't run again for it.
+
+    Args:
+        trace: what is on the screen.
+        stream: of the head on the screen.
+        layer: of the head on the screen.
+        head: the head on the screen.
+        labels: which of `BUTTONS` to show.
+        instead: by label, what makes a file that this page fills in its own way.
+    """
     name = re.sub(r"[^\w.-]+", "-", trace.provenance.model).strip("-.") or "model"
-    for label, (ending, media, help_text, make) in BUTTONS.items():
+    for label in labels:
+        ending, media, help_text, make = BUTTONS[label]
         st.download_button(
             label,
-            data=_later(make, trace, stream, layer, head),
+            data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
             file_name=f"attention_{name}_layer{layer}_head{head}.{ending}",
             mime=media,
             help=help_text,
             on_click="ignore",
             key=f"download-{ending}",
         )
-
-
-def _later(
-    make: Callable[["Trace", str, int, int], bytes], trace: "Trace", stream: str, layer: int, head: int
-) -> Callable[[], bytes]:
-    return lambda: make(trace, stream, layer, head)

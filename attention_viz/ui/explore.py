@@ -3,22 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.errors import AttentionVizError
-from attention_viz.models import CATALOGUE
-from attention_viz.ui import opening, pickers
+from attention_viz.ui import pickers
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
+from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
-from attention_viz.ui.markdown import plain
 from attention_viz.ui.menu import show_header
-from attention_viz.ui.serving import Drawn, draw, is_loaded, verify
-from attention_viz.ui.settings import SETTINGS
+from attention_viz.ui.serving import verify
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
-    from attention_viz.tokens import Fit
     from attention_viz.trace import Trace
 
 __all__ = ["show_page"]
@@ -35,12 +30,12 @@ def show_page() -> None:
     pickers.keep(state)
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
-    drawn = opening.opened() or _draw(state, place)
+    drawn = draw_in_place(state, place, _HEIGHT)
     if drawn is None:
         return
     stream = drawn.trace.streams[0]
     with notes:
-        _tell(drawn, state)
+        tell(drawn, state)
     with place.container():
         show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
     with bar:
@@ -57,39 +52,6 @@ def _take_choice() -> None:
     choice = chosen()
     if choice is not None:
         st.session_state["layer"], st.session_state["head"] = int(choice["layer"]), int(choice["head"])
-
-
-def _draw(state: State, place: DeltaGenerator) -> Drawn | None:
-    """Run the sentence, with its place on the page filled all the while; a problem is told in that place."""
-    with place.container():
-        if not is_loaded(state):
-            size = CATALOGUE[state.model].size / 1e6
-            st.caption(f"Loading {state.model} ({size:.0f} MB) into memory, once for everybody: some seconds …")
-        st.skeleton(height=_HEIGHT)
-    try:
-        return draw(state)
-    except AttentionVizError as error:
-        message = str(error)
-        place.error(plain(message[:1].upper() + message[1:]))
-        return None
-
-
-def _tell(drawn: Drawn, state: State) -> None:
-    """Say what is shown instead of what, what was cut, and what a link can't carry; nothing typed is lost."""
-    if drawn.fit is None:
-        opening.tell(drawn)
-    elif drawn.fit.cut:
-        _tell_cut(drawn.fit, state)
-    if len(state.text) > SETTINGS.longest_link:
-        st.caption("This text is too long for a link: the address leaves it out.")
-
-
-def _tell_cut(fit: "Fit", state: State) -> None:
-    start = " ".join(fit.cut.split())[:80]
-    st.warning(
-        f"This text has {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
-        f"in the box; the picture ends before: “{plain(start)} …”"
-    )
 
 
 def _matrix(trace: "Trace", stream: str, state: State) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,11 @@ from attention_viz.ui.state import State
 if TYPE_CHECKING:
     from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel
+    from attention_viz.projection import Projection
     from attention_viz.tokens import Fit
     from attention_viz.trace import Trace
 
-__all__ = ["Drawn", "draw", "is_loaded", "pack_trace", "verify"]
+__all__ = ["Drawn", "draw", "is_loaded", "pack_trace", "projections", "verify"]
 
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
 _loaded: set[str] = set()
@@ -87,6 +88,13 @@ def _draw(name: str, text: str, settings: tuple[int, int, int, str] | None) -> D
         fit = model.fit(text) if settings else model.fit(text, SETTINGS.longest_text)
         trace = model.trace(fit.kept)
         return Drawn(trace, pack(trace), fit)
+
+
+def projections(state: State, layer: int) -> "Mapping[str, Projection]":
+    """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
+    settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
+    known = getattr(_model(state.model, settings), "projections", None)
+    return {} if known is None else known(layer)
 
 
 def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":

@@ -1,0 +1,68 @@
+"""What every page does with a sentence: run it while its place is kept, and say what was cut or what can't be shown."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.models import CATALOGUE
+from attention_viz.ui import opening
+from attention_viz.ui.markdown import plain
+from attention_viz.ui.serving import Drawn, draw, is_loaded
+from attention_viz.ui.settings import SETTINGS
+from attention_viz.ui.state import State
+
+if TYPE_CHECKING:
+    from attention_viz.tokens import Fit
+
+__all__ = ["draw_in_place", "show_problem", "tell"]
+
+
+def draw_in_place(state: State, place: DeltaGenerator, height: int) -> Drawn | None:
+    """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
+
+    Args:
+        state: what the pickers say.
+        place: an `st.empty`.
+        height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
+
+    Returns:
+        The open trace, where one is open; None where there was a problem.
+    """
+    if (open_trace := opening.opened()) is not None:
+        return open_trace
+    with place.container():
+        if not is_loaded(state):
+            size = CATALOGUE[state.model].size / 1e6
+            st.caption(f"Loading {state.model} ({size:.0f} MB) into memory, once for everybody: some seconds …")
+        st.skeleton(height=height)
+    try:
+        return draw(state)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
+
+
+def show_problem(error: AttentionVizError, place: DeltaGenerator) -> None:
+    """An error of ours as a sentence in the place of what can't be shown."""
+    message = str(error)
+    place.error(plain(message[:1].upper() + message[1:]))
+
+
+def tell(drawn: Drawn, state: State) -> None:
+    """Say what is shown instead of what, what was cut, and what a link can't carry; nothing typed is lost."""
+    if drawn.fit is None:
+        opening.tell(drawn)
+    elif drawn.fit.cut:
+        _tell_cut(drawn.fit, state)
+    if len(state.text) > SETTINGS.longest_link:
+        st.caption("This text is too long for a link: the address leaves it out.")
+
+
+def _tell_cut(fit: "Fit", state: State) -> None:
+    start = " ".join(fit.cut.split())[:80]
+    st.warning(
+        f"This text has {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
+        f"in the box; the picture ends before: “{plain(start)} …”"
+    )
