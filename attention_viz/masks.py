@@ -1,6 +1,8 @@
 """Who may look at whom. A mask here is always `allowed`: boolean, True where a query may look at a key."""
 
 import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Int
@@ -8,7 +10,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-__all__ = ["causal", "combine", "padding", "prefix", "sliding_window"]
+__all__ = ["Pattern", "causal", "combine", "padding", "prefix", "recognise", "sliding_window"]
 
 
 def causal(queries: int, keys: int | None = None) -> Bool[Tensor, "query key"]:
@@ -89,3 +91,78 @@ def combine(*allowed: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
 def _check_count(name: str, count: int) -> None:
     if count < 0:
         raise ShapeError(f"{name} is a number of positions, 0 or more; got {count}")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a mask is called, and the numbers that go with the name.
+
+    Attributes:
+        name: "full" (nothing blocked), "causal", "window", "causal window", "prefix", "nothing" (all blocked), or
+            "other" for what has no name here. Padding is told apart from it.
+        window: of "window" and "causal window", the width, as `sliding_window` takes it.
+        prefix: of "prefix", how many keys are open to everyone.
+        padding: the keys at which nobody may look, by position.
+    """
+
+    name: str
+    window: int | None = None
+    prefix: int | None = None
+    padding: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """In words, as a sentence's end: "causal, and 2 positions of padding"."""
+        words = {
+            "full": "full: everyone may look at everyone",
+            "causal": "causal: nobody looks ahead",
+            "window": f"a sliding window of {self.window}: only keys less than {self.window} away",
+            "causal window": f"causal with a sliding window of {self.window}: each sees itself and up to "
+            f"{(self.window or 1) - 1} before",
+            "prefix": f"a prefix: the first {self.prefix} keys are open to everyone, the rest is causal",
+            "nothing": "everything is blocked",
+            "other": "a pattern that has no name here",
+        }[self.name]
+        if not self.padding or self.name == "nothing":
+            return words
+        count = len(self.padding)
+        return f"{words}; and nobody looks at {count} position{'s' if count > 1 else ''} of padding"
+
+
+def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:
+    """Tell a mask by its cells. The simplest name wins: a window as wide as the text is "full".
+
+    A key that nobody may look at counts as padding; the same position's own row, which models fill as they like, then
+    doesn't matter.
+
+    Args:
+        allowed: True where a query may look at a key; None where nothing is blocked.
+    """
+    if allowed is None or bool(allowed.all()):
+        return Pattern("full")
+    if not bool(allowed.any()):
+        return Pattern("nothing")
+    allowed = allowed.cpu()
+    queries, keys = allowed.shape
+    open_keys = allowed.any(dim=0)
+    padding = tuple(torch.nonzero(~open_keys).flatten().tolist())
+    real = open_keys if queries == keys else torch.ones(queries, dtype=torch.bool)
+    for pattern, candidate in _candidates(allowed[real], real, keys):
+        if torch.equal(allowed[real], (candidate & open_keys)[real]):
+            return replace(pattern, padding=padding)
+    return Pattern("other", padding=padding)
+
+
+def _candidates(rows: Tensor, real: Tensor, keys: int) -> Iterator[tuple[Pattern, Tensor]]:
+    """Every mask that has a name, simplest first, with the one width or prefix that could fit."""
+    queries = len(real)
+    yield Pattern("full"), torch.ones(queries, keys, dtype=torch.bool)
+    yield Pattern("causal"), causal(queries, keys)
+    if queries != keys or not bool(rows.any()):
+        return
+    position = torch.arange(keys)
+    away = (position[real][:, None] - position[None, :]).abs()
+    window = int(away[rows].max()) + 1
+    yield Pattern("window", window=window), sliding_window(queries, window)
+    yield Pattern("causal window", window=window), sliding_window(queries, window) & causal(queries)
+    opened = int(torch.nonzero(rows[0]).amax()) + 1 if bool(rows[0].any()) else 0
+    yield Pattern("prefix", prefix=opened), prefix(queries, opened)

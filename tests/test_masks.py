@@ -106,3 +106,74 @@ def test_what_makes_no_mask_is_refused_by_name(make: object, message: str) -> No
     assert callable(make)
     with pytest.raises(ShapeError, match=message):
         make()
+
+
+def padded(n: int, left: int, right: int) -> torch.Tensor:
+    """True for the keys that are no padding."""
+    keys = torch.ones(n, dtype=torch.bool)
+    keys[:left] = keys[n - right :] = False
+    return keys
+
+
+@settings(deadline=None)
+@given(st.integers(1, 11), st.sampled_from(["full", "causal", "window", "causal window", "prefix"]), st.data())
+def test_a_mask_is_recognised_by_a_name_that_makes_it_again(n: int, name: str, data: st.DataObject) -> None:
+    left = data.draw(st.integers(0, n - 1))
+    keys = padded(n, left, data.draw(st.integers(0, n - 1 - left)))
+    made = masks.Pattern(name, window=data.draw(st.integers(1, n)), prefix=data.draw(st.integers(0, n)))
+    allowed = of_pattern(made, n) & keys
+    seen = masks.recognise(allowed)
+    assert seen.name != "other"
+    assert torch.equal((of_pattern(seen, n) & keys)[keys], allowed[keys])
+
+
+def of_pattern(pattern: masks.Pattern, n: int) -> torch.Tensor:
+    return {
+        "full": lambda: torch.ones(n, n, dtype=torch.bool),
+        "causal": lambda: masks.causal(n),
+        "window": lambda: masks.sliding_window(n, pattern.window or 1),
+        "causal window": lambda: masks.combine(masks.sliding_window(n, pattern.window or 1), masks.causal(n)),
+        "prefix": lambda: masks.prefix(n, pattern.prefix or 0),
+        "nothing": lambda: torch.zeros(n, n, dtype=torch.bool),
+    }[pattern.name]()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "name", "words"),
+    [
+        (None, "full", "everyone may look at everyone"),
+        (torch.ones(3, 5, dtype=torch.bool), "full", "everyone"),
+        (masks.causal(7), "causal", "nobody looks ahead"),
+        (masks.causal(3, 5), "causal", "nobody looks ahead"),
+        (masks.sliding_window(7, 3), "window", "a sliding window of 3"),
+        (masks.combine(masks.causal(7), masks.sliding_window(7, 3)), "causal window", "itself and up to 2 before"),
+        (masks.prefix(7, 3), "prefix", "the first 3 keys"),
+        (masks.padding(torch.tensor([5, 5, 5, 0, 0]), 0).expand(5, 5), "full", "2 positions of padding"),
+        (masks.causal(5) & padded(5, 1, 0), "causal", "1 position of padding"),
+        (torch.zeros(3, 3, dtype=torch.bool), "nothing", "everything is blocked"),
+        (torch.eye(4, dtype=torch.bool).flip(0), "other", "no name"),
+    ],
+)
+def test_a_mask_is_named_in_words(allowed: torch.Tensor | None, name: str, words: str) -> None:
+    seen = masks.recognise(allowed)
+    assert seen.name == name
+    assert words in str(seen)
+
+
+def test_a_single_cell_more_or_less_is_another_mask() -> None:
+    for query, key in ((0, 5), (4, 1), (3, 3)):
+        allowed = masks.causal(6)
+        allowed[query, key] ^= True
+        assert masks.recognise(allowed).name == "other"
+
+
+@settings(deadline=None)
+@given(st.integers(1, 5), st.data())
+def test_any_drawing_is_named_rightly_or_not_at_all(n: int, data: st.DataObject) -> None:
+    cells = data.draw(st.lists(st.booleans(), min_size=n * n, max_size=n * n))
+    allowed = torch.tensor(cells).reshape(n, n)
+    seen = masks.recognise(allowed)
+    if seen.name != "other":
+        keys = allowed.any(dim=0)
+        assert seen.padding == tuple(torch.nonzero(~keys).flatten().tolist()) or seen.name == "nothing"
+        assert torch.equal((of_pattern(seen, n) & keys)[keys], allowed[keys])

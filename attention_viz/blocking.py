@@ -1,0 +1,85 @@
+"""What blocking a cell does to a row, with each of the numbers that people write for "blocked".
+
+Vaswani et al. 2017, section 3.2.3, set blocked scores to −∞; BERT's first code added −10,000 (Devlin et al. 2019,
+`modeling.py`), and −1e9 is the habit of tutorials.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+
+__all__ = ["BLOCKED_VALUES", "PRECISIONS", "Blocked", "block_row"]
+
+BLOCKED_VALUES = (-math.inf, -1e9, -1e4)
+PRECISIONS = (torch.float32, torch.float16)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocked:
+    """One row of scores after a value was added to its blocked cells and torch's plain softmax ran.
+
+    Attributes:
+        value: what was meant to be added.
+        dtype: the precision in which it was added.
+        held: what the value became in that precision: float16 has nothing below −65,504 but −∞.
+        weights: the row's weights, nothing repaired.
+        leak: the largest weight on a blocked cell; NaN where the row is not a number.
+        outcome: "exact" (blocked cells are 0), "leak", "uniform" (every cell alike), "ignored" (within 0.001 the
+            weights of no mask at all), or "not a number".
+    """
+
+    value: float
+    dtype: torch.dtype
+    held: float
+    weights: Float[Tensor, " key"]
+    leak: float
+    outcome: str
+
+
+def block_row(
+    logits: Float[Tensor, " key"],
+    allowed: Bool[Tensor, " _key"],
+    *,
+    values: Sequence[float] = BLOCKED_VALUES,
+    precisions: Sequence[torch.dtype] = PRECISIONS,
+) -> tuple[Blocked, ...]:
+    """Block one row with each value in each precision, by addition, as models do it, and measure what leaks.
+
+    Args:
+        logits: what would enter the softmax without a mask: scaled scores, soft-capped and biased.
+        allowed: True where the query may look.
+        values: what is added to blocked cells.
+        precisions: the kinds of number to do it in.
+
+    Raises:
+        ShapeError: logits and mask of different length.
+    """
+    if logits.shape != allowed.shape or not logits.numel():
+        raise ShapeError(f"a row and its mask need one length, 1 or more; got {len(logits)} and {len(allowed)}")
+    return tuple(_block(logits, allowed, value, dtype) for dtype in precisions for value in values)
+
+
+def _block(logits: Tensor, allowed: Tensor, value: float, dtype: torch.dtype) -> Blocked:
+    plain = logits.to(dtype)
+    # By way of float64: torch refuses to write a number straight into a precision that can't hold it.
+    held = torch.tensor(value, dtype=torch.float64).to(dtype)
+    weights = torch.where(allowed, plain, plain + held).softmax(dim=-1)
+    blocked = weights[~allowed]
+    leak = float(blocked.max()) if blocked.numel() else 0.0
+    return Blocked(value, dtype, float(held), weights, leak, _outcome(weights, plain.softmax(dim=-1), leak))
+
+
+def _outcome(weights: Tensor, unmasked: Tensor, leak: float) -> str:
+    if bool(weights.isnan().any()):
+        return "not a number"
+    if leak == 0:
+        return "exact"
+    if bool((weights == weights[0]).all()):
+        return "uniform"
+    return "ignored" if bool((weights - unmasked).abs().max() < 1e-3) else "leak"
