@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["draw_in_place", "show_problem", "tell"]
 
 
-def draw_in_place(state: State, place: DeltaGenerator, height: int) -> Drawn | None:
+def draw_in_place(state: State, place: DeltaGenerator, height: int, beside: str | None = None) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
     Args:
         state: what the pickers say.
         place: an `st.empty`.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
+        beside: another sentence of the same batch, to whose length the text is filled up with padding.
 
     Returns:
         The open trace, where one is open; None where there was a problem.
@@ -38,7 +39,7 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int) -> Drawn | N
             st.caption(f"Loading {state.model} ({size:.0f} MB) into memory, once for everybody: some seconds …")
         st.skeleton(height=height)
     try:
-        return draw(state)
+        return draw(state, beside=beside)
     except AttentionVizError as error:
         show_problem(error, place)
         return None

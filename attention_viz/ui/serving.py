@@ -1,9 +1,10 @@
 """Models and traces for a room full of people: each made once, kept for all, and never too many at a time."""
 
 import contextlib
+import functools
 import gc
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
+    from attention_viz.edits import Allow, Edit
     from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel
     from attention_viz.projection import Projection
@@ -32,13 +34,18 @@ class Drawn:
 
     Attributes:
         trace: what was recorded.
-        payload: the trace as the explorer reads it.
         fit: which part of the text was read, and what was cut; None for a trace from a file.
     """
 
     trace: "Trace"
-    payload: bytes
     fit: "Fit | None" = None
+
+    @functools.cached_property
+    def payload(self) -> bytes:
+        """The trace as the explorer reads it, packed once, and only for pages that show the explorer."""
+        from attention_viz.explorer import pack
+
+        return pack(self.trace)
 
 
 def is_loaded(state: State) -> bool:
@@ -46,14 +53,19 @@ def is_loaded(state: State) -> bool:
     return state.own or state.model in _loaded
 
 
-def draw(state: State) -> Drawn:
+def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = ()) -> Drawn:
     """Run the text through the model, or take the trace that somebody's same wish left here.
+
+    Args:
+        state: what the pickers say.
+        beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
+        edits: changes made inside the model.
 
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
     settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
-    return _draw(state.model, state.text, settings)
+    return _draw(state.model, state.text, settings, beside, tuple(edits))
 
 
 def pack_trace(trace: "Trace") -> Drawn:
@@ -62,15 +74,13 @@ def pack_trace(trace: "Trace") -> Drawn:
     Raises:
         TraceError: it has more weights than can be drawn.
     """
-    from attention_viz.explorer import pack
-
     weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
     if weights > SETTINGS.most_weights:
         raise TraceError(
             f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
             "open it in Python with attention_viz.Trace.load"
         )
-    return Drawn(trace, pack(trace))
+    return Drawn(trace)
 
 
 def verify(drawn: Drawn) -> None:
@@ -79,15 +89,32 @@ def verify(drawn: Drawn) -> None:
         _ = drawn.trace.fidelity
 
 
-@st.cache_resource(max_entries=SETTINGS.traces_kept, show_spinner=False)
-def _draw(name: str, text: str, settings: tuple[int, int, int, str] | None) -> Drawn:
-    from attention_viz.explorer import pack
+def _cells(edit: "Allow") -> tuple[object, ...]:
+    """What tells one mask from another, for the cache."""
+    return edit.layer, edit.head, edit.allowed.shape, edit.allowed.numpy().tobytes()
+
+
+@st.cache_resource(
+    max_entries=SETTINGS.traces_kept, show_spinner=False, hash_funcs={"attention_viz.edits.Allow": _cells}
+)
+def _draw(
+    name: str,
+    text: str,
+    settings: tuple[int, int, int, str] | None,
+    beside: str | None,
+    edits: "tuple[Edit, ...]",
+) -> Drawn:
+    from attention_viz.models.filling import trace_filled
 
     model = _model(name, settings)
+    limit = None if settings else SETTINGS.longest_text
     with _turn():
-        fit = model.fit(text) if settings else model.fit(text, SETTINGS.longest_text)
-        trace = model.trace(fit.kept)
-        return Drawn(trace, pack(trace), fit)
+        fit = model.fit(text, limit)
+        if beside is None:
+            return Drawn(model.trace(fit.kept, edits=edits), fit)
+        kept = (fit.kept, model.fit(beside, limit).kept)
+        length = max(model.fit(one).count for one in kept)
+        return Drawn(trace_filled(model, fit.kept, length, edits), fit)
 
 
 def projections(state: State, layer: int) -> "Mapping[str, Projection]":
