@@ -61,7 +61,8 @@ format:
 
 # The tools compared with want versions of their own, so they stay out of the app's environment.
 bench:
-	@$(setup) .venv-bench requirements.txt benchmarks/requirements.txt
+	@$(setup) .venv-bench benchmarks/requirements.txt
+	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 

@@ -1,4 +1,4 @@
-"""Finds a Chromium that starts, for the tests that look at pages; run as a program, installs one if there is none.
+"""Finds a Chromium that starts, for tests and benchmarks that look at pages; as a program, installs one if need be.
 
 Standard library only. The environment variable ATTENTION_VIZ_BROWSER names a browser of one's own.
 """
@@ -83,14 +83,14 @@ def succeeds(command: list[str]) -> bool:
 
 
 def main() -> None:
-    """Print which browser the tests will use, installing one where there is none."""
+    """Print which browser will be used, installing one where there is none."""
     browser = find()
     if browser is None and (chosen := os.environ.get(CHOICE)):
         sys.exit(f"{CHOICE}={chosen} is not a browser that starts. Correct it, or unset it to have one found.")
     browser = browser or install()
     if browser is None:
         sys.exit(NONE_FOUND)
-    print(f"Tests that look at pages use {browser}.")
+    print(f"Pages are looked at with {browser}.")
 
 
 if __name__ == "__main__":
