@@ -1,7 +1,8 @@
 """A transformers model whose attention is ours while we look: text in, `Trace` out."""
 
 import platform
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -16,8 +17,9 @@ from attention_viz.models.probe import Anatomy, probe
 from attention_viz.models.reading import Reading, count_tokens, read, token_limit, vocabulary
 from attention_viz.models.recorder import Call
 from attention_viz.models.running import Pass, Runner
+from attention_viz.projection import Projection
 from attention_viz.tokens import Fit, fit_text
-from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace import Fidelity, Provenance, Trace
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -74,6 +76,7 @@ class AttentionModel:
         """Probe a model and wrap it, with what is known of where it comes from."""
         runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
         anatomy = probe(runner, limit)
+        runner = replace(runner, wirings=anatomy.wirings)
         dtype, versions = str(hf_model.dtype).removeprefix("torch."), _versions(hf_model.device)
         provenance = replace(provenance, dtype=dtype, versions=versions)
         return cls(provenance.model, hf_model, tokenizer, anatomy.stream, limit, anatomy, runner, provenance)
@@ -157,16 +160,30 @@ class AttentionModel:
         bounds = [bound for bound in (limit, self.limit) if bound is not None]
         return fit_text(text, lambda part: count_tokens(self.name, self.tokenizer, part), min(bounds, default=None))
 
+    def projections(self, layer: int) -> Mapping[str, Projection]:
+        """The learned matrices around one layer's attention, by "query", "key", "value" and "output".
+
+        Those that were found, that is: where a model does something else between a matrix and its attention, that
+        matrix is left out.
+
+        Raises:
+            ShapeError: there is no such layer.
+        """
+        if not 0 <= layer < self.layer_count:
+            raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {self.layer_count - 1}")
+        return self._anatomy.wirings[layer].projections()
+
     def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
         self._check_ids(reading.tokens.ids)
         check_layers(edits, self.layer_count)
         inputs = self._runner.inputs(reading.tensors)
         recorded = self._runner.record(inputs, edits)
         self._check_calls(recorded.calls)
-        layers = zip(recorded.calls, self._anatomy.labels, strict=True)
+        calls = zip(recorded.calls, self._anatomy.labels, strict=True)
+        layers = [recorded.around.layer(at, call.attention, label) for at, (call, label) in enumerate(calls)]
         tokens = {self.stream: reading.tokens}
         return Trace(
-            layers={self.stream: tuple(Layer(call.attention, label) for call, label in layers)},
+            layers={self.stream: tuple(layers)},
             queries=tokens,
             keys=tokens,
             output=recorded.output,
@@ -223,10 +240,6 @@ def _measure(
 
 def _versions(device: torch.device) -> dict[str, str]:
     packages = {name: version(name) for name in ("torch", "transformers")}
-    return {"attention_viz": _own_version(), **packages, "python": platform.python_version(), "device": device.type}
-
-
-def _own_version() -> str:
-    import attention_viz
-
-    return attention_viz.__version__
+    # Ours is read from the package in use, which may run from its source without being installed.
+    own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
+    return {"attention_viz": own, **packages, "python": platform.python_version(), "device": device.type}

@@ -14,6 +14,7 @@ from attention_viz.models.comparison import compare
 from attention_viz.models.reading import vocabulary
 from attention_viz.models.recorder import Call
 from attention_viz.models.running import Runner
+from attention_viz.models.wiring import Wiring, find_wirings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -25,11 +26,19 @@ _TOKENS = 11
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """What the probe learnt of a model: its one stream, and each layer's module and label in the order they run."""
+    """What the probe learnt of a model.
+
+    Attributes:
+        stream: its one stream.
+        modules: each layer's attention module in the order they run.
+        labels: each layer's label.
+        wirings: what stands around each layer's call.
+    """
 
     stream: str
     modules: tuple[nn.Module, ...]
     labels: tuple[str, ...]
+    wirings: tuple[Wiring, ...]
 
 
 def probe(runner: Runner, limit: int | None) -> Anatomy:
@@ -63,7 +72,12 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
             f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known here"
         )
     calls = recorded.calls
-    return Anatomy(_stream(family, calls, ids.shape[1]), tuple(call.module for call in calls), _labels(model, calls))
+    return Anatomy(
+        _stream(family, calls, ids.shape[1]),
+        tuple(call.module for call in calls),
+        _labels(model, calls),
+        find_wirings(model, lambda: runner.record(inputs).calls),
+    )
 
 
 def _ids(family: str, model: "PreTrainedModel", count: int) -> Tensor:

@@ -15,16 +15,24 @@ from attention_viz.edits import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recorder import Call, Recorder, recording
 from attention_viz.models.switch import IMPLEMENTATION, Switch, configurations
+from attention_viz.models.wiring import HOOKS, Listener, Wiring
 
 __all__ = ["Pass", "Runner"]
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What a recorded pass gave: the model's output without its batch axis, and every attention call in order."""
+    """What a recorded pass gave.
+
+    Attributes:
+        output: the model's, without its batch axis.
+        calls: every attention call in order.
+        around: what was heard around the calls.
+    """
 
     output: Tensor
     calls: tuple[Call, ...]
+    around: Listener
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +41,7 @@ class Runner:
 
     model: PreTrainedModel
     switch: Switch
+    wirings: tuple[Wiring, ...] = ()
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
@@ -51,13 +60,14 @@ class Runner:
     def record(self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = ()) -> Pass:
         """Run with our attention, in the model itself."""
         recorder = Recorder(edits)
+        around = Listener(recorder, self.wirings)
         token = recording.set(recorder)
         try:
-            with torch.no_grad(), self.switch.ours():
+            with torch.no_grad(), self.switch.ours(), around.listening():
                 result = self.model(**inputs)
         finally:
             recording.reset(token)
-        return Pass(_output(result), tuple(recorder.calls))
+        return Pass(_output(result), tuple(recorder.calls), around)
 
     def plain(
         self, inputs: Mapping[str, Tensor], modules: Iterable[nn.Module], hear: Callable[[nn.Module, object], None]
@@ -94,7 +104,8 @@ def _twin(model: PreTrainedModel) -> PreTrainedModel:
     """The same modules over the same tensors, with configurations of their own: eager, in evaluation mode."""
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     try:
-        twin = copy.deepcopy(model, shared)
+        with HOOKS:
+            twin = copy.deepcopy(model, shared)
     except Exception as error:
         raise UnsupportedModel(
             f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"
