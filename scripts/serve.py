@@ -22,8 +22,9 @@ RELOAD = ("--server.fileWatcherType=auto", "--server.runOnSave=true", "--client.
 def start(port: int, *options: str, log: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
     """Start the app's server on a port, with the project's configuration; `log` takes what it prints."""
     command = [sys.executable, "-m", "streamlit", "run", APP.name, f"--server.port={port}", *options]
-    # Streamlit's greeting names an address that works on this machine only.
-    environment = {**os.environ, "STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true"}
+    # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
+    quiet = {"STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true", "STREAMLIT_LOGGER_LEVEL": "warning"}
+    environment = {**os.environ, **quiet}
     return subprocess.Popen(command, cwd=APP.parent, env=environment, stdout=log, stderr=log and subprocess.STDOUT)
 
 
@@ -82,16 +83,17 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--reload", action="store_true", help="follow edits to the code, and show errors on the page")
     arguments = parser.parse_args()
-    if is_taken(arguments.port):
-        sys.exit(f"Port {arguments.port} is in use, perhaps by this app itself. Another: make run PORT=8502, say.")
+    port: int = arguments.port
+    if is_taken(port):
+        sys.exit(f"Port {port} is in use, perhaps by this app itself. Choose another: make run PORT={port + 1}")
     print("Starting the app ...", flush=True)
-    server = start(arguments.port, *(RELOAD if arguments.reload else ()))
+    server = start(port, *(RELOAD if arguments.reload else ()))
     try:
-        if not wait_until_healthy(server, arguments.port):
+        if not wait_until_healthy(server, port):
             sys.exit("The app did not start; the reason stands above.")
-        print(f"  On this machine:            http://localhost:{arguments.port}")
+        print(f"  On this machine:            http://localhost:{port}")
         if address := address_in_the_room():
-            print(f"  From others in the room:    http://{address}:{arguments.port}")
+            print(f"  From others in the room:    http://{address}:{port}")
         print("Ctrl-C stops it.", flush=True)
         sys.exit(server.wait())
     except KeyboardInterrupt:
