@@ -97,7 +97,8 @@ def main() -> None:
         print("Ctrl-C stops it.", flush=True)
         sys.exit(server.wait())
     except KeyboardInterrupt:
-        print("\nStopped.")
+        stop(server)
+        print("Stopped.", flush=True)
     finally:
         stop(server)
 
