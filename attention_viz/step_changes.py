@@ -1,0 +1,121 @@
+"""What each step changed since the step before it, in one sentence with computed numbers."""
+
+import torch
+from torch import Tensor
+
+from attention_viz.open_head import OpenHead, row_statistics
+from attention_viz.rotation import rotation
+
+__all__ = [
+    "allowed",
+    "biased",
+    "capped",
+    "embedded",
+    "joined",
+    "mixed",
+    "projected",
+    "rotated",
+    "scaled",
+    "scored",
+    "weighed",
+]
+
+
+def embedded(opened: OpenHead) -> str:
+    """What comes in."""
+    rows = opened.entry.embeddings
+    if rows is None:
+        return ""
+    return f"{len(rows)} tokens, each a row of {rows.shape[-1]} numbers, {_range(rows)}."
+
+
+def projected(opened: OpenHead, name: str) -> str:
+    """From d_model numbers a token to d_k or d_v."""
+    made = opened.attention.value if name == "value" else opened.unrotated(name)
+    before = "" if opened.d_model is None else f" of {opened.d_model} numbers"
+    return f"Each token's row{before} became one of {made.shape[-1]}, {_range(made)}."
+
+
+def rotated(opened: OpenHead) -> str:
+    """How far positions turned the vectors."""
+    turn = rotation(opened.unrotated("query"), opened.attention.query)
+    if turn is None:
+        return "The vectors changed, but not by turning pairs of numbers."
+    count, most = len(turn.pairs), float(turn.angles.abs().max())
+    return f"{count} pairs of dimensions were turned, by up to {most:.3g} radians; no vector became longer or shorter."
+
+
+def scored(opened: OpenHead) -> str:
+    """From vectors to one number a pair."""
+    scores = opened.attention.scores
+    queries, keys = scores.shape
+    return f"{queries} queries and {keys} keys gave {queries * keys:,} numbers, one a pair, {_range(scores)}."
+
+
+def scaled(opened: OpenHead) -> str:
+    """The factor, and the range before and after."""
+    call = opened.attention
+    if call.scale == 1:
+        return f"Nothing: this head is computed without a scale, so the scores stay {_range(call.scores)}."
+    return f"Every score was multiplied by {call.scale:.4g}: {_range(call.scores)} became {_range(call.scaled)}."
+
+
+def capped(opened: OpenHead) -> str:
+    """How far the cap reached."""
+    moved = float((opened.capped - opened.attention.scaled).abs().max())
+    return f"Squashed into ±{opened.attention.softcap:g}: no number moved by more than {moved:.3g}."
+
+
+def biased(opened: OpenHead) -> str:
+    """What was added."""
+    low, high = _ends(opened.biased - opened.capped)
+    return f"The model added between {low} and {high}; the sums are {_range(opened.biased)}."
+
+
+def allowed(opened: OpenHead) -> str:
+    """How many cells were blocked."""
+    masked = opened.attention.masked
+    blocked, cells = int(torch.isneginf(masked).sum()), masked.numel()
+    if blocked == 0:
+        return f"Nothing: none of the {cells:,} cells is blocked, every query may look at every key."
+    empty = int(torch.isneginf(masked).all(-1).sum())
+    rows = f" {empty} rows have nothing left to look at." if empty else ""
+    return f"{blocked:,} of {cells:,} cells are blocked: they became −∞, the others stayed as they were.{rows}"
+
+
+def weighed(opened: OpenHead) -> str:
+    """What the rows sum to, and how large a share can get."""
+    sums, largest = opened.weights.double().sum(-1), float(row_statistics(opened.weights).largest.max())
+    low, high = float(sums.min()), float(sums.max())
+    said = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
+    return f"Each query's row became shares between 0 and 1 that sum {said}; the largest share is {largest:.3g}."
+
+
+def mixed(opened: OpenHead) -> str:
+    """The output lies within the values."""
+    output, value = opened.attention.output, opened.attention.value
+    mixture = f"Each query's row is now a mixture of {len(value)} values"
+    return f"{mixture}: {_range(output)}, where the values are {_range(value)}."
+
+
+def joined(opened: OpenHead) -> str:
+    """All heads side by side, projected."""
+    rows, width = opened.entry.joined, opened.attention.value.shape[-1]
+    if rows is None:
+        return ""
+    side = f"{opened.heads} heads × {width} numbers side by side"
+    return f"{side} were projected to {rows.shape[-1]} a token, {_range(rows)}."
+
+
+def _range(tensor: Tensor) -> str:
+    low, high = _ends(tensor)
+    return f"from {low} to {high}"
+
+
+def _ends(tensor: Tensor) -> tuple[str, str]:
+    low, high = tensor.double().aminmax()
+    return _said(float(low)), _said(float(high))
+
+
+def _said(number: float) -> str:
+    return f"{number:.3g}".replace("-", "−").replace("inf", "∞")

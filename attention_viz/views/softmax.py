@@ -1,0 +1,68 @@
+"""How sharp the softmax gets as queries and keys get wider, with the scale and without it."""
+
+import plotly.graph_objects as go
+
+from attention_viz.errors import ShapeError
+from attention_viz.open_head import open_head, row_statistics
+from attention_viz.trace import Trace
+from attention_viz.views.theme import SANS, ThemeName, palette
+
+__all__ = ["saturation"]
+
+# Measure, then with what scale; dashes keep the two measures apart without colour.
+_LINES = (("largest", "largest weight", "solid"), ("gradient", "size of the gradient", "dot"))
+_SCALES = (("d_k", "scaled by 1/√d_k"), ("none", "no scale"))
+
+
+def saturation(
+    *traces: Trace,
+    layer: int = 0,
+    head: int = 0,
+    stream: str | None = None,
+    chosen: int | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """The softmax's largest weight and its gradient against d_k, means over the rows, a trace a point.
+
+    Args:
+        traces: the same text through modules of different d_k.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        stream: which stream; None for the only one there is.
+        chosen: a d_k to mark.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head, or no trace.
+    """
+    if not traces:
+        raise ShapeError("saturation needs at least one trace; none was given")
+    colours, figure = palette(theme), go.Figure()
+    for scale, said in _SCALES:
+        opened = sorted(
+            (open_head(trace, layer, head, stream, scale=scale) for trace in traces), key=lambda one: one.d_k
+        )
+        rows = [row_statistics(one.weights) for one in opened]
+        for name, measure, dash in _LINES:
+            figure.add_scatter(
+                x=[one.d_k for one in opened],
+                y=[float(getattr(statistics, name).mean()) for statistics in rows],
+                name=f"{measure}, {said}",
+                mode="lines+markers",
+                line={"color": colours.accent if scale == "d_k" else colours.bad, "dash": dash},
+                hovertemplate=f"d_k %{{x}}: {measure} %{{y:.4f}}, {said}<extra></extra>",
+            )
+    if chosen is not None:
+        figure.add_vline(x=chosen, line={"color": colours.ink, "width": 1}, annotation_text=f"d_k = {chosen}")
+    figure.update_layout(
+        font={"family": SANS, "color": colours.ink, "size": 12},
+        paper_bgcolor=colours.background,
+        plot_bgcolor=colours.background,
+        height=340,
+        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        legend={"orientation": "h", "x": 0, "y": -0.25, "yanchor": "top"},
+    )
+    figure.update_xaxes(type="log", title="d_k", gridcolor=colours.line, tickvals=[2**power for power in range(10)])
+    figure.update_yaxes(range=[0, 1.02], title="mean over the rows", gridcolor=colours.line)
+    return figure
