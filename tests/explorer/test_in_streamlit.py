@@ -115,6 +115,13 @@ def test_a_new_sentence_keeps_the_head_and_the_settings(host: Page) -> None:
     assert host.get_by_test_id("explorer").count() == 1
 
 
+def test_a_text_begins_on_the_scale_that_fits_its_length_until_the_reader_chooses_one(host: Page) -> None:
+    for tokens, scale in ((70, "Logarithmic"), (5, "0 to 1"), (70, "Logarithmic")):
+        call(host, self_attention(tokens))
+        expect(host.get_by_test_id("explorer-arcs").get_by_role("option")).to_have_count(tokens)
+        expect(host.get_by_role("radio", name=scale)).to_be_checked()
+
+
 def test_leaving_takes_everything_away(host: Page) -> None:
     call(host, self_attention(5))
     host.evaluate("leave()")

@@ -20,7 +20,7 @@ export function createControls(view) {
   const scales = segments(
     "Colour",
     Object.entries(SCALES).map(([name, {label, title}]) => [name, label, title]),
-    (scale) => store.set({scale}),
+    (scale) => store.set({scale, scaleChosen: true}),
   );
   const special = element("input", {type: "checkbox", onchange: () => store.set({hideSpecial: special.checked})});
   const hiding = element(

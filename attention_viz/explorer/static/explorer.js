@@ -21,11 +21,14 @@ const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, 
 const MANY_TOKENS = 64;
 const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "theme", "loaded", "query", "key"];
 
+/** The scale goes along to another text only where the reader chose it: a longer text begins on another one. */
+const chosenScale = ({state: {scale}}) => ({scale, scaleChosen: true});
+
 /**
  * Show packed bytes inside `host`.
  *
  * `theme()` tells "light" or "dark"; `onChoice({stream, layer, head})` hears what the reader chooses, at once;
- * `choice` and `settings` ({scale, hideSpecial}) are what to begin with. Returns
+ * `choice` and `settings` ({scale, scaleChosen, hideSpecial}) are what to begin with. Returns
  * {choose, refresh, destroy, choice, settings}: `choose` shows a head without telling `onChoice`, `refresh` looks at
  * theme and size again.
  */
@@ -37,6 +40,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
   const store = createStore({
     ...first,
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
+    scaleChosen: false,
     hideSpecial: false,
     ...settings,
     ...NOTHING_CHOSEN,
@@ -68,7 +72,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
       store.set({theme: store.state.theme + 1});
     },
     choice: () => ({stream: store.state.stream, layer: store.state.layer, head: store.state.head}),
-    settings: () => ({scale: store.state.scale, hideSpecial: store.state.hideSpecial}),
+    settings: () => ({hideSpecial: store.state.hideSpecial, ...(store.state.scaleChosen ? chosenScale(store) : {})}),
     destroy() {
       gone = true;
       observer.disconnect();
