@@ -11,7 +11,7 @@ from attention_viz.views.hatching import segments
 from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shortened, shown, spread
 
-__all__ = ["blocked_cells", "full_colour", "heatmap"]
+__all__ = ["arrange", "axis", "blocked_cells", "full_colour", "hatch", "heatmap"]
 
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
@@ -44,10 +44,10 @@ def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, t
     keys = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
     figure = go.Figure([_cells(weights, blocked, queries, keys, colours)])
     if blocked.any():
-        figure.add_trace(_hatch(blocked, colours))
-    _arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
-    figure.update_xaxes(**_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
-    figure.update_yaxes(**_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+        figure.add_trace(hatch(blocked, colours))
+    arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    figure.update_xaxes(**axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
+    figure.update_yaxes(**axis(queries, "query: who is looking", colours.query, colours, vertical=True))
     return figure
 
 
@@ -101,7 +101,7 @@ def _cells(
     )
 
 
-def _hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Scatter:
+def hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Scatter:
     """All lines as one trace, lifted off between them: a trace a line would be a hundred times slower."""
     lines = segments(blocked)
     return go.Scatter(
@@ -115,7 +115,8 @@ def _hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Sc
     )
 
 
-def _axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
+def axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
+    """Tokens along one side of a matrix, as many as find room, with a title in the colour of its role."""
     positions = spread(len(labels), _NAMED_UP_TO)
     return {
         "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 8},
@@ -132,7 +133,8 @@ def _axis(labels: list[str], title: str, colour: str, colours: Palette, *, verti
     }
 
 
-def _arrange(figure: go.Figure, title: str, colours: Palette) -> None:
+def arrange(figure: go.Figure, title: str, colours: Palette) -> None:
+    """Title, page colours and room around a picture."""
     figure.update_layout(
         title={"text": title, "font": {"size": 13}, "x": 0.01},
         font={"family": SANS, "color": colours.ink, "size": 12},

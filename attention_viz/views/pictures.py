@@ -4,10 +4,14 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
+from attention_viz.views.changed import changed_heads, changed_outputs, difference
 from attention_viz.views.matrix import heatmap
 
 __all__ = ["VIEWS"]
 
 VIEWS: dict[str, Callable[..., go.Figure]] = {
     "heatmap": heatmap,
+    "difference": difference,
+    "changed_heads": changed_heads,
+    "changed_outputs": changed_outputs,
 }

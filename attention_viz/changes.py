@@ -1,0 +1,55 @@
+"""What an edit changed: two runs of the same text, before and after, as numbers."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.trace import Trace
+
+__all__ = ["moved_output", "moved_weight"]
+
+
+def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Float[Tensor, "layer head"]:
+    """The share of each head's weight that went elsewhere: from 0, nothing, to 1, all of it.
+
+    Σ_j max(before_ij − after_ij, 0), averaged over the queries that aren't padding. Where both rows sum to 1 this is
+    their total variation distance; a row that lost everything it could look at counts as 1. Heads that a layer doesn't
+    have are NaN.
+
+    Raises:
+        TraceError: the traces aren't of the same tokens and layers.
+    """
+    stream = _same(before, after, stream)
+    real = ~torch.tensor(before.query_tokens(stream).padding)
+    layers = range(before.layer_count(stream))
+    heads = max(before.head_count(layer, stream) for layer in layers)
+    moved = torch.full((len(layers), heads), torch.nan)
+    for layer in layers:
+        lost = (before.attention(layer, stream).weights - after.attention(layer, stream).weights).clamp_min(0)
+        share = lost.float().cpu().sum(dim=-1)[:, real].mean(dim=-1)
+        moved[layer, : len(share)] = share
+    return moved
+
+
+def moved_output(before: Trace, after: Trace) -> Float[Tensor, " position"]:
+    """How far each position's output went: ‖after − before‖ / ‖before‖, with Euclidean lengths.
+
+    Raises:
+        TraceError: the outputs have different shapes.
+    """
+    if before.output.shape != after.output.shape:
+        came = f"{tuple(before.output.shape)} and {tuple(after.output.shape)}"
+        raise TraceError(f"outputs can be compared where they have one shape; got {came}")
+    old, new = before.output.double().cpu(), after.output.double().cpu()
+    return ((new - old).norm(dim=-1) / old.norm(dim=-1).clamp_min(torch.finfo(old.dtype).tiny)).float()
+
+
+def _same(before: Trace, after: Trace, stream: str | None) -> str:
+    stream = before.stream(stream)
+    if after.stream(stream) not in before.streams or before.query_tokens(stream).ids != after.query_tokens(stream).ids:
+        raise TraceError("two runs can be compared where they are of the same tokens; got different ones")
+    shapes = [[layer.attention.shape for layer in trace.layers[stream]] for trace in (before, after)]
+    if shapes[0] != shapes[1]:
+        raise TraceError(f"two runs can be compared where their layers have the same shapes; got {shapes}")
+    return stream

@@ -1,0 +1,166 @@
+"""The Masks page's own pickers: which mask, its numbers, where it acts, and the cells of a drawing."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import streamlit as st
+
+from attention_viz.errors import ShapeError
+from attention_viz.ui.markdown import plain
+from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, Cells, MaskChoice, from_code, read_choice, to_code
+from attention_viz.ui.settings import SETTINGS
+from attention_viz.ui.state import State
+
+if TYPE_CHECKING:
+    from attention_viz.tokens import Tokens
+
+__all__ = ["choose_mask", "show_drawing_board", "take_touched"]
+
+_NAMES = tuple(field.name for field in fields(MaskChoice))
+
+# What a picker holds where a choice has None: to a picker None means that nothing was chosen yet.
+_ALL = "all"
+
+
+def choose_mask(state: State) -> MaskChoice:
+    """The mask and what belongs to it, on one line; only what the chosen mask has a use for."""
+    _begin(state)
+    with st.container(key="mask-pickers", horizontal=True, vertical_alignment="top"):
+        st.selectbox(
+            "Mask", list(MASKS), format_func=_called, key="mask", width=300, filter_mode=None, persist_state="session"
+        )
+        mask = st.session_state["mask"]
+        if mask == "window":
+            st.number_input("Window", key="window", step=1, width=150, persist_state="session")
+        if mask == "prefix":
+            st.number_input("Prefix", key="prefix", step=1, width=150, persist_state="session")
+        if mask in ("padding", "both"):
+            _second_sentence()
+        if mask != "none":
+            _where("in_layer", "Blocks in", f"of the {state.layer_count} layers", state.layer_count)
+            _where("in_head", "Blocks for", f"of the {state.head_count} heads", state.head_count)
+    notices = st.session_state["mask-notices"]
+    choice = _held()
+    if notices and choice == st.session_state["mask-first"]:
+        st.warning("\n\n".join(plain(notice) for notice in notices))
+    return choice
+
+
+def show_drawing_board(tokens: "Tokens") -> None:
+    """Draw without a pointer: a row, a column, and what to do with the cells where they meet."""
+    if len(tokens) > LONGEST_DRAWN:
+        return
+    names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
+    with st.container(key="drawing-board", horizontal=True, vertical_alignment="bottom"):
+        rows = _line("Who is looking", names, "everyone")
+        columns = _line("Looked at", names, "everyone")
+        for label, block in (("Block", True), ("Allow", False)):
+            st.button(label, on_click=_paint, args=(rows, columns, len(tokens), block))
+        st.button("Allow everything", on_click=_write, args=("",))
+
+
+def take_touched(key: str, count: int) -> None:
+    """Cells that were clicked or dragged over: blocked if any of them was open, else opened."""
+    selection: Any = getattr(st.session_state.get(key), "selection", {})
+    points = [(int(point["y"]), int(point["x"])) for point in selection.get("points", ())]
+    if not points:
+        return
+    blocked = _drawn(count)
+    rows, columns = zip(*points, strict=True)
+    blocked[rows, columns] = not blocked[rows, columns].all()
+    _keep(blocked)
+
+
+def _begin(state: State) -> None:
+    """At a visitor's first run of this page, take the choices from the address."""
+    if "mask-first" not in st.session_state:
+        choice, notices = read_choice(st.query_params.to_dict(), state)
+        st.session_state["mask-first"], st.session_state["mask-notices"] = choice, notices
+        for name in _NAMES:
+            value = getattr(choice, name)
+            st.session_state.setdefault(name, _ALL if value is None else value)
+    for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
+        # Another model may have fewer.
+        held = st.session_state[name]
+        if held != _ALL and held >= count:
+            st.session_state[name] = _ALL
+
+
+def _second_sentence() -> None:
+    st.text_area(
+        "Second sentence",
+        key="second",
+        height=68,
+        width=380,
+        max_chars=SETTINGS.longest_input,
+        persist_state="session",
+    )
+    st.segmented_control(
+        "Shown",
+        (1, 2),
+        format_func=lambda row: {1: "first", 2: "second"}[row],
+        key="row",
+        required=True,
+        persist_state="session",
+    )
+
+
+def _where(name: str, label: str, meaning: str, count: int) -> None:
+    with st.container(width=120, gap=None):
+        st.selectbox(
+            label,
+            [_ALL, *range(count)],
+            format_func=lambda number: _ALL if number == _ALL else f"only {number}",
+            key=name,
+            persist_state="session",
+        )
+        st.caption(meaning)
+
+
+def _line(label: str, names: Sequence[str], every: str) -> int | None:
+    """A row or a column, by its token; None for all of them."""
+    choice = st.selectbox(
+        label,
+        [_ALL, *range(len(names))],
+        format_func=lambda position: every if position == _ALL else str(names[position]),
+        key=f"board-{label}",
+        width=170,
+    )
+    return choice if isinstance(choice, int) and choice < len(names) else None
+
+
+def _paint(row: int | None, column: int | None, count: int, block: bool) -> None:
+    blocked = _drawn(count)
+    blocked[slice(None) if row is None else row, slice(None) if column is None else column] = block
+    _keep(blocked)
+
+
+def _drawn(count: int) -> Cells:
+    """What is drawn so far; nothing where it was drawn for another length."""
+    try:
+        return from_code(st.session_state.get("cells", ""), count)
+    except ShapeError:
+        return numpy.zeros((count, count), dtype=bool)
+
+
+def _keep(blocked: Cells) -> None:
+    _write(to_code(blocked) if blocked.any() else "")
+
+
+def _write(code: str) -> None:
+    st.session_state["cells"] = code
+    # A new key gives a picture on which nothing is selected.
+    st.session_state["drawings"] = st.session_state.get("drawings", 0) + 1
+
+
+def _held() -> MaskChoice:
+    """What the widgets hold now; what has no widget at the moment keeps its last value."""
+    first = MaskChoice()
+    held: dict[str, Any] = {name: st.session_state.get(name, getattr(first, name)) for name in _NAMES}
+    return MaskChoice(**{name: None if value == _ALL and name[:3] == "in_" else value for name, value in held.items()})
+
+
+def _called(mask: str) -> str:
+    return MASKS[mask][0]

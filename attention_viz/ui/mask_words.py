@@ -1,0 +1,65 @@
+"""What a mask does to one head, in plain words with its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.ui.mask_choice import MaskChoice
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.trace import Trace
+
+__all__ = ["allowed_of", "blocked_words", "own_mask_words", "silent_rows_words"]
+
+_MOST_NAMED = 6
+
+
+def allowed_of(trace: "Trace", layer: int, head: int) -> "Tensor":
+    """Who may look at whom in one head, (query, key)."""
+    import torch
+
+    one = trace.attention(layer, trace.streams[0]).head(head)
+    if one.allowed is None:
+        return torch.ones(one.shape, dtype=torch.bool)
+    return one.allowed.cpu().expand(one.shape)
+
+
+def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
+    """What the model's own mask is, recognised from the cells that it blocked; other layers too, where they differ."""
+    from attention_viz.masks import recognise
+
+    here = recognise(allowed_of(trace, layer, head))
+    first = f"The model's own mask here is {here}."
+    layers = range(trace.layer_count(trace.streams[0]))
+    others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
+    if len(set(others.values())) == 1:
+        return f"{first} It is the same in every layer." if len(layers) > 1 else first
+    kinds = dict.fromkeys(others.values())
+    told = [f"{kind} in layers {', '.join(str(n) for n in others if others[n] == kind)}" for kind in kinds]
+    return f"{first} Over all layers: {'; '.join(told)}."
+
+
+def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice: MaskChoice) -> str:
+    """How many cells of the head on the screen are blocked now, and where else the mask acts."""
+    own, now = allowed_of(before, layer, head), allowed_of(after, layer, head)
+    added, total = int((own & ~now).sum()), now.numel()
+    if choice.mask == "none":
+        return ""
+    layers = after.layer_count(after.streams[0])
+    depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} of {layers}"
+    wide = "every head" if choice.in_head is None else f"head {choice.in_head}"
+    return f"It blocks {added} of {total} cells here (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
+
+
+def silent_rows_words(trace: "Trace", layer: int, head: int) -> str:
+    """Which tokens have nothing left to look at; empty where each has something."""
+    blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
+    if not blind:
+        return ""
+    labels = trace.query_tokens(trace.streams[0]).labels
+    named = ", ".join(f"“{labels[position]}” (row {position})" for position in blind[:_MOST_NAMED])
+    more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""
+    have = "has" if len(blind) == 1 else "have"
+    return (
+        f"{named}{more} {have} nothing left to look at: the row is all 0, sums to 0 instead of 1, and fetches nothing."
+    )

@@ -1,0 +1,133 @@
+"""Before and after: what an edit changed in one head, in every head, and in what comes out."""
+
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+
+from attention_viz.changes import moved_output, moved_weight
+from attention_viz.trace import Trace
+from attention_viz.views.matrix import arrange, axis, blocked_cells, hatch
+from attention_viz.views.theme import Palette, ThemeName, palette, ramp
+from attention_viz.views.wording import caption, escaped, shown
+
+__all__ = ["changed_heads", "changed_outputs", "difference"]
+
+# Grids up to this many heads have their numbers printed in the cells.
+_PRINTED_UP_TO = 16
+_MATRIX_PRINTED_UP_TO = 12
+
+
+def difference(
+    before: Trace, after: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """What one head's weights gained and lost, after minus before, 0 in the colour of the page.
+
+    Cells that are blocked afterwards are hatched. The scale reaches as far down as up.
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head.
+    """
+    stream, colours = before.stream(stream), palette(theme)
+    old, new = (trace.weights(layer, head, stream).detach().float().cpu().numpy() for trace in (before, after))
+    queries = [escaped(shown(label)) for label in before.query_tokens(stream).labels]
+    keys = [escaped(shown(label)) for label in before.key_tokens(stream).labels]
+    said = [
+        [f"{query} looks at {key}: {old[i, j]:.6f} before, {new[i, j]:.6f} after" for j, key in enumerate(keys)]
+        for i, query in enumerate(queries)
+    ]
+    figure = go.Figure([_diverging(new - old, said, colours)])
+    blocked = blocked_cells(after, layer, head, stream)
+    if blocked.any():
+        figure.add_trace(hatch(blocked, colours))
+    arrange(figure, f"{escaped(caption(before, layer, head, stream))}: after − before", colours)
+    figure.update_xaxes(**axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
+    figure.update_yaxes(**axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    return figure
+
+
+def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
+    """How much weight moved in every head: layers down, heads across, from 0 to 1.
+
+    Raises:
+        TraceError: the traces aren't of the same tokens and layers.
+    """
+    stream, colours = before.stream(stream), palette(theme)
+    moved = moved_weight(before, after, stream).numpy()
+    labels = [escaped(layer.label) for layer in before.layers[stream]]
+    heads = [str(head) for head in range(moved.shape[1])]
+    stops = ramp(colours.difference_middle, colours.difference_high)
+    cells = go.Heatmap(
+        z=moved,
+        zmin=0,
+        zmax=1,
+        colorscale=_scale(stops),
+        text=[[f"layer {label}, head {head}" for head in heads] for label in labels],
+        hovertemplate="%{text}: %{z:.4f} of its weight moved<extra></extra>",
+        texttemplate="%{z:.2f}" if len(heads) <= _PRINTED_UP_TO else None,
+        xgap=1,
+        ygap=1,
+        colorbar=_bar("moved"),
+    )
+    figure = go.Figure([cells])
+    arrange(figure, "Share of the weight that moved, by head", colours)
+    figure.update_xaxes(**axis(heads, "head", colours.ink, colours, vertical=False))
+    figure.update_yaxes(**axis(labels, "layer", colours.ink, colours, vertical=True))
+    return figure
+
+
+def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:
+    """How far each token's output went, as bars: the length of the change over the length of the output before.
+
+    Raises:
+        TraceError: the outputs have different shapes.
+    """
+    colours = palette(theme)
+    moved = moved_output(before, after).numpy()
+    tokens = [escaped(shown(label)) for label in before.query_tokens(before.streams[-1]).labels]
+    bars = go.Bar(
+        x=moved,
+        y=list(range(len(tokens))),
+        orientation="h",
+        marker={"color": colours.difference_high},
+        text=tokens,
+        textposition="none",
+        hovertemplate="%{text}: %{x:.4f}<extra></extra>",
+    )
+    figure = go.Figure([bars])
+    arrange(figure, "How far each token's output moved", colours)
+    figure.update_xaxes(
+        title={"text": "length of the change ÷ length before", "standoff": 8},
+        rangemode="tozero",
+        gridcolor=colours.line,
+        zerolinecolor=colours.line,
+    )
+    figure.update_yaxes(**axis(tokens, "", colours.ink, colours, vertical=True))
+    return figure
+
+
+def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -> go.Heatmap:
+    largest = float(numpy.abs(change).max(initial=0.0)) or 1.0
+    down = ramp(colours.difference_low, colours.difference_middle)
+    printed = max(change.shape) <= _MATRIX_PRINTED_UP_TO
+    return go.Heatmap(
+        z=change,
+        zmin=-largest,
+        zmax=largest,
+        colorscale=_scale((*down, *ramp(colours.difference_middle, colours.difference_high)[1:])),
+        text=said,
+        hovertemplate="%{text}<extra></extra>",
+        texttemplate="%{z:+.2f}" if printed else None,
+        xgap=1 if printed else 0,
+        ygap=1 if printed else 0,
+        colorbar=_bar("change"),
+    )
+
+
+def _scale(stops: tuple[str, ...]) -> list[list[Any]]:
+    return [[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)]
+
+
+def _bar(title: str) -> dict[str, Any]:
+    return {"title": {"text": title}, "tickformat": ".3~g", "thickness": 10, "outlinewidth": 0}
