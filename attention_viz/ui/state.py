@@ -7,7 +7,7 @@ from typing import Literal, cast, get_args
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.settings import SETTINGS
 
-__all__ = ["DEFAULT", "EXAMPLES", "Positions", "State", "read_address", "write_address"]
+__all__ = ["DEFAULT", "EXAMPLES", "Positions", "State", "notice", "read_address", "write_address"]
 
 Positions = Literal["sinusoidal", "none"]
 
@@ -80,12 +80,12 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
     if model in CATALOGUE:
         state = replace(state, model=model)
     else:
-        notices.append(_notice("model", model, ", ".join(CATALOGUE), state.model))
+        notices.append(notice("model", model, ", ".join(CATALOGUE), state.model))
     positions = parameters.get("positions", state.positions)
     if positions in get_args(Positions):
         state = replace(state, positions=cast(Positions, positions))
     else:
-        notices.append(_notice("positions", positions, " and ".join(get_args(Positions)), state.positions))
+        notices.append(notice("positions", positions, " and ".join(get_args(Positions)), state.positions))
     for name, (low, high) in _RANGES.items():
         state = _with_number(state, name, parameters, low, high, notices)
     state = state.within()
@@ -114,10 +114,11 @@ def _with_number(
     number = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else -1
     if low <= number <= high:
         return replace(state, **{name: number})
-    notices.append(_notice(name, given, f"{low} to {high}", str(getattr(state, name))))
+    notices.append(notice(name, given, f"{low} to {high}", str(getattr(state, name))))
     return state
 
 
-def _notice(name: str, given: str, allowed: str, instead: str) -> str:
+def notice(name: str, given: str, allowed: str, instead: str) -> str:
+    """What to say of a part of the address that can't be had."""
     short = given if len(given) <= 40 else given[:39] + "…"
     return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."
