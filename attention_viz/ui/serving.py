@@ -120,8 +120,7 @@ def _draw(
 def projections(state: State, layer: int) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
     settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
-    known = getattr(_model(state.model, settings), "projections", None)
-    return {} if known is None else known(layer)
+    return _model(state.model, settings).projections(layer)
 
 
 def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":
