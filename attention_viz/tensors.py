@@ -1,6 +1,7 @@
 """Every tensor of one head by name, from what enters the layer to what leaves it, and as a safetensors file."""
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -34,18 +35,29 @@ def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = Non
     return steps | {name: tensor for name, tensor in around.items() if tensor is not None}
 
 
-def to_safetensors(trace: "Trace", layer: int, head: int, stream: str | None = None) -> bytes:
+def to_safetensors(
+    trace: "Trace",
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    tensors: Callable[[], Mapping[str, Tensor]] | None = None,
+) -> bytes:
     """The steps of one head as a safetensors file, with their origin and tokens as JSON in its header.
+
+    Args:
+        trace: what was recorded.
+        layer: from 0.
+        head: from 0.
+        stream: which stream; None for the only one there is.
+        tensors: gives what to write; `head_tensors` of that head by default.
 
     Raises:
         TraceError: there is no such layer or stream.
         ShapeError: there is no such head.
     """
     stream = trace.stream(stream)
-    tensors = {
-        name: tensor.detach().cpu().contiguous().clone()
-        for name, tensor in head_tensors(trace, layer, head, stream).items()
-    }
+    steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
+    written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
     origin = {
         "provenance": {**asdict(trace.provenance)},
         "stream": stream,
@@ -55,4 +67,4 @@ def to_safetensors(trace: "Trace", layer: int, head: int, stream: str | None = N
         "key_tokens": trace.key_tokens(stream).labels,
         "scale": trace.attention(layer, stream).scale,
     }
-    return save(tensors, metadata={name: json.dumps(value) for name, value in origin.items()})
+    return save(written, metadata={name: json.dumps(value) for name, value in origin.items()})

@@ -7,21 +7,29 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from attention_viz.views.calculation import angles as angles
+    from attention_viz.views.calculation import learned as learned
+    from attention_viz.views.calculation import steps as steps
     from attention_viz.views.changed import changed_heads as changed_heads
     from attention_viz.views.changed import changed_outputs as changed_outputs
     from attention_viz.views.changed import difference as difference
     from attention_viz.views.matrix import heatmap as heatmap
     from attention_viz.views.pictures import VIEWS as VIEWS
+    from attention_viz.views.softmax import saturation as saturation
     from attention_viz.views.svg import heatmap_svg as heatmap_svg
 
 # No module here may bear the name of a picture: importing it would put the module where the function belongs.
 _HOMES = {
     "VIEWS": "pictures",
+    "angles": "calculation",
     "changed_heads": "changed",
     "changed_outputs": "changed",
     "difference": "changed",
     "heatmap": "matrix",
     "heatmap_svg": "svg",
+    "learned": "calculation",
+    "saturation": "softmax",
+    "steps": "calculation",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll] -- resolved by __getattr__

@@ -4,13 +4,19 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
+from attention_viz.views.calculation import angles, learned, steps
 from attention_viz.views.changed import changed_heads, changed_outputs, difference
 from attention_viz.views.matrix import heatmap
+from attention_viz.views.softmax import saturation
 
 __all__ = ["VIEWS"]
 
 VIEWS: dict[str, Callable[..., go.Figure]] = {
     "heatmap": heatmap,
+    "steps": steps,
+    "learned": learned,
+    "angles": angles,
+    "saturation": saturation,
     "difference": difference,
     "changed_heads": changed_heads,
     "changed_outputs": changed_outputs,

@@ -1,0 +1,172 @@
+"""The controls of the Step by step page: which step, which cell, and the switches that compute a head otherwise."""
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from attention_viz.ui.markdown import plain
+from attention_viz.ui.state import State
+from attention_viz.ui.step_choice import PREFIX
+from attention_viz.ui.step_runs import LARGEST_WIDTH
+
+if TYPE_CHECKING:
+    from attention_viz.open_head import OpenHead
+    from attention_viz.steps import Step
+    from attention_viz.trace import Trace
+
+__all__ = ["possible", "show_cell_pickers", "show_step_list", "show_switches", "take_cell", "tell_notices", "variants"]
+
+_SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none", "model": "as the model did"}
+_NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
+
+
+def possible(as_run: "OpenHead") -> dict[str, Any]:
+    """By name, what may be chosen for this trace; the model's own way first."""
+    from attention_viz.open_head import PRECISIONS
+    from attention_viz.steps import NOTATIONS, steps_of
+
+    own = str(as_run.attention.query.dtype).removeprefix("torch.")
+    kinds = [own, *(kind for kind in PRECISIONS if kind != own)] if own in PRECISIONS else list(PRECISIONS)
+    queries, keys = as_run.attention.shape
+    widest = max(as_run.d_model or 0, as_run.d_k, as_run.attention.value.shape[-1])
+    return {
+        "step": list(steps_of(as_run)),
+        "query": range(queries),
+        "key": range(keys),
+        "dimension": range(widest),
+        "scale": _scales(as_run),
+        "precision": kinds,
+        "notation": list(NOTATIONS),
+        "variant": variants(),
+        "all": ["no", "yes"],
+    }
+
+
+def variants() -> list[str]:
+    """The stages of attention that our own module can show, itself first."""
+    from attention_viz.variants import VARIANTS
+
+    return ["multi", *(name for name in VARIANTS if name != "multi")]
+
+
+def _scales(as_run: "OpenHead") -> list[str]:
+    """1/√d_k first, where that is what the model does."""
+    usual = abs(as_run.attention.scale * as_run.d_k**0.5 - 1) < 1e-6
+    known = ["d_k", "none"] if as_run.d_model is None else ["d_k", "d_model", "none"]
+    return known if usual else ["model", *known]
+
+
+def show_step_list(steps: "dict[str, Step]") -> None:
+    """Every step by name, in order, and buttons that walk one on or back."""
+    names = list(steps)
+    with st.container(key="steps-walk", horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.segmented_control(
+            "Step",
+            names,
+            format_func=lambda name: steps[name].label,
+            key=f"{PREFIX}step",
+            required=True,
+            wrap=True,
+            persist_state="session",
+        )
+        place = names.index(st.session_state[f"{PREFIX}step"])
+        for label, other in (("Back", place - 1), ("Next", place + 1)):
+            inside = 0 <= other < len(names)
+            st.button(
+                label,
+                key=f"{PREFIX}{label.lower()}",
+                disabled=not inside,
+                on_click=_go_to,
+                args=(names[other] if inside else names[place],),
+            )
+        all_at_once = st.toggle("All at once", value=st.session_state[f"{PREFIX}all"] == "yes")
+        st.session_state[f"{PREFIX}all"] = "yes" if all_at_once else "no"
+
+
+def show_switches(options: dict[str, Any], state: State, *, own: bool) -> None:
+    """Scale, notation and precision; for our own module its variant and d_k, too."""
+    from attention_viz.variants import VARIANTS
+
+    columns = st.columns([1, 1.3, 1, 1.2, 1.6] if own else [1, 1.3, 1, 2.8])
+    labels: dict[str, dict[str, str]] = {
+        "scale": _SCALE_LABELS,
+        "notation": _NOTATION_LABELS,
+        "precision": {},
+        "variant": VARIANTS,
+    }
+    for column, (name, said) in zip(columns, labels.items(), strict=False):
+        if name == "variant" and not own:
+            break
+        column.selectbox(
+            name.capitalize(),
+            options[name],
+            format_func=functools.partial(_called, said),
+            key=PREFIX + name,
+            persist_state="session",
+        )
+    if own:
+        with columns[-1]:
+            _show_width(state)
+
+
+def _called(labels: dict[str, str], option: str) -> str:
+    return labels.get(option, option)
+
+
+def _show_width(state: State) -> None:
+    """The width of a head: another handle on the module's own width, which is as many times larger as it has heads."""
+    single = st.session_state[f"{PREFIX}variant"] != "multi"
+    step, heads = (state.heads, 1) if single else (1, state.heads)
+    largest = LARGEST_WIDTH // heads // step * step
+    st.session_state[f"{PREFIX}d_k"] = min(largest, max(step, state.d_model // heads // step * step))
+    if largest > step:
+        st.slider("d_k", step, largest, step=step, key=f"{PREFIX}d_k", on_change=_take_width, args=(heads,))
+
+
+def show_cell_pickers(step: "Step", trace: "Trace", stream: str, shape: tuple[int, int]) -> tuple[int, int]:
+    """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
+    cell: list[int] = []
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for axis, count in zip(step.axes, shape, strict=True):
+            cell.append(_show_cell_picker(axis, trace, stream, count))
+    return cell[0], cell[1]
+
+
+def _show_cell_picker(axis: str, trace: "Trace", stream: str, count: int) -> int:
+    from attention_viz.views.wording import shortened, shown
+
+    if axis in ("token", "query", "key"):
+        name = "key" if axis == "key" else "query"
+        tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
+        return st.selectbox(
+            f"{axis.capitalize()} token" if axis != "token" else "Token",
+            range(count),
+            format_func=lambda place: f"{place} · {shortened(shown(tokens.labels[place]))}",
+            key=PREFIX + name,
+            width=190,
+            persist_state="session",
+        )
+    st.session_state[f"{PREFIX}dimension"] = min(st.session_state[f"{PREFIX}dimension"], count - 1)
+    return st.number_input("Dimension", 0, count - 1, key=f"{PREFIX}dimension", width=150, persist_state="session")
+
+
+def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
+    """Open another cell, as after a click on the picture."""
+    for axis, place in zip(axes, cell, strict=True):
+        name = {"key": "key", "query": "query", "token": "query"}.get(axis, "dimension")
+        st.session_state[PREFIX + name] = place
+
+
+def tell_notices(notices: list[str]) -> None:
+    """What was wrong with the address."""
+    if notices:
+        st.warning("\n\n".join(plain(notice) for notice in notices))
+
+
+def _go_to(step: str) -> None:
+    st.session_state[f"{PREFIX}step"] = step
+
+
+def _take_width(heads: int) -> None:
+    st.session_state["d_model"] = st.session_state[f"{PREFIX}d_k"] * heads

@@ -1,0 +1,156 @@
+"""A step's numbers as tables: a window around the chosen cell, that cell's arithmetic, and how sharp its row is."""
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.arithmetic import Arithmetic
+    from attention_viz.open_head import OpenHead
+    from attention_viz.steps import Step
+    from attention_viz.views.theme import Palette
+
+__all__ = ["label_of", "show_arithmetic", "show_statistics", "show_window"]
+
+# Rows and columns on each side of the chosen cell.
+_AROUND = 4
+
+
+def label_of(opened: "OpenHead", axis: str, place: int) -> str:
+    """What stands at a place of an axis: a token, or the number of a dimension."""
+    from attention_viz.views.wording import shortened, shown
+
+    if axis not in ("token", "query", "key"):
+        return str(place)
+    tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
+    return shortened(shown(tokens(opened.stream).labels[place]))
+
+
+def show_window(
+    opened: "OpenHead", step: "Step", matrix: "Tensor", cell: tuple[int, int], colours: "Palette", *, turned: bool
+) -> None:
+    """The numbers around the chosen cell; of a small matrix, all."""
+    rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
+    down, across = [(step.axes[0], rows), (step.axes[1], columns)]
+    values = matrix[rows.start : rows.stop, columns.start : columns.stop].tolist()
+    at = (cell[0] - rows.start, cell[1] - columns.start)
+    if turned:
+        (down, across), values, at = (across, down), [list(line) for line in zip(*values, strict=True)], at[::-1]
+    names = [[label_of(opened, axis, place) for place in places] for axis, places in (down, across)]
+    whole = tuple(matrix.shape) == (len(rows), len(columns))
+    said = "All numbers" if whole else f"The numbers around the chosen cell, of {matrix.numel():,}"
+    st.caption(said)
+    lines = [
+        [_cell(name, "th", colours), *(_number(value, (i, j) == at, colours) for j, value in enumerate(line))]
+        for i, (name, line) in enumerate(zip(names[0], values, strict=True))
+    ]
+    head = [_cell("", "th", colours), *(_cell(name, "th", colours) for name in names[1])]
+    _show_table([head, *lines], "window", colours)
+
+
+def show_arithmetic(
+    opened: "OpenHead", step: "Step", cell: tuple[int, int], found: "Arithmetic", colours: "Palette"
+) -> None:
+    """One cell as the products that make it."""
+    where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
+    total = f'<b data-testid="total">{_said(found.total)}</b>'
+    st.html(
+        f'<p style="margin:0;color:{colours.ink}">{html.escape(step.label)} at '
+        f'<code style="color:{colours.ink}">{html.escape(where)}</code> = {total}<br>'
+        f'<span style="color:{colours.muted}">{html.escape(found.sentence)}</span></p>'
+    )
+    if not found.terms:
+        return
+    names = [name for name, _ in found.terms[0].factors]
+    plain_names = [
+        name if len({term.factors[i][0] for term in found.terms if term.factors}) == 1 else ""
+        for i, name in enumerate(names)
+    ]
+    last = "exp" if found.rule == "share" else "product" if names else "number"
+    head = [_cell(name, "th", colours) for name in ("", *plain_names, last)]
+    lines = [_term(opened, found, place, len(names), colours) for place in range(len(found.terms))]
+    _show_table([head, *lines, _closing(found, len(names), colours)], "arithmetic", colours)
+
+
+def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int, colours: "Palette") -> list[str]:
+    from attention_viz.views.wording import shortened, shown
+
+    term, picked = found.terms[place], found.rule == "share" and place == found.chosen
+    cells = [_number(number, False, colours) for _, number in term.factors]
+    cells += [_cell("", "td", colours)] * (factors - len(cells))
+    return [
+        _cell(shortened(shown(term.label), 26).replace("␣", " "), "th", colours),
+        *cells,
+        _number(term.product, picked, colours),
+    ]
+
+
+def _closing(found: "Arithmetic", factors: int, colours: "Palette") -> list[str]:
+    """The line under the sum."""
+    empty = [_cell("", "td", colours)] * factors
+    if found.rule == "share":
+        part = found.terms[found.chosen].product
+        said = f"{_said(part)} / {_said(found.sum)} = {_said(found.computed)}"
+        return [_cell("share of the sum", "th", colours), *empty, _cell(said, "td", colours)]
+    return [_cell("sum", "th", colours), *empty, _number(found.computed, True, colours)]
+
+
+def show_statistics(opened: "OpenHead", as_run: "OpenHead", row: int, colours: "Palette") -> None:
+    """How sharp the softmax is: of the chosen query's row, and on average; as the model did it beside it."""
+    from attention_viz.open_head import row_statistics
+
+    sides = {"": opened} if not opened.switched else {"now": opened, "as the model did": as_run}
+    found = {said: row_statistics(one.weights) for said, one in sides.items()}
+    names = {"entropy": "entropy, nats", "largest": "largest weight", "gradient": "size of the gradient"}
+    token = label_of(opened, "query", row)
+    head = ["", *(f"{where} {said}".strip() for said in found for where in (f"row {token}", "mean of all rows"))]
+    lines = [[_cell(name, "th", colours) for name in head]]
+    for attribute, said in names.items():
+        numbers = [
+            value
+            for one in found.values()
+            for value in (float(getattr(one, attribute)[row]), float(getattr(one, attribute).mean()))
+        ]
+        lines.append([_cell(said, "th", colours), *(_number(value, False, colours) for value in numbers)])
+    _show_table(lines, "statistics", colours)
+
+
+def _near(place: int, count: int) -> range:
+    """The window along one axis, as wide at the edges as in the middle."""
+    start = max(0, min(place - _AROUND, count - 2 * _AROUND - 1))
+    return range(start, min(count, start + 2 * _AROUND + 1))
+
+
+def _said(number: float) -> str:
+    if math.isinf(number):
+        return "−∞" if number < 0 else "∞"
+    digits = f"{number:.5f}" if abs(number) < 1000 else f"{number:.6g}"
+    return digits.replace("-", "−")
+
+
+def _number(number: float, marked: bool, colours: "Palette") -> str:
+    style = f"outline:2px solid {colours.ink};font-weight:600;" if marked else ""
+    return (
+        f'<td style="padding:2px 8px;text-align:right;white-space:nowrap;border:0;color:{colours.ink};{style}">'
+        f"{_said(number)}</td>"
+    )
+
+
+def _cell(text: str, tag: str, colours: "Palette") -> str:
+    style = f"padding:2px 8px;text-align:right;white-space:nowrap;border:0;font-weight:500;color:{colours.muted}"
+    return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
+
+
+def _show_table(lines: list[list[str]], name: str, colours: "Palette") -> None:
+    """A table that scrolls in itself, by keyboard too, so that the page stays within the screen."""
+    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
+    st.html(
+        f'<div data-testid="{name}" role="region" aria-label="{name}" tabindex="0" '
+        f'style="overflow:auto;max-height:340px;border:1px solid {colours.line};border-radius:6px">'
+        '<table style="border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:0">'
+        f"{body}</table></div>"
+    )

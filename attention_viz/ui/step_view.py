@@ -1,0 +1,185 @@
+"""One step on the page, or all of them: formula, shape, what changed, the matrix, and the chosen cell's arithmetic."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.ui.markdown import plain
+from attention_viz.ui.state import State
+from attention_viz.ui.step_choice import Choice
+from attention_viz.ui.step_controls import show_cell_pickers
+from attention_viz.ui.step_matrices import (
+    show_angles,
+    show_learned,
+    show_matrix,
+    show_part,
+    show_saturation,
+    theme_name,
+)
+from attention_viz.ui.step_numbers import show_arithmetic, show_statistics, show_window
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.open_head import OpenHead
+    from attention_viz.steps import Step
+    from attention_viz.views.theme import Palette
+
+__all__ = ["show_all_steps", "show_step"]
+
+_PROJECTED = ("query", "key", "value")
+_OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
+
+
+def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: State, *, own: bool) -> None:
+    """The chosen step alone, in full."""
+    from attention_viz.arithmetic import open_cell
+    from attention_viz.steps import STEPS, transposed
+    from attention_viz.views.theme import palette
+
+    name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
+    matrix = step.function(opened)
+    if matrix is None:
+        _say(opened, name, step, chosen, None, colours)
+        _tell_unknown(step)
+        return
+    rows, columns = matrix.shape
+    wide = name in _PROJECTED or step.axes[1] == "d_model"
+    left, right = (st.container(), st.container()) if wide else st.columns([5, 7], gap="medium")
+    with left:
+        _say(opened, name, step, chosen, matrix, colours)
+        cell = show_cell_pickers(step, opened.trace, opened.stream, (rows, columns))
+        if not wide:
+            show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours)
+    with right:
+        _PICTURES.get(name, _show_one)(opened, chosen, cell)
+    if wide:
+        left, right = st.columns(2, gap="medium")
+        with left:
+            show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours)
+    with right:
+        show_window(opened, step, matrix, cell, colours, turned=transposed(step, chosen.notation))
+        if name in _OF_PAIRS:
+            show_statistics(opened, as_run, cell[0], colours)
+    if own and name in ("scaled", "weights") and chosen.variant == "multi":
+        show_saturation(opened, state)
+
+
+def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: State, *, own: bool) -> None:
+    """Every step under the one before it, each with its formula, shape, change and matrix."""
+    from attention_viz.steps import steps_of
+    from attention_viz.views.theme import palette
+
+    colours = palette(theme_name())
+    for name, step in steps_of(opened).items():
+        matrix = step.function(opened)
+        left, right = st.columns([5, 7], gap="medium")
+        with left:
+            _say(opened, name, step, chosen, matrix, colours)
+        with right:
+            if matrix is None:
+                _tell_unknown(step)
+            else:
+                show_matrix(opened, name, step, chosen.notation, None)
+
+
+def _say(
+    opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: "Tensor | None", colours: "Palette"
+) -> None:
+    """What the step is: its formula, its shape in words and numbers, and what it changed."""
+    from attention_viz.steps import shape_of_step
+
+    st.markdown(f"##### {step.label}")
+    st.markdown(step.explanation)
+    st.latex(_coloured(_formula(opened, step, chosen.notation), colours))
+    if matrix is None:
+        return
+    words, symbols = shape_of_step(step, matrix, chosen.notation)
+    st.markdown(f"**Shape** {words} (${symbols}$)")
+    st.markdown(f"**Since the step before** {plain(step.change(opened))}")
+
+
+def _tell_unknown(step: "Step") -> None:
+    st.info(f"{step.label}: not known for this trace. It was not recorded, so there is nothing to show here.")
+
+
+def _formula(opened: "OpenHead", step: "Step", notation: str) -> str:
+    """The step's formula, with the factor that is used for λ."""
+    return step.formula(notation).replace(r"\lambda", _factor(opened))
+
+
+def _factor(opened: "OpenHead") -> str:
+    scale, d_model = opened.attention.scale, opened.d_model
+    widths = {"d_k": opened.d_k, r"d_{\text{model}}": d_model}
+    for symbol, width in widths.items():
+        if width and math.isclose(scale, 1 / math.sqrt(width), rel_tol=1e-6):
+            return rf"\tfrac{{1}}{{\sqrt{{{symbol}}}}}"
+    return f"{scale:.4g}"
+
+
+def _coloured(formula: str, colours: "Palette") -> str:
+    """Q, K and V in their colours; not where they are part of another name."""
+    tones = {"Q": colours.query, "K": colours.key, "V": colours.value}
+    return re.sub(
+        r"(?<![A-Za-z\\])([QKV])(?![A-Za-z])", lambda found: rf"\textcolor{{{tones[found[1]]}}}{{{found[1]}}}", formula
+    )
+
+
+def _show_one(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+    from attention_viz.steps import STEPS
+
+    show_matrix(opened, chosen.step, STEPS[chosen.step], chosen.notation, cell)
+
+
+def _show_projected(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+    """Query, key and value side by side, and below each the matrix that makes it."""
+    from attention_viz.steps import STEPS
+
+    for column, name in zip(st.columns(3), _PROJECTED, strict=True):
+        with column:
+            own = name == chosen.step
+            place = cell if own else (min(cell[0], _count(opened, name) - 1), cell[1])
+            show_matrix(opened, name, STEPS[name], chosen.notation, place if own else None)
+            show_learned(opened, name, chosen.notation)
+
+
+def _count(opened: "OpenHead", name: str) -> int:
+    return len(getattr(opened.attention, name))
+
+
+def _show_rotated(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+    """Query and key, before above and after below, and by how much each pair turned."""
+    from attention_viz.steps import STEPS
+
+    for column, side in zip(st.columns(2), ("query", "key"), strict=True):
+        with column:
+            show_matrix(opened, side, STEPS[side], chosen.notation, None)
+            show_matrix(
+                opened, "rotated", STEPS["rotated"], chosen.notation, cell if side == "query" else None, side=side
+            )
+    show_angles(opened)
+
+
+def _show_embeddings(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+    """What enters, and where known what it is the sum of: with positions and without them."""
+    _show_one(opened, chosen, cell)
+    if len(opened.parts) > 1:
+        for column, (name, part) in zip(st.columns(len(opened.parts)), opened.parts.items(), strict=True):
+            with column:
+                show_part(opened, name, part, chosen.notation)
+
+
+def _show_joined(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+    _show_one(opened, chosen, cell)
+    show_learned(opened, "output", chosen.notation)
+
+
+_PICTURES: "dict[str, Callable[[OpenHead, Choice, tuple[int, int]], None]]" = {
+    "embeddings": _show_embeddings,
+    **dict.fromkeys(_PROJECTED, _show_projected),
+    "rotated": _show_rotated,
+    "joined": _show_joined,
+}

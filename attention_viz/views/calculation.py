@@ -1,0 +1,278 @@
+"""One step of one head as a matrix of colours, with its numbers where they fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+from attention_viz.open_head import open_head
+from attention_viz.projection import Projection
+from attention_viz.rotation import rotation
+from attention_viz.steps import STEPS, transposed
+from attention_viz.trace import Trace
+from attention_viz.views.matrix import hatch
+from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
+from attention_viz.views.wording import escaped, shortened, shown, spread
+
+__all__ = ["angles", "learned", "steps"]
+
+# Matrices up to this many cells a side have their numbers printed, up to the second their axes named throughout, and
+# up to the third number of cells every cell says its own words under the pointer.
+_PRINTED_UP_TO = 12
+_NAMED_UP_TO = 30
+_TOLD_UP_TO = 40_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """A matrix ready to be drawn: its numbers, −∞ as blocked, and what stands down and across."""
+
+    values: Float[numpy.ndarray, "row column"]
+    down: Sequence[str]
+    across: Sequence[str]
+    titles: tuple[str, str]
+    title: str
+    colours: tuple[str, str, str]
+    weights: bool = False
+
+    def turned(self) -> "_Sheet":
+        """The same with rows and columns exchanged."""
+        return _Sheet(
+            self.values.T,
+            self.across,
+            self.down,
+            (self.titles[1], self.titles[0]),
+            self.title,
+            self.colours,
+            self.weights,
+        )
+
+
+def steps(
+    trace: Trace,
+    layer: int,
+    head: int,
+    step: str = "weights",
+    stream: str | None = None,
+    *,
+    side: str = "query",
+    notation: str = "rows",
+    cell: tuple[int, int] | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """One step of one head, a name in `STEPS`: colours around 0, numbers where they fit, blocked cells hatched.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        step: which step.
+        stream: which stream; None for the only one there is.
+        side: of "rotated", whether the "query" or the "key".
+        notation: one of `NOTATIONS`; "columns" turns vectors upright, "keys down" turns what has queries and keys.
+        cell: row and column to outline, as with tokens as rows.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or step, or the step isn't known for this trace.
+    """
+    stream = trace.stream(stream)
+    opened = open_head(trace, layer, head, stream)
+    if step not in STEPS:
+        raise ShapeError(f"the step {step!r} was asked for; there are {', '.join(STEPS)}")
+    matrix = STEPS[step].function(opened)
+    if matrix is None:
+        raise ShapeError(f"the step {step!r} was asked for, and it was not recorded in this trace")
+    axes, name = STEPS[step].axes, STEPS[step].label
+    if step == "rotated" and side == "key":
+        matrix, axes = opened.attention.key, ("key", "d_k")
+    name = f"{name} {side}" if step == "rotated" else name
+    down, across = (_labels(trace, stream, axis, count) for axis, count in zip(axes, matrix.shape, strict=True))
+    colours = palette(theme)
+    family = _family(side if step == "rotated" else step, colours)
+    titles = (_WORDS[axes[0]], _WORDS[axes[1]])
+    sheet = _Sheet(_numbers(matrix), down, across, titles, name, family, step == "weights")
+    blocked = numpy.isneginf(_numbers(opened.attention.masked) if step == "weights" else sheet.values)
+    if transposed(STEPS[step], notation):
+        return _figure(sheet.turned(), blocked.T, None if cell is None else (cell[1], cell[0]), colours)
+    return _figure(sheet, blocked, cell, colours)
+
+
+def learned(
+    trace: Trace,
+    layer: int,
+    head: int,
+    name: str,
+    projection: Projection,
+    stream: str | None = None,
+    *,
+    notation: str = "rows",
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """A learned matrix of one head, input down and output across: what turns a token's vector into its query, say.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        name: "query", "key", "value" or "output".
+        projection: the matrix.
+        stream: which stream; None for the only one there is.
+        notation: "columns" has the output down and the input across.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head.
+    """
+    trace.attention(layer, stream).head(head)  # refuses what isn't there
+    colours, values = palette(theme), _numbers(projection.weight)
+    sizes = [[str(c) for c in range(count)] for count in values.shape]
+    titles = ("dimension in", "dimension out")
+    sheet = _Sheet(values, sizes[0], sizes[1], titles, f"W_{name[0].upper()}", _family(name, colours))
+    return _figure(sheet.turned() if notation == "columns" else sheet, numpy.zeros_like(values, bool), None, colours)
+
+
+def angles(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
+    """By how much each position turned each pair of dimensions, in radians, for models that rotate.
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head, or its model turns nothing that was recorded.
+    """
+    stream = trace.stream(stream)
+    opened = open_head(trace, layer, head, stream)
+    found = rotation(opened.unrotated("query"), opened.attention.query) if opened.rotates else None
+    if found is None:
+        raise ShapeError("angles were asked for, and no rotation of queries was recorded in this trace")
+    colours, pairs = palette(theme), [f"{first}, {second}" for first, second in found.pairs]
+    values, rows = _numbers(found.angles), _labels(trace, stream, "query", len(found.angles))
+    sheet = _Sheet(values, rows, pairs, ("query", "pair of dimensions"), "Angle in radians", _family("", colours))
+    return _figure(sheet, numpy.zeros_like(values, bool), None, colours)
+
+
+_WORDS = {
+    "token": "token",
+    "query": "query: who is looking",
+    "key": "key: who is looked at",
+    "d_model": "dimension",
+    "d_k": "dimension",
+    "d_v": "dimension",
+}
+
+
+def _numbers(tensor: Tensor) -> Float[numpy.ndarray, "row column"]:
+    return tensor.detach().float().cpu().numpy()
+
+
+def _labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
+    if axis not in ("token", "query", "key"):
+        return [str(c) for c in range(count)]
+    tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
+    return [escaped(shown(label)) for label in tokens.labels]
+
+
+def _family(step: str, colours: Palette) -> tuple[str, str, str]:
+    """What the smallest, 0 and the largest are drawn in: of query, key and value, towards their own colour."""
+    own = {"query": colours.query, "key": colours.key, "value": colours.value, "output": colours.value}
+    accent = {"embeddings": colours.accent, "joined": colours.accent}
+    if step in own or step in accent:
+        return colours.muted, colours.background, (own | accent)[step]
+    return colours.difference_low, colours.difference_middle, colours.difference_high
+
+
+def _figure(
+    sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], cell: tuple[int, int] | None, colours: Palette
+) -> go.Figure:
+    figure = go.Figure([_cells(sheet, blocked, colours)])
+    if blocked.any():
+        figure.add_trace(hatch(blocked, colours))
+    if cell is not None:
+        row, column = cell
+        figure.add_shape(
+            type="rect",
+            x0=column - 0.5,
+            x1=column + 0.5,
+            y0=row - 0.5,
+            y1=row + 0.5,
+            line={"color": colours.ink, "width": 2.5},
+        )
+    figure.update_layout(
+        title={"text": sheet.title, "font": {"size": 13}, "x": 0.01},
+        font={"family": SANS, "color": colours.ink, "size": 12},
+        paper_bgcolor=colours.background,
+        plot_bgcolor=colours.background,
+        height=_height(sheet.values.shape),
+        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+    )
+    figure.update_xaxes(**_axis(sheet.across, sheet.titles[1], colours, vertical=False))
+    figure.update_yaxes(**_axis(sheet.down, sheet.titles[0], colours, vertical=True))
+    return figure
+
+
+def _height(shape: tuple[int, int]) -> int:
+    return min(560, max(220, 130 + 30 * shape[0]))
+
+
+def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: Palette) -> go.Heatmap:
+    values = numpy.where(numpy.isfinite(sheet.values), sheet.values, numpy.nan)
+    largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
+    printed = max(values.shape) <= _PRINTED_UP_TO
+    told = values.size <= _TOLD_UP_TO
+    return go.Heatmap(
+        z=values,
+        zmin=0 if sheet.weights else -largest,
+        zmax=(1.0 if max(values.shape) <= 48 else largest) if sheet.weights else largest,
+        colorscale=_scale(sheet, colours),
+        text=_said(sheet, blocked) if told else None,
+        hovertemplate="%{text}<extra></extra>" if told else "row %{y}, column %{x}: %{z:.6f}<extra></extra>",
+        texttemplate="%{z:.2f}" if printed else None,
+        textfont={"size": 11},
+        xgap=1 if printed else 0,
+        ygap=1 if printed else 0,
+        colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".3~g"},
+    )
+
+
+def _scale(sheet: _Sheet, colours: Palette) -> list[list[Any]]:
+    if sheet.weights:
+        stops = ramp(colours.weight_low, colours.weight_high)
+    else:
+        low, middle, high = sheet.colours
+        stops = (*ramp(low, middle, 6), *ramp(middle, high, 6)[1:])
+    return [[place / (len(stops) - 1), colour] for place, colour in enumerate(stops)]
+
+
+def _said(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"]) -> list[list[str]]:
+    return [
+        [
+            f"{down} · {across}: {'blocked' if blocked[i, j] else f'{sheet.values[i, j]:.6f}'}"
+            for j, across in enumerate(sheet.across)
+        ]
+        for i, down in enumerate(sheet.down)
+    ]
+
+
+def _axis(labels: Sequence[str], title: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
+    positions = spread(len(labels), _NAMED_UP_TO if vertical else 24)
+    tone = colours.query if title.startswith("query") else colours.key if title.startswith("key") else colours.muted
+    return {
+        "title": {"text": title, "font": {"color": tone, "size": 13}, "standoff": 8},
+        "tickmode": "array",
+        "tickvals": positions,
+        "ticktext": [shortened(labels[position], 12) for position in positions],
+        "tickangle": 0 if vertical or (len(labels) <= 8 and max(map(len, labels)) < 8) else -60,
+        "tickfont": {"family": MONOSPACE, "size": 11, "color": colours.ink},
+        "range": [len(labels) - 0.5, -0.5] if vertical else [-0.5, len(labels) - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+    }
