@@ -136,7 +136,8 @@ def learned(
     sizes = [[str(c) for c in range(count)] for count in values.shape]
     titles = ("dimension in", "dimension out")
     sheet = _Sheet(values, sizes[0], sizes[1], titles, f"W_{name[0].upper()}", _family(name, colours))
-    return _figure(sheet.turned() if notation == "columns" else sheet, numpy.zeros_like(values, bool), None, colours)
+    sheet = sheet.turned() if notation == "columns" else sheet
+    return _figure(sheet, numpy.zeros(sheet.values.shape, bool), None, colours)
 
 
 def angles(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
