@@ -69,6 +69,7 @@ class Watch:
         page.on("websocket", lambda socket: self.request(socket.url))
 
 
+UNCAUGHT = "an exception in the app that nothing caught: see its log"
 RUNNING = pytest.StashKey[Server]()
 
 
@@ -136,6 +137,7 @@ def page(browser: Browser, idle: Callable[[Page], None], request: pytest.Fixture
         screen.goto(address)
         if in_app:
             idle(screen)
+            assert exceptions_so_far(request.config) == before, UNCAUGHT  # at once: nothing waited for would appear
         return screen
 
     before = exceptions_so_far(request.config)
@@ -144,7 +146,7 @@ def page(browser: Browser, idle: Callable[[Page], None], request: pytest.Fixture
         context.close()
     problems = [problem for watch in watches for problem in watch.problems]
     if exceptions_so_far(request.config) > before:
-        problems.append("an exception in the app that nothing caught: see its log")
+        problems.append(UNCAUGHT)
     assert not problems, "\n".join(problems)
 
 
