@@ -113,19 +113,19 @@ class Pattern:
     def __str__(self) -> str:
         """In words, as a sentence's end: "causal, and 2 positions of padding"."""
         words = {
-            "full": "full: everyone may look at everyone",
-            "causal": "causal: nobody looks ahead",
-            "window": f"a sliding window of {self.window}: only keys less than {self.window} away",
-            "causal window": f"causal with a sliding window of {self.window}: each sees itself and up to "
-            f"{(self.window or 1) - 1} before",
-            "prefix": f"a prefix: the first {self.prefix} keys are open to everyone, the rest is causal",
+            "full": "full (everyone may look at everyone)",
+            "causal": "causal (nobody looks ahead)",
+            "window": f"a sliding window of {self.window} (only keys less than {self.window} away)",
+            "causal window": f"causal with a sliding window of {self.window} (each sees itself and up to "
+            f"{(self.window or 1) - 1} before)",
+            "prefix": f"a prefix (the first {self.prefix} keys are open to everyone, the rest is causal)",
             "nothing": "everything is blocked",
             "other": "a pattern that has no name here",
         }[self.name]
         if not self.padding or self.name == "nothing":
             return words
         count = len(self.padding)
-        return f"{words}; and nobody looks at {count} position{'s' if count > 1 else ''} of padding"
+        return f"{words}, and nobody looks at {count} position{'s' if count > 1 else ''} of padding"
 
 
 def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:

@@ -16,7 +16,7 @@ from attention_viz.ui.state import State
 if TYPE_CHECKING:
     from attention_viz.tokens import Fit
 
-__all__ = ["draw_in_place", "show_problem", "tell"]
+__all__ = ["draw_in_place", "hold", "show_problem", "tell"]
 
 
 def draw_in_place(state: State, place: DeltaGenerator, height: int, beside: str | None = None) -> Drawn | None:
@@ -33,16 +33,24 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, beside: str 
     """
     if (open_trace := opening.opened()) is not None:
         return open_trace
+    hold(state, place, height)
+    try:
+        drawn = draw(state, beside=beside)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
+    # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
+    place.empty()
+    return drawn
+
+
+def hold(state: State, place: DeltaGenerator, height: int) -> None:
+    """Fill the place of what is being worked out, and say what takes long."""
     with place.container():
         if not is_loaded(state):
             size = CATALOGUE[state.model].size / 1e6
             st.caption(f"Loading {state.model} ({size:.0f} MB) into memory, once for everybody: some seconds …")
         st.skeleton(height=height)
-    try:
-        return draw(state, beside=beside)
-    except AttentionVizError as error:
-        show_problem(error, place)
-        return None
 
 
 def show_problem(error: AttentionVizError, place: DeltaGenerator) -> None:

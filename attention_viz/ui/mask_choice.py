@@ -17,29 +17,36 @@ if TYPE_CHECKING:
     from attention_viz.edits import Allow
     from attention_viz.tokens import Tokens
 
-__all__ = ["MASKS", "MaskChoice", "edits", "from_code", "read_choice", "to_code", "write_choice"]
+__all__ = [
+    "LONGEST_DRAWN",
+    "MASKS",
+    "ROWS",
+    "MaskChoice",
+    "edits",
+    "from_code",
+    "read_choice",
+    "to_code",
+    "write_choice",
+]
 
 Cells = Bool[numpy.ndarray, "query key"]
 
-# Every mask by its name in the address: what it is called, and what it does in a sentence.
+# Every mask by its name in the address: what that means in a few words, and in a sentence.
 MASKS = {
-    "none": ("none", "Nothing is added to what the model blocks by itself: both sides are the same run."),
-    "causal": ("causal: no looking ahead", "Each token may look at itself and at what came before it."),
-    "padding": (
-        "padding: fill-up is not looked at",
-        "Nobody may look at the tokens that only fill up the shorter row.",
-    ),
+    "none": ("as the model is", "Nothing is added to what the model blocks by itself: both sides are the same run."),
+    "causal": ("no looking ahead", "Each token may look at itself and at what came before it."),
+    "padding": ("fill-up not seen", "Nobody may look at the tokens that only fill up the shorter row."),
     "both": ("padding and causal", "Nobody looks ahead, and nobody looks at the tokens that only fill up the row."),
-    "window": ("window: near ones only", "Each token may look at those less than the window's width away."),
-    "prefix": (
-        "prefix: the start is open to all",
-        "The first tokens are open to everyone; after them, no looking ahead.",
-    ),
-    "drawn": ("drawn by hand", "What you drew: click a cell of the right picture, or drag over several."),
+    "window": ("near ones only", "Each token may look at those less than the window's width away."),
+    "prefix": ("the start open to all", "The first tokens are open to everyone; after them, no looking ahead."),
+    "drawn": ("by hand", "What you drew: click a cell of the right picture, or drag over several."),
 }
 
+# The rows of a batch of two sentences; of two of the same length, the first counts as the shorter.
+ROWS = ("shorter", "longer")
+
 # The longest row that a drawing can have: beyond it, cells are too small to be hit, and links too long.
-LONGEST_DRAWN = 256
+LONGEST_DRAWN = 128
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class MaskChoice:
         prefix: how many tokens are open to everyone, for "prefix".
         cells: what was drawn, as `to_code` writes it.
         second: the other sentence of the batch, for "padding" and "both".
-        row: which row of the batch is shown, 1 or 2.
+        row: which row of the batch is shown, "shorter" (with the padding) or "longer".
         in_layer: the only layer that the mask acts in; None for all.
         in_head: the only head, likewise.
     """
@@ -62,7 +69,7 @@ class MaskChoice:
     prefix: int = 2
     cells: str = ""
     second: str = "A boat drifted by"
-    row: int = 1
+    row: str = "shorter"
     in_layer: int | None = None
     in_head: int | None = None
 
@@ -88,9 +95,14 @@ def read_choice(parameters: Mapping[str, str], state: State) -> tuple[MaskChoice
         choice = replace(choice, mask=mask)
     else:
         notices.append(_notice("mask", mask, ", ".join(MASKS), choice.mask))
+    row = parameters.get("row", choice.row)
+    if row in ROWS:
+        choice = replace(choice, row=row)
+    else:
+        notices.append(_notice("row", row, " and ".join(ROWS), choice.row))
     second = parameters.get("second", choice.second)[: SETTINGS.longest_input]
     choice = replace(choice, second=second, cells=parameters.get("cells", ""))
-    for name, low, high in (("window", 0, 9999), ("prefix", 0, 9999), ("row", 1, 2)):
+    for name, low, high in (("window", 0, 9999), ("prefix", 0, 9999)):
         choice = _with_number(choice, name, parameters, low, high, notices)
     for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
         choice = _with_number(choice, name, parameters, 0, count - 1, notices)
@@ -105,7 +117,7 @@ def write_choice(choice: MaskChoice) -> dict[str, str]:
     if choice.mask == "drawn" and choice.cells:
         parameters["cells"] = choice.cells
     if choice.batched:
-        parameters |= {"row": str(choice.row)}
+        parameters |= {"row": choice.row}
         if len(choice.second) <= SETTINGS.longest_link:
             parameters["second"] = choice.second
     if choice.mask != "none":

@@ -39,7 +39,7 @@ def _show_changes(before: "Trace", after: "Trace", layer: int, head: int) -> Non
         _chart(difference(before, after, layer, head, theme=theme), "This head: after − before", "difference")
         st.caption(
             "Orange gained weight, blue lost it. What a row may still look at shares what the blocked cells had, so "
-            "each row adds up to 0."
+            "each row adds up to 0, unless it has nothing left."
         )
     with heads:
         _chart(changed_heads(before, after, theme=theme), "Share of the weight that moved, by head", "changed-heads")
@@ -143,6 +143,6 @@ def _said(one: "Blocked") -> str:
             "leak": f"Leak {leak}: the number swallowed part of the scores.",
             "uniform": f"Leak {leak}: every cell alike, as the scores were swallowed whole.",
             "ignored": f"Leak {leak}: the weights of no mask at all, since every cell got the same.",
-            "not a number": "NaN: 0 ÷ 0 all along the row, and it spreads to all that follows.",
+            "not a number": "NaN: 0 ÷ 0 is no number, and it spreads to all that follows.",
         }[one.outcome]
     )

@@ -5,19 +5,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.ui import opening, pickers
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
-from attention_viz.ui.drawing import draw_in_place, show_problem, tell
+from attention_viz.ui.drawing import draw_in_place, hold, show_problem, tell
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.mask_choice import MASKS, MaskChoice, edits, write_choice
+from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, MaskChoice, edits, write_choice
 from attention_viz.ui.mask_consequences import show_consequences
 from attention_viz.ui.mask_pickers import choose_mask, show_drawing_board, take_touched
 from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_rows_words
 from attention_viz.ui.menu import show_header
-from attention_viz.ui.serving import Drawn, draw, verify
+from attention_viz.ui.serving import Drawn, draw, longer, verify
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
@@ -35,25 +36,31 @@ def show_page() -> None:
     pickers.begin()
     show_header()
     state = pickers.choose()
-    choice = MaskChoice("none") if opening.opened() else choose_mask(state)
+    choice, line = (MaskChoice("none"), st.empty()) if opening.opened() else choose_mask(state)
     pickers.keep(state, **write_choice(choice))
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
-    shown, beside = _row(state, choice)
     if choice.batched and not choice.second.strip():
         place.error(
             "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one "
             "word into it, or choose another mask."
         )
         return
+    hold(state, place, _HEIGHT)
+    try:
+        shown, beside = _row(state, choice)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return
     before = draw_in_place(shown, place, _HEIGHT, beside)
     if before is None:
         return
     with notes:
         tell(before, shown)
-        after = _masked(before, shown, beside, choice)
-    with place.container():
-        _show_pair(before.trace, after and after.trace, state, choice)
+        after = _masked(before, shown, beside, choice, line)
+    # What kept the place is taken away as a whole: of a block in its stead, some would remain.
+    place.empty()
+    _show_pair(before.trace, after and after.trace, state, choice)
     if after is None:
         return
     with bar:
@@ -69,17 +76,26 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
     """The sentence that is shown, and the other one of its batch."""
     if not choice.batched:
         return state, None
-    return (state, choice.second) if choice.row == 1 else (replace(state, text=choice.second), state.text)
+    rows = (state.text, choice.second)
+    if longer(state, *rows) == (choice.row == "shorter"):
+        rows = rows[::-1]
+    return replace(state, text=rows[0]), rows[1]
 
 
-def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice) -> Drawn | None:
+def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice, line: DeltaGenerator) -> Drawn | None:
     """The run with the mask, and in words what it does; None where it can't be made."""
     if before.fit is None:
         st.info("A trace from a file is a run that is over: its masks can be seen, and no other can be added to it.")
         return before
     tokens = before.trace.query_tokens(before.trace.streams[0])
     if choice.mask == "drawn":
-        show_drawing_board(tokens)
+        with line:
+            show_drawing_board(tokens)
+    if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:
+        st.info(
+            f"Cells can be drawn for texts of up to {LONGEST_DRAWN} tokens, and this one has {len(tokens)}: nothing is "
+            "blocked. Shorten it, or choose another mask."
+        )
     try:
         added = edits(choice, tokens)
         return draw(state, beside=beside, edits=added) if added else before
@@ -89,52 +105,62 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice)
 
 
 def _show_pair(before: "Trace", after: "Trace | None", state: State, choice: MaskChoice) -> None:
-    """The head before and after, side by side, with what the colours can't say in words."""
+    """The head before and after, side by side on one scale, with what the colours can't say in words."""
     from attention_viz.views import heatmap
 
     stream, theme = before.streams[0], _theme()
-    left, right = st.columns(2)
-    picture = functools.partial(heatmap, layer=state.layer, head=state.head, stream=stream, theme=theme)
-    own = own_mask_words(before, state.layer, state.head)
-    with left:
-        _chart(picture(before), f"Before: layer {state.layer}, head {state.head} as the model runs", "before", own)
+    where = f"layer {state.layer}, head {state.head}"
+    traces = [before] if after is None or opening.opened() else [before, after]
+    figures = [heatmap(trace, state.layer, state.head, stream, theme=theme) for trace in traces]
+    _on_one_scale(figures)
+    sides = st.columns(2)
+    with sides[0]:
+        own = own_mask_words(before, state.layer, state.head)
+        title = f"Before: {where}, without the mask" if after is not before else where.capitalize()
+        _chart(figures[0], title, "before", before, own)
         st.caption(plain(own))
-    if after is None:
+    if len(traces) == 1 or after is None:
         return
-    with right:
-        title = f"After: layer {state.layer}, head {state.head} with the mask {choice.mask}"
+    with sides[1]:
         words = blocked_words(before, after, state.layer, state.head, choice)
-        if choice.mask == "drawn":
-            _drawable(picture(after), title, after, words)
-        else:
-            _chart(picture(after), title, "after", words)
+        _chart(figures[1], f"After: {where}, mask {choice.mask}", "after", after, words, drawn=choice.mask == "drawn")
         st.caption(plain(f"{MASKS[choice.mask][1]} {words}"))
         silent = silent_rows_words(after, state.layer, state.head)
         if silent:
             st.markdown(plain(silent))
 
 
-def _chart(figure: "go.Figure", title: str, key: str, words: str) -> None:
-    figure.update_layout(title_text=title, height=_HEIGHT)
-    st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False}, alt=f"{title}. {words}")
+def _on_one_scale(figures: "list[go.Figure]") -> None:
+    """The deepest colour stands for the same weight in all of them."""
+    cells: list[Any] = [figure.data[0] for figure in figures]
+    full = max(one.zmax for one in cells)
+    ticks = next(one.colorbar.tickvals for one in cells if one.zmax == full)
+    for one in cells:
+        one.update(zmax=full, colorbar_tickvals=ticks)
 
 
-def _drawable(figure: "go.Figure", title: str, trace: "Trace", words: str) -> None:
-    """The picture on which cells are drawn."""
+def _chart(figure: "go.Figure", title: str, key: str, trace: "Trace", words: str, *, drawn: bool = False) -> None:
+    """One of the two pictures; one that is drawn on hears of the cells that were touched."""
+    from attention_viz.views.padding_marks import mark_padding
     from attention_viz.views.touching import touchable
 
-    count = len(trace.query_tokens(trace.streams[0]))
-    touchable(figure, count, count, max(4.0, 0.7 * _HEIGHT / count))
-    figure.update_layout(title_text=title, height=_HEIGHT)
-    key = f"drawing-{st.session_state.get('drawings', 0)}"
+    tokens = trace.query_tokens(trace.streams[0])
+    count = len(tokens)
+    mark_padding(figure, tokens, _theme())
+    figure.update_layout(title_text=title, height=_HEIGHT, margin_t=64, legend_x=0, legend_xanchor="left")
+    hears: Any = "ignore"
+    if drawn and count <= LONGEST_DRAWN:
+        touchable(figure, count, count, max(4.0, 0.7 * _HEIGHT / count))
+        key = f"drawing-{st.session_state.get('drawings', 0)}"
+        hears = functools.partial(take_touched, key, count)
     st.plotly_chart(
         figure,
         theme=None,
         key=key,
         config={"displaylogo": False},
-        on_select=functools.partial(take_touched, key, count),
-        selection_mode=("points", "box"),
         alt=f"{title}. {words}",
+        on_select=hears,
+        selection_mode=("points", "box"),
     )
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import ShapeError
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, Cells, MaskChoice, from_code, read_choice, to_code
+from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, ROWS, Cells, MaskChoice, from_code, read_choice, to_code
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
@@ -24,13 +25,16 @@ _NAMES = tuple(field.name for field in fields(MaskChoice))
 _ALL = "all"
 
 
-def choose_mask(state: State) -> MaskChoice:
-    """The mask and what belongs to it, on one line; only what the chosen mask has a use for."""
+def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
+    """The mask and what belongs to it, on one line; only what the chosen mask has a use for.
+
+    Returns:
+        The choice, and the line, on which there is room for a drawing board.
+    """
     _begin(state)
-    with st.container(key="mask-pickers", horizontal=True, vertical_alignment="top"):
-        st.selectbox(
-            "Mask", list(MASKS), format_func=_called, key="mask", width=300, filter_mode=None, persist_state="session"
-        )
+    line = st.container(key="mask-pickers", horizontal=True, vertical_alignment="top")
+    with line:
+        st.selectbox("Mask", list(MASKS), format_func=_called, key="mask", width=260, persist_state="session")
         mask = st.session_state["mask"]
         if mask == "window":
             st.number_input("Window", key="window", step=1, width=150, persist_state="session")
@@ -45,7 +49,7 @@ def choose_mask(state: State) -> MaskChoice:
     choice = _held()
     if notices and choice == st.session_state["mask-first"]:
         st.warning("\n\n".join(plain(notice) for notice in notices))
-    return choice
+    return choice, line
 
 
 def show_drawing_board(tokens: "Tokens") -> None:
@@ -53,12 +57,12 @@ def show_drawing_board(tokens: "Tokens") -> None:
     if len(tokens) > LONGEST_DRAWN:
         return
     names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
-    with st.container(key="drawing-board", horizontal=True, vertical_alignment="bottom"):
+    with st.container(key="drawing-board", horizontal=True, vertical_alignment="bottom", width="content"):
         rows = _line("Who is looking", names, "everyone")
         columns = _line("Looked at", names, "everyone")
         for label, block in (("Block", True), ("Allow", False)):
             st.button(label, on_click=_paint, args=(rows, columns, len(tokens), block))
-        st.button("Allow everything", on_click=_write, args=("",))
+        st.button("Clear", on_click=_write, args=("",))
 
 
 def take_touched(key: str, count: int) -> None:
@@ -99,8 +103,7 @@ def _second_sentence() -> None:
     )
     st.segmented_control(
         "Shown",
-        (1, 2),
-        format_func=lambda row: {1: "first", 2: "second"}[row],
+        ROWS,
         key="row",
         required=True,
         persist_state="session",
@@ -108,7 +111,7 @@ def _second_sentence() -> None:
 
 
 def _where(name: str, label: str, meaning: str, count: int) -> None:
-    with st.container(width=120, gap=None):
+    with st.container(width=110, gap=None):
         st.selectbox(
             label,
             [_ALL, *range(count)],
@@ -126,7 +129,7 @@ def _line(label: str, names: Sequence[str], every: str) -> int | None:
         [_ALL, *range(len(names))],
         format_func=lambda position: every if position == _ALL else str(names[position]),
         key=f"board-{label}",
-        width=170,
+        width=130,
     )
     return choice if isinstance(choice, int) and choice < len(names) else None
 
@@ -159,8 +162,10 @@ def _held() -> MaskChoice:
     """What the widgets hold now; what has no widget at the moment keeps its last value."""
     first = MaskChoice()
     held: dict[str, Any] = {name: st.session_state.get(name, getattr(first, name)) for name in _NAMES}
-    return MaskChoice(**{name: None if value == _ALL and name[:3] == "in_" else value for name, value in held.items()})
+    for name in ("in_layer", "in_head"):
+        held[name] = None if held[name] in (None, _ALL) else held[name]
+    return MaskChoice(**held)
 
 
 def _called(mask: str) -> str:
-    return MASKS[mask][0]
+    return f"{mask}: {MASKS[mask][0]}"

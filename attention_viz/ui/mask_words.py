@@ -29,7 +29,7 @@ def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
     from attention_viz.masks import recognise
 
     here = recognise(allowed_of(trace, layer, head))
-    first = f"The model's own mask here is {here}."
+    first = f"The model's own mask here: {here}."
     layers = range(trace.layer_count(trace.streams[0]))
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
     if len(set(others.values())) == 1:
@@ -45,9 +45,11 @@ def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
         return ""
-    layers = after.layer_count(after.streams[0])
-    depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} of {layers}"
-    wide = "every head" if choice.in_head is None else f"head {choice.in_head}"
+    last = after.layer_count(after.streams[0]) - 1
+    depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of 0 to {last})"
+    wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
+    if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
+        return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
     return f"It blocks {added} of {total} cells here (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
 
 

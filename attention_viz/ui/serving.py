@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attention_viz.tokens import Fit
     from attention_viz.trace import Trace
 
-__all__ = ["Drawn", "draw", "is_loaded", "pack_trace", "projections", "verify"]
+__all__ = ["Drawn", "draw", "is_loaded", "longer", "pack_trace", "projections", "verify"]
 
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
 _loaded: set[str] = set()
@@ -64,8 +64,17 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
-    settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
-    return _draw(state.model, state.text, settings, beside, tuple(edits))
+    return _draw(state.model, state.text, _settings(state), beside, tuple(edits))
+
+
+def longer(state: State, text: str, other: str) -> bool:
+    """Whether a text has more tokens for the chosen model than another.
+
+    Raises:
+        AttentionVizError: the model can't be used; the message says why.
+    """
+    model = _chosen(state)
+    return model.fit(text).count > model.fit(other).count
 
 
 def pack_trace(trace: "Trace") -> Drawn:
@@ -121,6 +130,15 @@ def projections(state: State, layer: int) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
     settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
     return _model(state.model, settings).projections(layer)
+
+
+def _chosen(state: State) -> "AttentionModel | Scratch":
+    return _model(state.model, _settings(state))
+
+
+def _settings(state: State) -> tuple[int, int, int, str] | None:
+    """What makes our own module; None where a pretrained model was chosen."""
+    return (state.d_model, state.heads, state.seed, state.positions) if state.own else None
 
 
 def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":

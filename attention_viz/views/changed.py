@@ -40,7 +40,7 @@ def difference(
     figure = go.Figure([_diverging(new - old, said, colours)])
     blocked = blocked_cells(after, layer, head, stream)
     if blocked.any():
-        figure.add_trace(hatch(blocked, colours))
+        figure.add_trace(hatch(blocked, colours).update(showlegend=False))
     arrange(figure, f"{escaped(caption(before, layer, head, stream))}: after − before", colours)
     figure.update_xaxes(**axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
     figure.update_yaxes(**axis(queries, "query: who is looking", colours.query, colours, vertical=True))
@@ -98,8 +98,9 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     figure = go.Figure([bars])
     arrange(figure, "How far each token's output moved", colours)
     figure.update_xaxes(
-        title={"text": "length of the change ÷ length before", "standoff": 8},
+        title={"text": "change ÷ length before", "standoff": 8},
         rangemode="tozero",
+        automargin=True,
         gridcolor=colours.line,
         zerolinecolor=colours.line,
     )
@@ -116,9 +117,11 @@ def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -
         zmin=-largest,
         zmax=largest,
         colorscale=_scale((*down, *ramp(colours.difference_middle, colours.difference_high)[1:])),
-        text=said,
-        hovertemplate="%{text}<extra></extra>",
-        texttemplate="%{z:+.2f}" if printed else None,
+        hovertext=said,
+        hovertemplate="%{hovertext}<extra></extra>",
+        # Without "−0.00", which is neither a gain nor a loss.
+        text=[[f"{one:+.2f}" if abs(one) >= 0.005 else "0" for one in row] for row in change.tolist()],
+        texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
         colorbar=_bar("change"),

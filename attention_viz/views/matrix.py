@@ -86,9 +86,11 @@ def _cells(
         zmin=0,
         zmax=full,
         colorscale=[[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)],
-        text=names,
-        hovertemplate="%{text}<extra></extra>",
-        texttemplate="%{z:.2f}" if printed else None,
+        hovertext=names,
+        hovertemplate="%{hovertext}<extra></extra>",
+        # A blocked cell is 0 and not about 0.
+        text=numpy.where(blocked, "0", numpy.vectorize("{:.2f}".format, otypes=[object])(weights)),
+        texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
         colorbar={

@@ -46,7 +46,7 @@ def test_the_figure_holds_the_weights_queries_down_keys_across() -> None:
 
 def test_hovering_says_who_looks_at_whom_and_how_much() -> None:
     trace = trace_of(("a", "b", "c"), causal=True)
-    said = heatmap(trace, 0, 1).data[0].text
+    said = heatmap(trace, 0, 1).data[0].hovertext
     assert said[2][1] == f"c looks at b: {trace.weights(0, 1)[2, 1].item():.6f}"
     assert said[0][2] == "a looks at c: blocked"
 
@@ -112,6 +112,13 @@ def test_hatching_covers_blocked_cells_and_no_others(shape: tuple[int, int]) -> 
     assert not (crossed & ~blocked).any()
     if sum(shape) < 96:
         assert (crossed == blocked).all()
+
+
+def test_a_blocked_cell_is_printed_as_exactly_nought_and_a_small_one_is_not() -> None:
+    trace = trace_of(("a", "b", "c"), causal=True)
+    printed = heatmap(trace, 0, 1).data[0].text
+    assert printed[0].tolist() == ["1.00", "0", "0"]
+    assert printed[2][1] == f"{trace.weights(0, 1)[2, 1].item():.2f}"
 
 
 def test_a_causal_matrix_is_hatched_above_its_diagonal() -> None:
