@@ -67,7 +67,7 @@ STEPS: dict[str, Step] = {
     "embeddings": Step(
         "Embeddings",
         "What enters the layer: a vector of numbers for each token.",
-        "X",
+        r"X = [\,x_1 \; \cdots \; x_n\,]^{\top}",
         r"X = [\,x_1 \; \cdots \; x_n\,]",
         ("token", "d_model"),
         lambda opened: opened.entry.embeddings,

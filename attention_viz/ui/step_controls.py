@@ -20,6 +20,9 @@ __all__ = ["possible", "show_cell_pickers", "show_step_list", "show_switches", "
 _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none", "model": "as the model did"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
+# In pixels, so that two fit side by side on a phone.
+_WIDTHS = {"scale": 130, "notation": 230, "precision": 130, "variant": 200}
+
 
 def possible(as_run: "OpenHead") -> dict[str, Any]:
     """By name, what may be chosen for this trace; the model's own way first."""
@@ -68,6 +71,7 @@ def show_step_list(steps: "dict[str, Step]") -> None:
             key=f"{PREFIX}step",
             required=True,
             wrap=True,
+            label_visibility="collapsed",
             persist_state="session",
         )
         place = names.index(st.session_state[f"{PREFIX}step"])
@@ -88,25 +92,23 @@ def show_switches(options: dict[str, Any], state: State, *, own: bool) -> None:
     """Scale, notation and precision; for our own module its variant and d_k, too."""
     from attention_viz.variants import VARIANTS
 
-    columns = st.columns([1, 1.3, 1, 1.2, 1.6] if own else [1, 1.3, 1, 2.8])
     labels: dict[str, dict[str, str]] = {
         "scale": _SCALE_LABELS,
         "notation": _NOTATION_LABELS,
         "precision": {},
-        "variant": VARIANTS,
+        **({"variant": VARIANTS} if own else {}),
     }
-    for column, (name, said) in zip(columns, labels.items(), strict=False):
-        if name == "variant" and not own:
-            break
-        column.selectbox(
-            name.capitalize(),
-            options[name],
-            format_func=functools.partial(_called, said),
-            key=PREFIX + name,
-            persist_state="session",
-        )
-    if own:
-        with columns[-1]:
+    with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
+        for name, said in labels.items():
+            st.selectbox(
+                name.capitalize(),
+                options[name],
+                format_func=functools.partial(_called, said),
+                key=PREFIX + name,
+                width=_WIDTHS[name],
+                persist_state="session",
+            )
+        if own:
             _show_width(state)
 
 
@@ -121,7 +123,7 @@ def _show_width(state: State) -> None:
     largest = LARGEST_WIDTH // heads // step * step
     st.session_state[f"{PREFIX}d_k"] = min(largest, max(step, state.d_model // heads // step * step))
     if largest > step:
-        st.slider("d_k", step, largest, step=step, key=f"{PREFIX}d_k", on_change=_take_width, args=(heads,))
+        st.slider("d_k", step, largest, step=step, key=f"{PREFIX}d_k", on_change=_take_width, args=(heads,), width=220)
 
 
 def show_cell_pickers(step: "Step", trace: "Trace", stream: str, shape: tuple[int, int]) -> tuple[int, int]:

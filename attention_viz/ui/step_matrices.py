@@ -94,7 +94,7 @@ def show_part(opened: "OpenHead", name: str, part: "Tensor", notation: str) -> N
 
     layers = list(opened.trace.layers[opened.stream])
     layers[opened.layer] = replace(opened.entry, embeddings=part)
-    trace = replace(opened.trace, layers={**opened.trace.layers, opened.stream: tuple(layers)})
+    trace = replace(opened.trace, layers={**opened.trace.layers, opened.stream: tuple(layers)}, complete=None)
     figure = steps(trace, opened.layer, opened.head, "embeddings", opened.stream, notation=notation, theme=theme_name())
     figure.update_layout(title_text=name.capitalize())
     _show(figure, f"steps-part-{name}", name.capitalize())

@@ -45,7 +45,7 @@ def show_window(
     said = "All numbers" if whole else f"The numbers around the chosen cell, of {matrix.numel():,}"
     st.caption(said)
     lines = [
-        [_cell(name, "th", colours), *(_number(value, (i, j) == at, colours) for j, value in enumerate(line))]
+        [_cell(name, "th", colours), *(_number(value, (i, j) == at, colours, 4) for j, value in enumerate(line))]
         for i, (name, line) in enumerate(zip(names[0], values, strict=True))
     ]
     head = [_cell("", "th", colours), *(_cell(name, "th", colours) for name in names[1])]
@@ -74,6 +74,8 @@ def show_arithmetic(
     head = [_cell(name, "th", colours) for name in ("", *plain_names, last)]
     lines = [_term(opened, found, place, len(names), colours) for place in range(len(found.terms))]
     _show_table([head, *lines, _closing(found, len(names), colours)], "arithmetic", colours)
+    if found.rule == "share":
+        _share(found, colours)
 
 
 def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int, colours: "Palette") -> list[str]:
@@ -92,30 +94,32 @@ def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int, col
 def _closing(found: "Arithmetic", factors: int, colours: "Palette") -> list[str]:
     """The line under the sum."""
     empty = [_cell("", "td", colours)] * factors
-    if found.rule == "share":
-        part = found.terms[found.chosen].product
-        said = f"{_said(part)} / {_said(found.sum)} = {_said(found.computed)}"
-        return [_cell("share of the sum", "th", colours), *empty, _cell(said, "td", colours)]
-    return [_cell("sum", "th", colours), *empty, _number(found.computed, True, colours)]
+    return [_cell("sum", "th", colours), *empty, _number(found.sum, found.rule == "sum", colours)]
+
+
+def _share(found: "Arithmetic", colours: "Palette") -> None:
+    part = found.terms[found.chosen].product
+    said = f"{_said(part)} / {_said(found.sum)} = {_said(found.computed)}"
+    st.html(f'<p style="margin:0;color:{colours.ink};font-variant-numeric:tabular-nums">{said}</p>')
 
 
 def show_statistics(opened: "OpenHead", as_run: "OpenHead", row: int, colours: "Palette") -> None:
     """How sharp the softmax is: of the chosen query's row, and on average; as the model did it beside it."""
     from attention_viz.open_head import row_statistics
 
-    sides = {"": opened} if not opened.switched else {"now": opened, "as the model did": as_run}
-    found = {said: row_statistics(one.weights) for said, one in sides.items()}
+    sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy, nats", "largest": "largest weight", "gradient": "size of the gradient"}
-    token = label_of(opened, "query", row)
-    head = ["", *(f"{where} {said}".strip() for said in found for where in (f"row {token}", "mean of all rows"))]
-    lines = [[_cell(name, "th", colours) for name in head]]
-    for attribute, said in names.items():
-        numbers = [
-            value
-            for one in found.values()
-            for value in (float(getattr(one, attribute)[row]), float(getattr(one, attribute).mean()))
-        ]
-        lines.append([_cell(said, "th", colours), *(_number(value, False, colours) for value in numbers)])
+    lines = [[_cell(name, "th", colours) for name in ("softmax", *names.values())]]
+    for said, one in sides.items():
+        found = row_statistics(one.weights)
+        columns = [getattr(found, name) for name in names]
+        token = label_of(opened, "query", row)
+        lines.append(
+            [_cell(f"row {token}{said}", "th", colours), *(_number(float(c[row]), False, colours) for c in columns)]
+        )
+        lines.append(
+            [_cell(f"mean of rows{said}", "th", colours), *(_number(float(c.mean()), False, colours) for c in columns)]
+        )
     _show_table(lines, "statistics", colours)
 
 
@@ -125,23 +129,24 @@ def _near(place: int, count: int) -> range:
     return range(start, min(count, start + 2 * _AROUND + 1))
 
 
-def _said(number: float) -> str:
+def _said(number: float, digits: int = 5) -> str:
     if math.isinf(number):
         return "−∞" if number < 0 else "∞"
-    digits = f"{number:.5f}" if abs(number) < 1000 else f"{number:.6g}"
-    return digits.replace("-", "−")
+    if 0 < abs(number) < 10**-digits:
+        return f"{number:.2e}".replace("-", "−")
+    return (f"{number:.{digits}f}" if abs(number) < 1000 else f"{number:.6g}").replace("-", "−")
 
 
-def _number(number: float, marked: bool, colours: "Palette") -> str:
+def _number(number: float, marked: bool, colours: "Palette", digits: int = 5) -> str:
     style = f"outline:2px solid {colours.ink};font-weight:600;" if marked else ""
     return (
-        f'<td style="padding:2px 8px;text-align:right;white-space:nowrap;border:0;color:{colours.ink};{style}">'
-        f"{_said(number)}</td>"
+        f'<td style="padding:2px 6px;text-align:right;white-space:nowrap;border:0;color:{colours.ink};{style}">'
+        f"{_said(number, digits)}</td>"
     )
 
 
 def _cell(text: str, tag: str, colours: "Palette") -> str:
-    style = f"padding:2px 8px;text-align:right;white-space:nowrap;border:0;font-weight:500;color:{colours.muted}"
+    style = f"padding:2px 6px;text-align:right;white-space:nowrap;border:0;font-weight:500;color:{colours.muted}"
     return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
 
 

@@ -99,7 +99,8 @@ def _say(
         return
     words, symbols = shape_of_step(step, matrix, chosen.notation)
     st.markdown(f"**Shape** {words} (${symbols}$)")
-    st.markdown(f"**Since the step before** {plain(step.change(opened))}")
+    since = "What comes in" if name == "embeddings" else "Since the step before"
+    st.markdown(f"**{since}** {plain(step.change(opened))}")
 
 
 def _tell_unknown(step: "Step") -> None:
@@ -117,7 +118,7 @@ def _factor(opened: "OpenHead") -> str:
     for symbol, width in widths.items():
         if width and math.isclose(scale, 1 / math.sqrt(width), rel_tol=1e-6):
             return rf"\tfrac{{1}}{{\sqrt{{{symbol}}}}}"
-    return f"{scale:.4g}"
+    return "" if scale == 1 else f"{scale:.4g}"
 
 
 def _coloured(formula: str, colours: "Palette") -> str:

@@ -26,6 +26,8 @@ __all__ = ["angles", "learned", "steps"]
 _PRINTED_UP_TO = 12
 _NAMED_UP_TO = 30
 _TOLD_UP_TO = 40_000
+# Of more cells than this, the half percent that is largest may share the deepest colour.
+_CROWDED = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +226,7 @@ def _height(shape: tuple[int, int]) -> int:
 
 def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: Palette) -> go.Heatmap:
     values = numpy.where(numpy.isfinite(sheet.values), sheet.values, numpy.nan)
-    largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
+    largest = _limit(numpy.abs(values[numpy.isfinite(values)]))
     printed = max(values.shape) <= _PRINTED_UP_TO
     told = values.size <= _TOLD_UP_TO
     return go.Heatmap(
@@ -235,11 +237,17 @@ def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: P
         text=_said(sheet, blocked) if told else None,
         hovertemplate="%{text}<extra></extra>" if told else "row %{y}, column %{x}: %{z:.6f}<extra></extra>",
         texttemplate="%{z:.2f}" if printed else None,
-        textfont={"size": 11},
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
         colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".3~g"},
     )
+
+
+def _limit(sizes: Float[numpy.ndarray, " cell"]) -> float:
+    """The size that gets the deepest colour: the largest, or where a few cells tower over thousands, most of them."""
+    largest = float(sizes.max(initial=0.0)) or 1.0
+    most = float(numpy.quantile(sizes, 0.995)) if sizes.size > _CROWDED else largest
+    return most if 0 < most < largest / 2 else largest
 
 
 def _scale(sheet: _Sheet, colours: Palette) -> list[list[Any]]:

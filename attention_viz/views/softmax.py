@@ -1,5 +1,7 @@
 """How sharp the softmax gets as queries and keys get wider, with the scale and without it."""
 
+import math
+
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
@@ -54,15 +56,18 @@ def saturation(
                 hovertemplate=f"d_k %{{x}}: {measure} %{{y:.4f}}, {said}<extra></extra>",
             )
     if chosen is not None:
-        figure.add_vline(x=chosen, line={"color": colours.ink, "width": 1}, annotation_text=f"d_k = {chosen}")
+        figure.add_vline(x=chosen, line={"color": colours.ink, "width": 1})
+        # On a logarithmic axis Plotly places annotations by exponent.
+        figure.add_annotation(x=math.log10(chosen), y=1.02, text=f"d_k = {chosen}", showarrow=False, yanchor="bottom")
     figure.update_layout(
         font={"family": SANS, "color": colours.ink, "size": 12},
         paper_bgcolor=colours.background,
         plot_bgcolor=colours.background,
         height=340,
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
-        legend={"orientation": "h", "x": 0, "y": -0.25, "yanchor": "top"},
+        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
     )
-    figure.update_xaxes(type="log", title="d_k", gridcolor=colours.line, tickvals=[2**power for power in range(10)])
-    figure.update_yaxes(range=[0, 1.02], title="mean over the rows", gridcolor=colours.line)
+    widths = sorted({trace.attention(layer, stream).query.shape[-1] for trace in traces})
+    figure.update_xaxes(type="log", title="d_k: width of a query and a key", gridcolor=colours.line, tickvals=widths)
+    figure.update_yaxes(range=[0, 1.02], title="mean over the rows", gridcolor=colours.line, automargin=True)
     return figure
