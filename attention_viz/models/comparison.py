@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -23,6 +23,9 @@ REFERENCE = "the same model with transformers' eager attention"
 # last bits. In half precision one rounding is already 5e-4 (float16) or 4e-3 (bfloat16), and layers add up.
 BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
+# Weights of a whole layer are made at once up to 16 MiB of them.
+_AT_ONCE = 2**22
+
 
 def compare(
     recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Sequence[bool] | None = None
@@ -42,10 +45,10 @@ def compare(
     started = time.perf_counter()
     calls, output = recorded.calls, recorded.output
     listener = _Listener(calls, None if real is None else torch.tensor(real, device=output.device))
-    plain = runner.plain(inputs, {id(call.module): call.module for call in calls}.values(), listener.hear)
-    if listener.heard != len(calls):
+    plain = runner.plain(inputs, listener.hear)
+    if listener.heard != len(calls) or listener.outside:
         raise UnsupportedModel(
-            f"{len(calls)} attention calls ran with ours and {listener.heard} with the model's own; "
+            f"{len(calls)} attention calls ran with ours and {listener.heard + listener.outside} with the model's own; "
             "part of the attention runs outside the interface that can be recorded"
         )
     keep = slice(None) if listener.real is None or output.shape[0] != len(listener.real) else listener.real
@@ -66,52 +69,81 @@ def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:
 
 @dataclass(eq=False)
 class _Listener:
-    """Hears the weights that the model's own attention hands back, and compares each as it comes."""
+    """Hears the weights that the model's own attention hands back, and compares each as it comes.
+
+    Attributes:
+        calls: what was recorded with ours.
+        real: which positions are not padding.
+        heard: how many turns modules took that had called ours.
+        outside: how many turns other modules took that attend all the same.
+        errors: of each turn, how far its weights are from ours.
+        latest: the weights heard last, which the modules around the attention hand on.
+    """
 
     calls: Sequence[Call]
     real: Tensor | None
     heard: int = 0
+    outside: int = 0
     errors: list[float] = field(default_factory=list[float])
+    latest: Tensor | None = None
 
     def hear(self, module: nn.Module, outputs: object) -> None:
-        """Compare what one module returned with the call that is next in the record."""
+        """Compare what one module returned with the call that is next in the record, where it made one."""
+        if any(call.module is module for call in self.calls):
+            self._compare(module, outputs)
+        elif any(type(call.module) is type(module) for call in self.calls) or self._attends(outputs):
+            self.outside += 1
+
+    def _compare(self, module: nn.Module, outputs: object) -> None:
         position, self.heard = self.heard, self.heard + 1
         if position >= len(self.calls):
             return
         call = self.calls[position]
-        weights = _weights_in(outputs, call.attention)
-        if call.module is not module or weights is None:
+        self.latest = _weights_in(outputs, call.attention.shape)
+        if call.module is not module or self.latest is None:
             raise UnsupportedModel(
                 f"{type(module).__name__} hands back no attention weights of shape {call.attention.shape} "
                 "to compare with, so what it computes can't be proven"
             )
-        self.errors.append(_weights_error(call.attention, weights, self.real))
+        self.errors.append(_weights_error(call.attention, self.latest[0], self.real))
+
+    def _attends(self, outputs: object) -> bool:
+        """Whether something returned looks like weights: a square a head, whose rows share out 1, and not heard yet."""
+        _, queries, keys = self.calls[0].attention.shape
+        found = _weights_in(outputs, (None, queries, keys))
+        if found is None or keys < 2 or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
+            return False
+        self.latest = found
+        return bool((found >= 0).all()) and 0.5 < _largest(found.sum(dim=-1)) < 1.01
 
 
-def _weights_in(outputs: object, attention: Attention) -> Tensor | None:
-    """The weights among the things an attention module returns: the last tensor of their shape."""
+def _weights_in(outputs: object, shape: Sequence[int | None]) -> Tensor | None:
+    """The weights among the things an attention module returns: the last tensor of their shape, None for any size."""
     if not isinstance(outputs, tuple):
         return None
     fitting = [
         item
         for item in cast("tuple[object, ...]", outputs)
-        if isinstance(item, Tensor) and tuple(item.shape) == (1, *attention.shape)
+        if isinstance(item, Tensor)
+        and item.ndim == 4
+        and all(wanted in (None, size) for wanted, size in zip((1, *shape), item.shape, strict=True))
     ]
-    return fitting[-1][0] if fitting else None
+    return fitting[-1] if fitting else None
 
 
 def _weights_error(attention: Attention, theirs: Tensor, real: Tensor | None) -> float:
-    """The largest difference in a layer, relative to its largest weight.
-
-    Head by head, so that one matrix is in memory at a time.
-    """
+    """The largest difference in a layer, relative to its largest weight."""
     rows = slice(None) if real is None or len(real) != attention.shape[-2] else real
-    differences, sizes = [0.0], [0.0]
-    for head in range(attention.shape[0]):
-        ours, plain = attention.head(head).weights[rows].double(), theirs[head, rows].double()
-        differences.append(_largest(ours - plain))
-        sizes.append(_largest(plain))
-    return _ratio(max(differences), max(sizes))
+    differences = [_largest(ours[rows] - plain[rows]) for ours, plain in _matrices(attention, theirs)]
+    return _ratio(max(differences), _largest(theirs[:, rows]))
+
+
+def _matrices(attention: Attention, theirs: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Our weights and theirs, (query, key); worked out one head at a time where a whole layer is big."""
+    if theirs.numel() <= _AT_ONCE:
+        yield from zip(attention.weights, theirs, strict=True)
+    else:
+        yield from ((attention.head(number).weights, plain) for number, plain in enumerate(theirs))
 
 
 def _relative(ours: Tensor, theirs: Tensor) -> float:
@@ -125,7 +157,7 @@ def _relative(ours: Tensor, theirs: Tensor) -> float:
     never = theirs.abs() > torch.finfo(theirs.dtype).max / 2
     if not torch.equal(ours[never], theirs[never]):
         return math.inf
-    ours, theirs = ours[~never].double(), theirs[~never].double()
+    ours, theirs = ours[~never], theirs[~never]
     return _ratio(_largest(ours - theirs), _largest(theirs))
 
 

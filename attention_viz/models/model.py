@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
+from attention_viz.attention import Attention
 from attention_viz.edits import Edit, check_layers
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.models.comparison import compare
@@ -17,9 +18,10 @@ from attention_viz.models.probe import Anatomy, probe
 from attention_viz.models.reading import Reading, count_tokens, read, token_limit, vocabulary
 from attention_viz.models.recorder import Call
 from attention_viz.models.running import Pass, Runner
+from attention_viz.models.wiring import Wiring
 from attention_viz.projection import Projection
 from attention_viz.tokens import Fit, fit_text
-from attention_viz.trace import Fidelity, Provenance, Trace
+from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -76,7 +78,6 @@ class AttentionModel:
         """Probe a model and wrap it, with what is known of where it comes from."""
         runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
         anatomy = probe(runner, limit)
-        runner = replace(runner, wirings=anatomy.wirings)
         dtype, versions = str(hf_model.dtype).removeprefix("torch."), _versions(hf_model.device)
         provenance = replace(provenance, dtype=dtype, versions=versions)
         return cls(provenance.model, hf_model, tokenizer, anatomy.stream, limit, anatomy, runner, provenance)
@@ -104,12 +105,13 @@ class AttentionModel:
         """
         if target is not None:
             raise UnsupportedModel(
-                f"a target was given, and {self.name} is no encoder–decoder: it has an {self.stream} only"
+                f"a target was given, and {self.name} is no encoder–decoder: its only stream is the {self.stream}"
             )
         second_text = second_text if second_text and second_text.strip() else None
         if second_text is not None and self.stream != "encoder":
             raise UnusableText(f"a second sentence was given, and {self.name} reads one text only, as every decoder")
         reading = read(self.name, self.tokenizer, text, second_text)
+        self._check_ids(reading.tokens.ids)
         return self._trace(reading, edits, replace(self._provenance, text=text, second_text=second_text))
 
     def trace_ids(
@@ -140,6 +142,7 @@ class AttentionModel:
             raise ShapeError(f"trace_ids takes one row of ids, (1, n) with n ≥ 1; got {tuple(input_ids.shape)}")
         if input_ids.dtype not in (torch.int32, torch.int64):
             raise ShapeError(f"ids are whole numbers, int64 or int32; got {input_ids.dtype}")
+        self._check_ids(cast("list[int]", input_ids[0].tolist()))
         reading = Reading.of_ids(input_ids, _checked_mask(input_ids, attention_mask), self.tokenizer)
         return self._trace(reading, edits, self._provenance)
 
@@ -174,21 +177,21 @@ class AttentionModel:
         return self._anatomy.wirings[layer].projections()
 
     def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
-        self._check_ids(reading.tokens.ids)
         check_layers(edits, self.layer_count)
         inputs = self._runner.inputs(reading.tensors)
         recorded = self._runner.record(inputs, edits)
         self._check_calls(recorded.calls)
         calls = zip(recorded.calls, self._anatomy.labels, strict=True)
-        layers = [recorded.around.layer(at, call.attention, label) for at, (call, label) in enumerate(calls)]
+        layers = tuple(Layer(call.attention, label) for call, label in calls)
         tokens = {self.stream: reading.tokens}
         return Trace(
-            layers={self.stream: tuple(layers)},
+            layers={self.stream: layers},
             queries=tokens,
             keys=tokens,
             output=recorded.output,
             provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
             measure=_measure(self._runner, inputs, None if edits else recorded, reading.real),
+            complete=lambda: {self.stream: _surrounded(self._runner, inputs, edits, layers, self._anatomy.wirings)},
         )
 
     def _check_ids(self, ids: Sequence[int]) -> None:
@@ -236,6 +239,33 @@ def _measure(
         return replace(unedited, reference=f"{unedited.reference}, before the edits")
 
     return measure
+
+
+def _surrounded(
+    runner: Runner,
+    inputs: dict[str, Tensor],
+    edits: Sequence[Edit],
+    layers: Sequence[Layer],
+    wirings: Sequence[Wiring],
+) -> tuple[Layer, ...]:
+    """The layers with what stands around their calls, from the same run once more.
+
+    Where the model has changed since, the run differs and what it shows doesn't belong to the trace.
+    """
+    again, around = runner.record_around(inputs, edits, wirings)
+    if len(again.calls) != len(layers):
+        return tuple(layers)
+    pairs = zip(layers, again.calls, strict=True)
+    return tuple(
+        around.layer(number, layer.attention, layer.label) if _alike(layer.attention, call.attention) else layer
+        for number, (layer, call) in enumerate(pairs)
+    )
+
+
+def _alike(one: Attention, other: Attention) -> bool:
+    """Whether two calls had the same inputs, up to the order in which threads add."""
+    terms = ((one.query, other.query), (one.key, other.key), (one.value, other.value))
+    return all(a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in terms)
 
 
 def _versions(device: torch.device) -> dict[str, str]:

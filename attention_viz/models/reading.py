@@ -37,7 +37,9 @@ class Reading:
         if tokenizer is None:
             tokens = Tokens.of_ids(row, padding)
         else:
-            labels = cast("list[str]", tokenizer.convert_ids_to_tokens(row))
+            pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(row))
+            # A model may know more ids than its tokenizer has pieces for.
+            labels = [piece or str(number) for piece, number in zip(pieces, row, strict=True)]
             reserved = set(tokenizer.all_special_ids)
             special = tuple(i in reserved for i in row)
             tokens = Tokens(tuple(labels), tuple(row), special=special, padding=padding)

@@ -3,7 +3,7 @@
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,10 @@ class Pass:
     Attributes:
         output: the model's, without its batch axis.
         calls: every attention call in order.
-        around: what was heard around the calls.
     """
 
     output: Tensor
     calls: tuple[Call, ...]
-    around: Listener
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,6 @@ class Runner:
 
     model: PreTrainedModel
     switch: Switch
-    wirings: tuple[Wiring, ...] = ()
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
@@ -60,36 +57,41 @@ class Runner:
     def record(self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = ()) -> Pass:
         """Run with our attention, in the model itself."""
         recorder = Recorder(edits)
-        around = Listener(recorder, self.wirings)
+        return Pass(self._run(recorder, inputs), tuple(recorder.calls))
+
+    def record_around(
+        self, inputs: Mapping[str, Tensor], edits: Sequence[Edit], wirings: Sequence[Wiring]
+    ) -> tuple[Pass, Listener]:
+        """The same, listening to what stands around the calls, which costs some more."""
+        recorder = Recorder(edits)
+        around = Listener(recorder, wirings)
+        with around.listening():
+            output = self._run(recorder, inputs)
+        return Pass(output, tuple(recorder.calls)), around
+
+    def _run(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         token = recording.set(recorder)
         try:
-            with torch.no_grad(), self.switch.ours(), around.listening():
-                result = self.model(**inputs)
+            with torch.no_grad(), self.switch.ours():
+                return _output(self.model(**inputs))
         finally:
             recording.reset(token)
-        return Pass(_output(result), tuple(recorder.calls), around)
 
-    def plain(
-        self, inputs: Mapping[str, Tensor], modules: Iterable[nn.Module], hear: Callable[[nn.Module, object], None]
-    ) -> Tensor:
+    def plain(self, inputs: Mapping[str, Tensor], hear: Callable[[nn.Module, object], None]) -> Tensor:
         """Run with transformers' eager attention, in a twin of the model, and hand back the output.
 
         The model itself is not touched, so whoever uses it at the same time notices nothing.
 
         Args:
             inputs: what to run.
-            modules: those modules of the model to listen to.
-            hear: called with a module of the model and what its twin returned, each time it returned.
+            hear: called with each module of the model and what its twin returned, each time it returned.
 
         Raises:
             UnsupportedModel: the model can't be copied.
         """
         twin = _twin(self.model)
-        of_original = dict(zip(map(id, self.model.modules()), twin.modules(), strict=True))
-        for module in modules:
-            if id(module) not in of_original:
-                raise UnsupportedModel(f"{type(module).__name__} attends, but is not among the model's modules")
-            of_original[id(module)].register_forward_hook(functools.partial(_tell, module, hear))
+        for module, copied in zip(self.model.modules(), twin.modules(), strict=True):
+            copied.register_forward_hook(functools.partial(_tell, module, hear))
         with torch.no_grad():
             return _output(twin(**inputs))
 
