@@ -15,7 +15,7 @@ from attention_viz.ui.menu import show_header
 from attention_viz.ui.serving import Drawn, verify
 from attention_viz.ui.state import State
 from attention_viz.ui.step_choice import Choice
-from attention_viz.ui.step_controls import possible, show_step_list, show_switches, tell_notices, variants
+from attention_viz.ui.step_controls import as_the_model, possible, show_step_list, show_switches, tell_notices, variants
 from attention_viz.ui.step_runs import Run, run
 from attention_viz.ui.step_view import show_all_steps, show_step
 
@@ -59,7 +59,7 @@ def _open(
     own, ran = state.own and drawn.fit is not None, _run(drawn, state)
     with controls:
         as_run, chosen = _controls(ran, state, own=own)
-    opened = ran.head(state, chosen.scale, chosen.precision)
+    opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
     with notes:
         tell_notices(step_choice.told())
     with place.container():
@@ -78,9 +78,9 @@ def _controls(ran: Run, state: State, *, own: bool) -> "tuple[OpenHead, Choice]"
 
     as_run = ran.head(state)
     options = possible(as_run)
-    step_choice.keep_possible(options)
+    step_choice.keep_possible(options, as_the_model(as_run))
     show_step_list(steps_of(as_run))
-    show_switches(options, state, own=own)
+    show_switches(options, as_run, state, own=own)
     return as_run, step_choice.choice()
 
 

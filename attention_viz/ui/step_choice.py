@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -23,7 +24,7 @@ class Choice:
         key: which key token.
         dimension: which column of a matrix that has dimensions across.
         scale: one of `SCALES`.
-        precision: one of `PRECISIONS`.
+        precision: "model" as it ran, or one of `PRECISIONS`.
         notation: one of `NOTATIONS`.
         variant: one of `VARIANTS`, for our own module.
         all: "yes" for all steps at once.
@@ -33,8 +34,8 @@ class Choice:
     query: int = 0
     key: int = 0
     dimension: int = 0
-    scale: str = "d_k"
-    precision: str = "float32"
+    scale: str = "model"
+    precision: str = "model"
     notation: str = "rows"
     variant: str = "multi"
     all: str = "no"
@@ -54,17 +55,21 @@ def begin(parameters: Mapping[str, str]) -> None:
             st.session_state[PREFIX + name] = field.default
 
 
-def keep_possible(possible: Mapping[str, Sequence[str] | range]) -> None:
+def keep_possible(
+    possible: Mapping[str, Sequence[str] | range], as_the_model: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Bring each choice within what this trace has; of those that the address asked for, say what can't be had.
 
     Args:
         possible: by name, what may be chosen; the first is taken instead of what isn't there.
+        as_the_model: by name, what an address may say for "model".
     """
     asked: dict[str, str] = st.session_state[f"{PREFIX}asked"]
     for name, options in possible.items():
         key = PREFIX + name
         if name in asked:
-            _take(name, asked.pop(name), options)
+            given = asked.pop(name)
+            _take(name, "model" if given == as_the_model.get(name) else given, options)
         if st.session_state[key] not in options:
             # Another text may be shorter: the nearest token is kept. Of names, the first is the model's own way.
             near = isinstance(options, range) and isinstance(st.session_state[key], int)

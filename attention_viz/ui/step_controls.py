@@ -15,9 +15,18 @@ if TYPE_CHECKING:
     from attention_viz.steps import Step
     from attention_viz.trace import Trace
 
-__all__ = ["possible", "show_cell_pickers", "show_step_list", "show_switches", "take_cell", "tell_notices", "variants"]
+__all__ = [
+    "as_the_model",
+    "possible",
+    "show_cell_pickers",
+    "show_step_list",
+    "show_switches",
+    "take_cell",
+    "tell_notices",
+    "variants",
+]
 
-_SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none", "model": "as the model did"}
+_SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
 # In pixels, so that two fit side by side on a phone.
@@ -30,7 +39,6 @@ def possible(as_run: "OpenHead") -> dict[str, Any]:
     from attention_viz.steps import NOTATIONS, steps_of
 
     own = str(as_run.attention.query.dtype).removeprefix("torch.")
-    kinds = [own, *(kind for kind in PRECISIONS if kind != own)] if own in PRECISIONS else list(PRECISIONS)
     queries, keys = as_run.attention.shape
     widest = max(as_run.d_model or 0, as_run.d_k, as_run.attention.value.shape[-1])
     return {
@@ -39,7 +47,7 @@ def possible(as_run: "OpenHead") -> dict[str, Any]:
         "key": range(keys),
         "dimension": range(widest),
         "scale": _scales(as_run),
-        "precision": kinds,
+        "precision": ["model", *(kind for kind in PRECISIONS if kind != own)],
         "notation": list(NOTATIONS),
         "variant": variants(),
         "all": ["no", "yes"],
@@ -54,10 +62,19 @@ def variants() -> list[str]:
 
 
 def _scales(as_run: "OpenHead") -> list[str]:
-    """1/√d_k first, where that is what the model does."""
-    usual = abs(as_run.attention.scale * as_run.d_k**0.5 - 1) < 1e-6
-    known = ["d_k", "none"] if as_run.d_model is None else ["d_k", "d_model", "none"]
-    return known if usual else ["model", *known]
+    known = ["model", "d_k", "d_model", "none"]
+    return [name for name in known if not (name == "d_k" and _usual(as_run)) and (name != "d_model" or as_run.d_model)]
+
+
+def _usual(as_run: "OpenHead") -> bool:
+    """Whether the model itself scales by 1/√d_k."""
+    return abs(as_run.attention.scale * as_run.d_k**0.5 - 1) < 1e-6
+
+
+def as_the_model(as_run: "OpenHead") -> dict[str, str]:
+    """By the name of a switch, what its option "model" stands for: how the model itself computed."""
+    precision = str(as_run.attention.query.dtype).removeprefix("torch.")
+    return {"precision": precision} | ({"scale": "d_k"} if _usual(as_run) else {})
 
 
 def show_step_list(steps: "dict[str, Step]") -> None:
@@ -88,14 +105,14 @@ def show_step_list(steps: "dict[str, Step]") -> None:
         st.session_state[f"{PREFIX}all"] = "yes" if all_at_once else "no"
 
 
-def show_switches(options: dict[str, Any], state: State, *, own: bool) -> None:
+def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, own: bool) -> None:
     """Scale, notation and precision; for our own module its variant and d_k, too."""
     from attention_viz.variants import VARIANTS
 
     labels: dict[str, dict[str, str]] = {
-        "scale": _SCALE_LABELS,
+        "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "as the model did"},
         "notation": _NOTATION_LABELS,
-        "precision": {},
+        "precision": {"model": as_the_model(as_run)["precision"]},
         **({"variant": VARIANTS} if own else {}),
     }
     with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):

@@ -1,0 +1,242 @@
+"""The Step by step page as a person uses it, in a real browser."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from safetensors.torch import load
+from torch import Tensor
+from torch.testing import assert_close
+
+import attention_viz as av
+from tests.conftest import OpenPage
+
+STEEP = "The bank is steep, so it's dangerous to stand near it"
+CAT = "/steps?model=scratch&text=The+cat+sat+on+mat"
+LABELS = [*"Embeddings Query Key Value Scores Scaled Allowed Weights Output".split(), "Heads joined"]
+Idle = Callable[[Page], None]
+
+
+def tensors(screen: Page) -> dict[str, Tensor]:
+    with screen.expect_download() as download:
+        screen.get_by_role("button", name="Tensors (safetensors)").click()
+    return load(Path(download.value.path()).read_bytes())
+
+
+def total(screen: Page) -> float:
+    """The chosen cell's number, as it stands on the page."""
+    return float(screen.get_by_test_id("total").inner_text().replace("−", "-").replace("∞", "inf"))
+
+
+def step(screen: Page, label: str) -> Locator:
+    return screen.get_by_role("radio", name=label, exact=True)
+
+
+def go_to(screen: Page, label: str, idle: Idle) -> None:
+    step(screen, label).click()
+    idle(screen)
+
+
+def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
+    screen.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
+    screen.get_by_role("option", name=option, exact=True).click()
+    idle(screen)
+
+
+def parameters(screen: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query).items()}
+
+
+def cells(screen: Page, table: str) -> list[str]:
+    found = screen.get_by_test_id(table).locator("td")
+    expect(found.last).to_be_visible()
+    return found.all_inner_texts()
+
+
+def test_the_steps_stand_in_order_as_text(page: OpenPage) -> None:
+    screen = page("/steps")
+    text = screen.inner_text("body")
+    places = [text.index(label) for label in LABELS]
+    assert places == sorted(places)
+    for label in ("Sentence", "Model", "Layer", "Head"):
+        expect(screen.get_by_label(label, exact=True)).to_have_count(1)
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+
+
+def test_a_pretrained_head_multiplies_up_step_by_step(page: OpenPage, eager_weights: Callable[..., object]) -> None:
+    screen = page(f"/steps?layer=3&head=1&step=weights&query=14&key=2&text={STEEP.replace(' ', '+')}")
+    found = tensors(screen)
+    assert all(tensor.ndim == 2 for tensor in found.values())
+    for name in ("query", "key", "value"):
+        made = found["embeddings"] @ found[f"{name}_weight"] + found[f"{name}_bias"]
+        assert_close(made, found[name], atol=1e-5, rtol=1e-5)
+    assert_close(found["query"] @ found["key"].T, found["scores"], atol=1e-5, rtol=1e-5)
+    assert_close(found["scores"] / 32**0.5, found["scaled"], atol=1e-5, rtol=1e-5)
+    assert_close(found["masked"].softmax(-1), found["weights"], atol=1e-6, rtol=1e-5)
+    assert_close(found["weights"] @ found["value"], found["output"], atol=1e-5, rtol=1e-5)
+    expected = eager_weights(STEEP)[3][0, 1]  # type: ignore[index]
+    assert_close(found["weights"], expected, atol=1e-5, rtol=1e-5)
+    assert total(screen) == pytest.approx(expected[14, 2].item(), abs=1e-5)
+
+
+def test_a_cell_can_be_checked_by_hand_with_the_numbers_on_the_screen(page: OpenPage) -> None:
+    screen = page(f"{CAT}&step=scores&query=3&key=1")
+    numbers = [float(cell.replace("−", "-")) for cell in cells(screen, "arithmetic") if cell]
+    products = [numbers[place : place + 3] for place in range(0, len(numbers) - 1, 3)]
+    assert len(products) == 4
+    for query, key, product in products:
+        assert query * key == pytest.approx(product, abs=1e-4)
+    assert sum(product for *_, product in products) == pytest.approx(total(screen), abs=1e-4)
+
+
+def test_a_link_reproduces_step_cell_and_switches(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&heads=2&d_model=8")
+    go_to(screen, "Weights", idle)
+    choose(screen, "Query token", "3 · on", idle)
+    choose(screen, "Key token", "1 · cat", idle)
+    choose(screen, "Scale", "none", idle)
+    choose(screen, "Notation", "K Qᵀ", idle)
+    address = screen.url[screen.url.index("/steps") :]
+    again = page(address)
+    assert total(again) == total(screen)
+    assert parameters(again) == parameters(screen)
+    assert {"step": "weights", "query": "3", "key": "1", "scale": "none"}.items() <= parameters(again).items()
+    expect(step(again, "Weights")).to_be_checked()
+    expect(again.get_by_text("Not what the model did: no scale")).to_be_visible()
+
+
+def test_the_scale_changes_the_weight_on_the_page_and_in_the_file(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=weights&query=3&key=3")
+    before, as_run = total(screen), tensors(screen)
+    expect(screen.get_by_text("Not what the model did")).to_have_count(0)
+    for option, factor in (("none", 1.0), ("√d_model", 8**-0.5)):
+        choose(screen, "Scale", option, idle)
+        found = tensors(screen)
+        assert_close(found["weights"], (as_run["scores"] * factor).softmax(-1))
+        assert total(screen) == pytest.approx(found["weights"][3, 3].item(), abs=1e-5)
+        assert total(screen) != before
+    assert "as the model did" in screen.get_by_test_id("statistics").inner_text()
+
+
+def test_the_precision_rounds_the_numbers_on_the_page_and_in_the_file(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=weights&query=3&key=3")
+    before = total(screen)
+    choose(screen, "Precision", "bfloat16", idle)
+    found = tensors(screen)["weights"]
+    assert found.dtype == torch.bfloat16
+    assert total(screen) == pytest.approx(found[3, 3].item(), abs=1e-5)
+    assert 0 < abs(total(screen) - before) < 0.01
+
+
+def test_the_notation_turns_the_shape_and_keeps_the_number(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=query&query=3&dimension=1")
+    before = total(screen)
+    expect(screen.get_by_text("5 queries × 4 dimensions")).to_be_visible()
+    choose(screen, "Notation", "tokens as columns (Qᵀ K)", idle)
+    expect(screen.get_by_text("4 dimensions × 5 queries")).to_be_visible()
+    assert total(screen) == before
+    expect(screen.locator(".katex").first).to_be_visible()
+
+
+def test_our_own_module_shows_three_stages_of_attention(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=weights&query=3&key=1&variant=plain")
+    found = tensors(screen)
+    x = found["embeddings"]
+    assert_close(found["weights"], (x @ x.T).softmax(-1))
+    plain = total(screen)
+    choose(screen, "Variant", "Single head", idle)
+    assert tensors(screen)["query"].shape == (5, 8)
+    assert total(screen) != plain
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+
+
+def test_a_wider_head_changes_the_weights(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=weights&query=3&key=3&scale=none")
+    before = total(screen)
+    screen.get_by_role("slider", name="d_k").press("ArrowRight")
+    idle(screen)
+    assert parameters(screen)["d_model"] == "10"
+    assert tensors(screen)["query"].shape == (5, 5)
+    assert total(screen) != before
+
+
+def test_positions_are_a_part_of_what_enters(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&query=2&dimension=0")
+    found = tensors(screen)
+    assert_close(found["embeddings_word_vector"] + found["embeddings_position"], found["embeddings"])
+    choose(screen, "Positions", "none", idle)
+    assert total(screen) == pytest.approx(found["embeddings_word_vector"][2, 0].item(), abs=1e-5)
+
+
+def test_a_click_on_a_cell_opens_it(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=scores")
+    area = screen.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    assert area is not None
+    screen.mouse.click(area["x"] + area["width"] * 0.5, area["y"] + area["height"] * 0.7)
+    screen.wait_for_url(re.compile("query=3.*key=2"))
+    idle(screen)
+    assert total(screen) == pytest.approx(tensors(screen)["scores"][3, 2].item(), abs=1e-5)
+
+
+def test_the_keyboard_walks_the_steps(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=query")
+    screen.get_by_role("button", name="Next").focus()
+    screen.keyboard.press("Enter")
+    idle(screen)
+    expect(step(screen, "Key")).to_be_checked()
+    screen.get_by_role("button", name="Back").press("Enter")
+    idle(screen)
+    expect(step(screen, "Query")).to_be_checked()
+
+
+def test_all_steps_stand_under_each_other(page: OpenPage) -> None:
+    screen = page(f"{CAT}&all=yes")
+    for label in LABELS:
+        expect(screen.get_by_role("heading", name=label, exact=True)).to_have_count(1)
+    expect(screen.locator(".js-plotly-plot")).to_have_count(len(LABELS))
+
+
+def test_an_address_edited_by_hand_is_answered_in_words(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=softmax&query=99&scale=-1&precision=int8&variant=x&notation=y")
+    alert = screen.get_by_test_id("stAlert")
+    for part in ("step “softmax”", "query “99”", "scale “-1”", "precision “int8”", "variant “x”", "notation “y”"):
+        expect(alert).to_contain_text(part)
+    go_to(screen, "Scores", idle)
+    expect(screen.get_by_test_id("stAlert")).to_have_count(0)
+
+
+def test_a_width_that_the_heads_cannot_share_is_refused_in_words(page: OpenPage) -> None:
+    screen = page("/steps?model=scratch&d_model=7&heads=2&text=The+cat&step=scores&query=1")
+    expect(screen.get_by_test_id("stAlert")).to_contain_text("7")
+    assert {"step": "scores", "query": "1"}.items() <= parameters(screen).items()
+
+
+def test_a_trace_from_a_file_opens_and_says_what_it_does_not_know(page: OpenPage, idle: Idle, tmp_path: Path) -> None:
+    path = tmp_path / "mine.safetensors"
+    model = av.load("all-MiniLM-L6-v2")
+    model.trace("A trace of my own").save(path)
+    screen = page("/steps?step=query&query=2")
+    screen.get_by_role("button", name="Open a trace").click()
+    screen.locator("input[type=file]").set_input_files(path)
+    idle(screen)
+    expect(screen.get_by_text(re.compile("^Not verified here"))).to_be_visible()
+    expect(screen.get_by_text("which isn't known here")).to_be_visible()
+    assert total(screen) == pytest.approx(tensors(screen)["query"][2, 0].item(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("words", "dark", "width"), [(2, True, 390), (12, False, 390), (128, True, 1360)])
+def test_any_length_fits_the_screen(page: OpenPage, words: int, dark: bool, width: int) -> None:
+    text = "+".join(["boat"] * words)
+    screen = page(f"/steps?model=scratch&step=weights&query={words - 1}&text={text}", dark=dark, width=width)
+    assert total(screen) == pytest.approx(tensors(screen)["weights"][-1, 0].item(), abs=1e-5)
+    assert screen.evaluate("document.documentElement.scrollWidth") <= width
+    assert len(cells(screen, "window")) <= 81
+    for locator in (screen.locator(".js-plotly-plot").first, screen.get_by_test_id("window")):
+        box = locator.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
