@@ -39,7 +39,7 @@ def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
                 "keys": asdict(trace.keys[stream]),
                 "layers": [_pack_layer(layer, shelf) for layer in layers],
             }
-            for stream, layers in trace.layers.items()
+            for stream, layers in trace.whole_layers.items()
         },
         "output": shelf.put(trace.output),
         "provenance": asdict(trace.provenance),

@@ -107,6 +107,8 @@ class Trace:
             (position, d_model).
         provenance: where it comes from.
         measure: makes the comparison behind `fidelity` when it is first asked for.
+        complete: finds what stands around the attention calls when it is first asked for; None where `layers` have
+            all that is known. Keeping it from the start would slow every run down for the few that look at it.
     """
 
     layers: Mapping[str, tuple[Layer, ...]]
@@ -115,15 +117,14 @@ class Trace:
     output: Float[Tensor, "position width"]
     provenance: Provenance
     measure: Callable[[], Fidelity]
+    complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
 
     def __post_init__(self) -> None:
         """Close it to changes, and refuse tokens that don't stand along the matrices they are meant for."""
         for name in ("layers", "queries", "keys"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         _check_streams(self)
-        for stream, layers in self.layers.items():
-            for number, layer in enumerate(layers):
-                _check_layer(f"{stream} layer {number}", layer, len(self.queries[stream]), len(self.keys[stream]))
+        _check_layers(self, self.layers)
 
     def __repr__(self) -> str:
         """One line: the model, the text, and how many layers and heads."""
@@ -144,6 +145,15 @@ class Trace:
         """How far the model's output with our attention is from its output without; one plain pass, made once."""
         return self.measure()
 
+    @functools.cached_property
+    def whole_layers(self) -> Mapping[str, tuple[Layer, ...]]:
+        """The layers with what stands around their attention calls, as far as it is known; made once."""
+        if self.complete is None:
+            return self.layers
+        whole = MappingProxyType(dict(self.complete()))
+        _check_layers(self, whole)
+        return whole
+
     def query_tokens(self, stream: str | None = None) -> Tokens:
         """The tokens down the rows."""
         return self.queries[self.stream(stream)]
@@ -158,19 +168,17 @@ class Trace:
 
     def head_count(self, layer: int, stream: str | None = None) -> int:
         """How many heads a layer has."""
-        return self.layer(layer, stream).attention.shape[0]
+        return self.attention(layer, stream).shape[0]
 
     def layer(self, layer: int, stream: str | None = None) -> Layer:
-        """Everything recorded of one layer.
+        """Everything known of one layer, what stands around its attention call included.
 
         Raises:
             TraceError: there is no such layer or stream.
         """
         stream = self.stream(stream)
-        layers = self.layers[stream]
-        if not 0 <= layer < len(layers):
-            raise TraceError(f"layer {layer} was asked for; the {stream} has layers 0 to {len(layers) - 1}")
-        return layers[layer]
+        self._check_place(layer, stream)
+        return self.whole_layers[stream][layer]
 
     def attention(self, layer: int, stream: str | None = None) -> Attention:
         """The attention call of one layer, head first: query is (head, query, d_k).
@@ -178,7 +186,24 @@ class Trace:
         Raises:
             TraceError: there is no such layer or stream.
         """
-        return self.layer(layer, stream).attention
+        stream = self.stream(stream)
+        self._check_place(layer, stream)
+        return self.layers[stream][layer].attention
+
+    def label(self, layer: int, stream: str | None = None) -> str:
+        """The model's own number for a layer, as text.
+
+        Raises:
+            TraceError: there is no such layer or stream.
+        """
+        stream = self.stream(stream)
+        self._check_place(layer, stream)
+        return self.layers[stream][layer].label
+
+    def _check_place(self, layer: int, stream: str) -> None:
+        count = len(self.layers[stream])
+        if not 0 <= layer < count:
+            raise TraceError(f"layer {layer} was asked for; the {stream} has layers 0 to {count - 1}")
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
         """How much each query takes from each key, in one head.
@@ -249,6 +274,12 @@ def _check_streams(trace: Trace) -> None:
     if trace.output.ndim != 2 or trace.output.dtype not in FLOATING:
         came = f"{tuple(trace.output.shape)} of {trace.output.dtype}"
         raise TraceError(f"the output has to be (position, width) of floating numbers; got {came}")
+
+
+def _check_layers(trace: Trace, streams: Mapping[str, tuple[Layer, ...]]) -> None:
+    for stream, layers in streams.items():
+        for number, layer in enumerate(layers):
+            _check_layer(f"{stream} layer {number}", layer, len(trace.queries[stream]), len(trace.keys[stream]))
 
 
 def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:

@@ -39,7 +39,7 @@ def spread(count: int, most: int) -> list[int]:
 
 def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
     """What a picture of one head shows, in a line."""
-    return f"{trace.provenance.model} · {stream} layer {trace.layer(layer, stream).label}, head {head}"
+    return f"{trace.provenance.model} · {stream} layer {trace.label(layer, stream)}, head {head}"
 
 
 def provenance_line(trace: Trace, layer: int, head: int, tokens: Tokens) -> str:

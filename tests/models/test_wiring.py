@@ -120,7 +120,9 @@ def test_threads_on_one_model_hear_only_their_own_pass() -> None:
         for _ in range(25):
             trace = model.trace_ids(inputs[number])
             _ = trace.fidelity
-            for layer, expected in zip(trace.layers["encoder"], alone[number].layers["encoder"], strict=True):
+            for layer, expected in zip(
+                trace.whole_layers["encoder"], alone[number].whole_layers["encoder"], strict=True
+            ):
                 for name in ("embeddings", "joined"):
                     if not getattr(layer, name).equal(getattr(expected, name)):
                         wrong.append(f"{name} of text {number}")
@@ -141,3 +143,12 @@ def test_a_saved_trace_keeps_what_stood_around_the_call(tmp_path: Any) -> None:
     again = av.Trace.load(tmp_path / "trace").layer(1)
     for name in ("embeddings", "joined", "unrotated_query", "unrotated_key"):
         assert getattr(again, name).equal(getattr(trace.layer(1), name))
+
+
+def test_a_model_that_has_changed_since_tells_nothing_of_a_trace_taken_before() -> None:
+    model = wrapped(*_FAMILIES["apart"][:3])
+    trace = model.trace_ids(torch.arange(3, 12)[None])
+    for parameter in model.hf_model.parameters():
+        parameter.data.mul_(2)
+    assert trace.layer(1).embeddings is None
+    assert trace.layer(1).attention is trace.attention(1)
