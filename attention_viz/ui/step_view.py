@@ -64,6 +64,8 @@ def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: Sta
         show_window(opened, step, matrix, cell, colours, turned=transposed(step, chosen.notation))
         if name in _OF_PAIRS:
             show_statistics(opened, as_run, cell[0], colours)
+    if name in _BELOW:
+        _BELOW[name](opened, chosen)
     if own and name in ("scaled", "weights") and chosen.variant == "multi":
         show_saturation(opened, state)
 
@@ -136,19 +138,18 @@ def _show_one(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None
 
 
 def _show_projected(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
-    """Query, key and value side by side, and below each the matrix that makes it."""
+    """Query, key and value side by side."""
     from attention_viz.steps import STEPS
 
     for column, name in zip(st.columns(3), _PROJECTED, strict=True):
         with column:
-            own = name == chosen.step
-            place = cell if own else (min(cell[0], _count(opened, name) - 1), cell[1])
-            show_matrix(opened, name, STEPS[name], chosen.notation, place if own else None)
+            show_matrix(opened, name, STEPS[name], chosen.notation, cell if name == chosen.step else None)
+
+
+def _learned_three(opened: "OpenHead", chosen: Choice) -> None:
+    for column, name in zip(st.columns(3), _PROJECTED, strict=True):
+        with column:
             show_learned(opened, name, chosen.notation)
-
-
-def _count(opened: "OpenHead", name: str) -> int:
-    return len(getattr(opened.attention, name))
 
 
 def _show_rotated(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
@@ -164,23 +165,25 @@ def _show_rotated(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> 
     show_angles(opened)
 
 
-def _show_embeddings(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
-    """What enters, and where known what it is the sum of: with positions and without them."""
-    _show_one(opened, chosen, cell)
+def _parts(opened: "OpenHead", chosen: Choice) -> None:
+    """What the embeddings are the sum of, where known: with positions and without them."""
     if len(opened.parts) > 1:
         for column, (name, part) in zip(st.columns(len(opened.parts)), opened.parts.items(), strict=True):
             with column:
                 show_part(opened, name, part, chosen.notation)
 
 
-def _show_joined(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
-    _show_one(opened, chosen, cell)
+def _learned_output(opened: "OpenHead", chosen: Choice) -> None:
     show_learned(opened, "output", chosen.notation)
 
 
+# What is drawn of a step where that is more than its matrix, and what stands below its numbers.
 _PICTURES: "dict[str, Callable[[OpenHead, Choice, tuple[int, int]], None]]" = {
-    "embeddings": _show_embeddings,
     **dict.fromkeys(_PROJECTED, _show_projected),
     "rotated": _show_rotated,
-    "joined": _show_joined,
+}
+_BELOW: "dict[str, Callable[[OpenHead, Choice], None]]" = {
+    "embeddings": _parts,
+    **dict.fromkeys(_PROJECTED, _learned_three),
+    "joined": _learned_output,
 }

@@ -226,7 +226,9 @@ def _height(shape: tuple[int, int]) -> int:
 
 def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: Palette) -> go.Heatmap:
     values = numpy.where(numpy.isfinite(sheet.values), sheet.values, numpy.nan)
-    largest = _limit(numpy.abs(values[numpy.isfinite(values)]))
+    sizes = numpy.abs(values[numpy.isfinite(values)])
+    largest = _limit(sizes)
+    beyond = "and beyond" if not sheet.weights and sizes.max(initial=0.0) > largest else ""
     printed = max(values.shape) <= _PRINTED_UP_TO
     told = values.size <= _TOLD_UP_TO
     return go.Heatmap(
@@ -239,7 +241,7 @@ def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: P
         texttemplate="%{z:.2f}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
-        colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".3~g"},
+        colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".3~g", "title": {"text": beyond}},
     )
 
 
