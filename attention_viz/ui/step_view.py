@@ -110,8 +110,15 @@ def _tell_unknown(step: "Step") -> None:
 
 
 def _formula(opened: "OpenHead", step: "Step", notation: str) -> str:
-    """The step's formula, with the factor that is used for λ."""
-    return step.formula(notation).replace(r"\lambda", _factor(opened))
+    """The step's formula, with the factor that is used for λ, and with a bias where the projection has one."""
+    formula = step.formula(notation).replace(r"\lambda", _factor(opened))
+    for name in (name for name, matrix in opened.projections.items() if matrix.bias is not None):
+        letter = name[0].upper()
+        if letter == "O" and "W_{O}" in formula:
+            formula += " + b_{O}"
+        product = rf"(X W_{{{letter}}}|W_{{{letter}}} X|W_{{{letter}}}\\, x_[ij])"
+        formula = re.sub(product, rf"\1 + b_{{{letter}}}", formula)
+    return formula
 
 
 def _factor(opened: "OpenHead") -> str:
