@@ -150,8 +150,9 @@ def _chart(figure: "go.Figure", title: str, key: str, trace: "Trace", words: str
     figure.update_layout(title_text=title, height=_HEIGHT, margin_t=64, legend_x=0, legend_xanchor="left")
     hears: Any = "ignore"
     if drawn and count <= LONGEST_DRAWN:
-        touchable(figure, count, count, max(4.0, 0.7 * _HEIGHT / count))
-        key = f"drawing-{st.session_state.get('drawings', 0)}"
+        touchable(figure, count, count, max(4.0, 0.7 * _HEIGHT / count), by=st.session_state["draw_by"])
+        # Another way of drawing, or a new drawing, is a picture on which nothing is selected yet.
+        key = f"drawing-{st.session_state['draw_by']}-{st.session_state.get('drawings', 0)}"
         hears = functools.partial(take_touched, key, count)
     st.plotly_chart(
         figure,

@@ -24,6 +24,9 @@ _NAMES = tuple(field.name for field in fields(MaskChoice))
 # What a picker holds where a choice has None: to a picker None means that nothing was chosen yet.
 _ALL = "all"
 
+# How cells are touched: one at a time, or all in a rectangle.
+DRAWING = ("click", "drag")
+
 
 def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
     """The mask and what belongs to it, on one line; only what the chosen mask has a use for.
@@ -34,7 +37,7 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
     _begin(state)
     line = st.container(key="mask-pickers", horizontal=True, vertical_alignment="top")
     with line:
-        st.selectbox("Mask", list(MASKS), format_func=_called, key="mask", width=260, persist_state="session")
+        st.selectbox("Mask", list(MASKS), format_func=_called, key="mask", width=230, persist_state="session")
         mask = st.session_state["mask"]
         if mask == "window":
             st.number_input("Window", key="window", step=1, width=150, persist_state="session")
@@ -53,11 +56,12 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
 
 
 def show_drawing_board(tokens: "Tokens") -> None:
-    """Draw without a pointer: a row, a column, and what to do with the cells where they meet."""
+    """How the pointer draws; and without one, a row, a column, and what to do with the cells where they meet."""
     if len(tokens) > LONGEST_DRAWN:
         return
     names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
     with st.container(key="drawing-board", horizontal=True, vertical_alignment="bottom", width="content"):
+        st.segmented_control("Draw by", DRAWING, key="draw_by", required=True, persist_state="session")
         rows = _line("Who is looking", names, "everyone")
         columns = _line("Looked at", names, "everyone")
         for label, block in (("Block", True), ("Allow", False)):
@@ -85,6 +89,7 @@ def _begin(state: State) -> None:
         for name in _NAMES:
             value = getattr(choice, name)
             st.session_state.setdefault(name, _ALL if value is None else value)
+    st.session_state.setdefault("draw_by", DRAWING[0])
     for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
         # Another model may have fewer.
         held = st.session_state[name]

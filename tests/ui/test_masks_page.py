@@ -1,0 +1,218 @@
+"""The Masks page as a person uses it, in a real browser."""
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote_plus, urlsplit
+
+import numpy
+import pandas
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+import attention_viz as av
+from attention_viz.ui.mask_choice import from_code, to_code
+from tests.conftest import OpenPage
+
+Idle = Callable[[Page], None]
+
+
+def choose(screen: Page, label: str, option: str | re.Pattern[str], idle: Idle) -> None:
+    screen.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
+    screen.get_by_role("option", name=option).first.click()
+    idle(screen)
+
+
+def weights(screen: Page) -> numpy.ndarray:
+    """The matrix that the button "Weights (CSV)" hands out."""
+    with screen.expect_download() as download:
+        screen.get_by_role("button", name="Weights (CSV)").click()
+    table = pandas.read_csv(io.BytesIO(download.value.path().read_bytes()), keep_default_na=False)
+    return table.pivot(index="query", columns="key", values="weight").to_numpy()
+
+
+def parameters(screen: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
+
+
+def picture(screen: Page, key: str) -> Locator:
+    return screen.locator(f".st-key-{key}")
+
+
+def over(plot: Locator, row: float, column: float, count: int) -> tuple[float, float]:
+    """Where a cell's middle is on the screen."""
+    area = plot.locator(".nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box is not None
+    return box["x"] + (column + 0.5) / count * box["width"], box["y"] + (row + 0.5) / count * box["height"]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_first_screen_shows_before_and_after_without_scrolling(page: OpenPage, dark: bool) -> None:
+    screen = page("/masks", dark=dark)
+    expect(screen.get_by_text(re.compile("^Verified before the mask"))).to_be_visible()
+    boxes = [picture(screen, key).locator(".nsewdrag").first.bounding_box() for key in ("before", "after")]
+    assert boxes[0] is not None and boxes[1] is not None
+    assert boxes[0]["y"] == pytest.approx(boxes[1]["y"], abs=1)
+    assert boxes[0]["y"] + boxes[0]["height"] <= 860
+    expect(screen.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
+    expect(screen.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
+    for label, role in (("Sentence", "textbox"), ("Model", "combobox"), ("Mask", "combobox")):
+        name = re.compile(rf"(^|\W){label}$")
+        expect(screen.get_by_role(role, name=name)).to_have_count(1)  # type: ignore[arg-type]
+
+
+def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(page: OpenPage) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    text = "The bank is steep, so it's dangerous to stand near it"
+    screen = page(f"/masks?mask=causal&layer=3&head=1&text={quote_plus(text)}")
+    path = av.CATALOGUE["all-MiniLM-L6-v2"].path
+    ids = AutoTokenizer.from_pretrained(path)(text, return_tensors="pt").input_ids
+    n = ids.shape[1]
+    added = torch.full((n, n), torch.finfo(torch.float32).min).triu(1)[None, None]
+    model: Any = AutoModel.from_pretrained(path, attn_implementation="eager")
+    with torch.no_grad():
+        expected = model(input_ids=ids, attention_mask=added, output_attentions=True).attentions[3][0, 1]
+    ours = weights(screen)
+    assert abs(ours - expected.numpy()).max() <= 1e-5
+    assert (ours[numpy.triu_indices(n, 1)] == 0).all()
+    assert parameters(screen)["mask"] == "causal"
+
+
+def test_the_pickers_change_the_numbers_and_the_address(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks")
+    causal = weights(screen)
+    choose(screen, "Mask", re.compile("^window"), idle)
+    screen.get_by_label("Window", exact=True).fill("3")
+    screen.get_by_label("Window", exact=True).press("Enter")
+    idle(screen)
+    window = weights(screen)
+    position = numpy.arange(9)
+    assert ((window > 0) == (abs(position[:, None] - position) < 3)).all()
+    assert (window != causal).any()
+    choose(screen, "Blocks in", "only 5", idle)
+    assert (weights(screen) > 0).all()
+    assert {name: parameters(screen)[name] for name in ("mask", "window", "in_layer")} == {
+        "mask": "window",
+        "window": "3",
+        "in_layer": "5",
+    }
+    again = page(urlsplit(screen.url)._replace(scheme="", netloc="").geturl())
+    assert (weights(again) == weights(screen)).all()
+
+
+def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=padding&second=A+boat")
+    matrix = weights(screen)
+    assert (matrix[:, 4:] == 0).all()
+    assert matrix[:, :4].sum(axis=1) == pytest.approx(1, abs=1e-5)
+    expect(picture(screen, "after").get_by_text("padding", exact=True)).to_be_visible()
+    screen.get_by_role("radio", name="longer").or_(screen.get_by_role("button", name="longer")).first.click()
+    idle(screen)
+    assert (weights(screen) > 0).all()
+    assert parameters(screen)["row"] == "longer"
+
+
+def test_our_own_module_takes_every_mask(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=both&model=scratch&head=1&text=The+cat+sat+on+mat&second=The+cat")
+    matrix = weights(screen)
+    assert matrix.shape == (5, 5)
+    assert ((matrix > 0) == (numpy.tri(5, dtype=bool) & (numpy.arange(5) < 2))).all()
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+
+
+def test_cells_are_drawn_by_clicking_dragging_and_by_the_pickers(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=drawn&model=scratch&head=0&text=The+cat+sat+on+mat")
+    screen.mouse.click(*over(picture(screen, "drawing-click-0"), 1, 3, 5))
+    screen.wait_for_url(re.compile("cells="))
+    idle(screen)
+    drawn = numpy.zeros((5, 5), dtype=bool)
+    drawn[1, 3] = True
+    assert (from_code(parameters(screen)["cells"], 5) == drawn).all()
+    screen.get_by_role("radio", name="drag").or_(screen.get_by_role("button", name="drag")).first.click()
+    idle(screen)
+    screen.mouse.move(*over(picture(screen, "drawing-drag-1"), 2.7, -0.3, 5))
+    screen.mouse.down()
+    screen.mouse.move(*over(picture(screen, "drawing-drag-1"), 4.3, 1.3, 5), steps=8)
+    screen.mouse.up()
+    picture(screen, "drawing-drag-2").wait_for()
+    idle(screen)
+    drawn[3:, :2] = True
+    assert (from_code(parameters(screen)["cells"], 5) == drawn).all()
+    choose(screen, "Who is looking", "0 The", idle)
+    screen.get_by_role("button", name="Block", exact=True).press("Enter")
+    idle(screen)
+    drawn[0] = True
+    assert ((weights(screen) == 0) == drawn).all()
+    expect(screen.get_by_text("“The” (row 0) has nothing left to look at")).to_be_visible()
+    screen.get_by_role("button", name="Clear").click()
+    idle(screen)
+    assert (weights(screen) > 0).all()
+    assert "cells" not in parameters(screen)
+
+
+def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(page: OpenPage) -> None:
+    code = to_code(numpy.ones((9, 9), dtype=bool))
+    screen = page(f"/masks?mask=drawn&cells={code}")
+    assert not weights(screen).any()
+    expect(screen.get_by_text("and 3 more have nothing left to look at")).to_be_visible()
+    expect(screen.get_by_test_id("stAlert")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("mask=window&window=0", "A window of 0 was asked for; it has to be 1"),
+        ("mask=prefix&prefix=40", "A prefix of 40 was asked for; it has to be from 0 to the 9 positions"),
+        ("mask=drawn&cells=3-eNqTSgEAARIAkg", "for 3 tokens; this text has 9"),
+        ("mask=drawn&cells=%3Cb%3E", "is no drawing made here"),
+        ("mask=padding&second=+", "The second sentence is empty"),
+        ("mask=hat&in_layer=9", "The address asks for mask “hat”"),
+    ],
+)
+def test_what_makes_no_mask_is_said_in_words_and_nothing_typed_is_lost(page: OpenPage, address: str, said: str) -> None:
+    screen = page(f"/masks?{address}")
+    expect(screen.get_by_test_id("stAlert").first).to_contain_text(said)
+    expect(screen.get_by_label("Sentence", exact=True)).to_have_value("The bank of the river was flooded")
+
+
+def test_the_demonstration_holds_the_numbers_of_the_head_on_the_screen(page: OpenPage) -> None:
+    screen = page("/masks?model=scratch&head=1&text=The+cat+sat+on+mat&mask=causal")
+    tables = screen.locator("table")
+    expect(tables).to_have_count(2)
+    some, nothing = tables.nth(0), tables.nth(1)
+    expect(some.get_by_text("Leak 0: the row is exact.")).to_have_count(6)
+    one = av.scratch("The cat sat on mat").attention(0).head(1)
+    row = one.scaled[2]
+    expect(nothing).to_contain_text(f"Leak {float(row.softmax(-1).max()):.3g}: the weights of no mask")
+    expect(nothing).to_contain_text("Leak 0.2: every cell alike")
+    expect(nothing.get_by_text("NaN")).to_have_count(3)
+
+
+def test_a_file_is_looked_at_and_a_foreign_one_refused(page: OpenPage, idle: Idle, tmp_path: Path) -> None:
+    path = tmp_path / "mine.safetensors"
+    av.scratch("A trace of my own", d_model=12, heads=3, allowed=av.masks.causal(5)).save(path)
+    screen = page("/masks")
+    screen.get_by_role("button", name="Open a trace").click()
+    (tmp_path / "other.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
+    screen.locator("input[type=file]").set_input_files(tmp_path / "other.safetensors")
+    idle(screen)
+    expect(screen.get_by_test_id("stAlert").first).to_contain_text("can't be shown")
+    screen.locator("input[type=file]").set_input_files(path)
+    idle(screen)
+    expect(screen.get_by_text("own mask here: causal (nobody looks ahead)")).to_be_visible()
+    expect(screen.get_by_text("A trace from a file is a run that is over")).to_be_visible()
+
+
+@pytest.mark.parametrize("words", [1, 10, 126])
+def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(page: OpenPage, words: int) -> None:
+    screen = page(f"/masks?mask=both&text={'+'.join(['cat'] * words)}&second=a+boat", width=390, height=844)
+    expect(picture(screen, "changed-outputs")).to_be_attached()
+    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+    main = screen.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth <= element.clientWidth")
