@@ -95,9 +95,10 @@ def _show_demonstration(after: "Trace", layer: int, head: int) -> None:
     )
     some, nothing = st.columns(2)
     if allowed is not None:
-        names = ", ".join(f"“{labels[key]}”" for key in allowed.nonzero().flatten().tolist()[:4])
+        keys = allowed.nonzero().flatten().tolist()
+        names = ", ".join(f"“{labels[key]}”" for key in keys[:4]) + (" …" if len(keys) > 4 else "")
         with some:
-            st.markdown(plain(f"A row that may look at {int(allowed.sum())} of {len(allowed)} ({names} …)"))
+            st.markdown(plain(f"A row that may look at {len(keys)} of {len(allowed)} ({names})"))
             st.markdown(_table(block_row(logits[row], allowed)))
     with nothing:
         st.markdown("A row with nothing left to look at")

@@ -46,8 +46,8 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
         if mask in ("padding", "both"):
             _second_sentence()
         if mask != "none":
-            _where("in_layer", "Blocks in", f"of the {state.layer_count} layers", state.layer_count)
-            _where("in_head", "Blocks for", f"of the {state.head_count} heads", state.head_count)
+            _where("in_layer", "Blocks in", _of(state.layer_count, "layer"), state.layer_count)
+            _where("in_head", "Blocks for", _of(state.head_count, "head"), state.head_count)
     notices = st.session_state["mask-notices"]
     choice = _held()
     if notices and choice == st.session_state["mask-first"]:
@@ -125,6 +125,10 @@ def _where(name: str, label: str, meaning: str, count: int) -> None:
             persist_state="session",
         )
         st.caption(meaning)
+
+
+def _of(count: int, what: str) -> str:
+    return f"of the {count} {what}s" if count > 1 else f"of the only {what}"
 
 
 def _line(label: str, names: Sequence[str], every: str) -> int | None:
