@@ -19,7 +19,8 @@ In Streamlit the explorer is two components, because data is sent whole whenever
 
 - `pack(trace)` depends on the trace only, so its bytes are sent once; a choice is some fifty bytes through the channel.
 - The state value `choice` is ``{"stream": str, "layer": int, "head": int, "serial": int}``, or None before the reader
-  has chosen anything. It is set 150 ms after the last click or key press, never while pointing.
+  has chosen anything. It is set 100 ms after the last click or key press, at once when the pointer or the focus leaves
+  the explorer, and never while pointing.
 - `serial` counts the reader's choices. The component ignores a choice of the server's made before it had seen the
   reader's latest, so the picture never jumps back while somebody walks along the heads.
 """

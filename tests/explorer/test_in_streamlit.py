@@ -53,6 +53,15 @@ def click(host: Page, layer: int, head: int) -> None:
     host.get_by_role("gridcell", name=f"Layer {layer} head {head}", exact=True).click()
 
 
+def walk(host: Page, *keys: str) -> None:
+    """Press keys in the grid within one moment, however busy the machine is."""
+    host.get_by_test_id("explorer-grid").evaluate(
+        """(grid, keys) => keys.forEach((key) => grid.getRootNode().activeElement.dispatchEvent(
+            new KeyboardEvent("keydown", {key, bubbles: true})))""",
+        list(keys),
+    )
+
+
 def test_it_opens_on_the_choice_that_the_page_told_before(host: Page) -> None:
     choose(host, layer=1, head=2, seen=0)
     call(host, self_attention(5))
@@ -62,8 +71,7 @@ def test_it_opens_on_the_choice_that_the_page_told_before(host: Page) -> None:
 def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> None:
     call(host, self_attention(5))
     click(host, 0, 1)
-    for key in ("ArrowRight", "ArrowDown", "ArrowLeft"):
-        host.keyboard.press(key)
+    walk(host, "ArrowRight", "ArrowDown", "ArrowLeft")
     host.get_by_role("option").first.hover()
     host.wait_for_timeout(400)
     assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, "serial": 4}]]
@@ -115,6 +123,42 @@ def test_a_new_sentence_keeps_the_head_and_the_settings(host: Page) -> None:
     assert host.get_by_test_id("explorer").count() == 1
 
 
+def test_a_choice_made_just_before_a_new_sentence_is_told_as_what_it_became(host: Page) -> None:
+    call(host, self_attention(5))
+    host.get_by_test_id("explorer-grid").get_by_role("gridcell", name="Layer 1 head 2", exact=True).evaluate(
+        "(cell, bytes) => { cell.click(); call(bytes); }", list(pack(self_attention(7, layers=1)))
+    )
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 2")
+    host.wait_for_timeout(300)
+    assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 0, "head": 2, "serial": 1}]]
+    choose(host, layer=0, head=1, seen=1)
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
+
+
+@pytest.mark.parametrize("event", ["new PointerEvent('pointerleave')", "new FocusEvent('focusout')"])
+def test_the_server_hears_at_once_when_the_reader_turns_to_something_else(host: Page, event: str) -> None:
+    call(host, self_attention(5))
+    heard = host.get_by_role("gridcell", name="Layer 1 head 2", exact=True).evaluate(
+        f"(cell) => {{ cell.click(); cell.closest('.av-host').dispatchEvent({event}); return [...heard]; }}"
+    )
+    assert heard == [["choice", {"stream": "encoder", "layer": 1, "head": 2, "serial": 1}]]
+    host.wait_for_timeout(250)
+    assert len(host.evaluate("heard")) == 1
+
+
+def test_data_that_comes_twice_before_anything_is_drawn_opens_on_the_choice_that_was_told(host: Page) -> None:
+    first, second = (list(pack(self_attention(count))) for count in (5, 7))
+    host.evaluate(
+        """([first, second]) => {
+            call(first);
+            choose({stream: "encoder", layer: 1, head: 2, seen: 0});
+            call(second);
+        }""",
+        [first, second],
+    )
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+
+
 def test_a_text_begins_on_the_scale_that_fits_its_length_until_the_reader_chooses_one(host: Page) -> None:
     for tokens, scale in ((70, "Logarithmic"), (5, "0 to 1"), (70, "Logarithmic")):
         call(host, self_attention(tokens))
@@ -129,6 +173,8 @@ def test_leaving_takes_everything_away(host: Page) -> None:
     choose(host, layer=1, head=1, seen=9)
 
 
-def test_data_that_cannot_be_read_is_told_and_not_thrown(host: Page) -> None:
+def test_data_that_cannot_be_read_is_told_on_the_page_and_on_the_console(host: Page) -> None:
+    host.evaluate("() => { window.errors = []; console.error = (error) => errors.push(error.name); }")
     host.evaluate("call([200, 0, 0, 0, 1, 2])")
     expect(host.get_by_role("alert")).to_contain_text("The explorer could not be drawn")
+    assert host.evaluate("errors") == ["SyntaxError"]

@@ -2,7 +2,7 @@
 
 import {mountExplorer} from "./explorer.js";
 
-const PAUSE = 150;
+const PAUSE = 100;
 const WAIT_FOR_CHOICE = 120;
 const running = new WeakMap();
 
@@ -15,7 +15,17 @@ export default function explorerComponent({data, parentElement, setStateValue}) 
     before.explorer?.refresh();
     return () => leave(parentElement, before);
   }
-  const entry = {bytes, parentElement, tell: setStateValue, serial: before?.serial ?? 0, explorer: null, timer: 0};
+  const entry = {
+    bytes,
+    tell: setStateValue,
+    parentElement,
+    serial: before?.serial ?? 0,
+    explorer: null,
+    // What the reader chose and the server hasn't been told yet.
+    unheard: null,
+    timer: 0,
+    listening: new AbortController(),
+  };
   running.set(parentElement, entry);
   start(parentElement, entry, before).catch((error) => showFailure(parentElement, error));
   return () => leave(parentElement, entry);
@@ -24,30 +34,49 @@ export default function explorerComponent({data, parentElement, setStateValue}) 
 /** Show new data where the old was; the head and the settings stay. */
 async function start(parentElement, entry, before) {
   const host = parentElement.querySelector(".av-host");
-  const channel = openChannel();
-  entry.listener = ({detail}) => follow(entry, detail);
-  channel.target.addEventListener("choice", entry.listener);
-  const kept = before?.explorer ? {choice: before.explorer.choice(), settings: before.explorer.settings()} : {};
+  listen(host, entry);
+  entry.kept = before?.explorer
+    ? {choice: before.explorer.choice(), settings: before.explorer.settings()}
+    : (before?.kept ?? {});
   if (before) stop(before);
   else if (!latestFor(entry)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
-  if (running.get(parentElement) !== entry || entry.stopped) return;
+  if (running.get(parentElement) !== entry || entry.listening.signal.aborted) return;
   const told = latestFor(entry);
   if (told) entry.serial = Math.max(entry.serial, told.seen ?? 0);
-  const choice = told && !before ? told : kept.choice;
   entry.explorer = mountExplorer(host, entry.bytes, {
-    ...kept,
-    choice,
+    ...entry.kept,
+    choice: entry.kept.choice ?? told,
     theme: () => themeOf(host),
-    onChoice: (next) => report(entry, next),
+    onChoice: (next) => {
+      entry.serial += 1;
+      report(entry, next);
+    },
   });
+  // The last choice was made on the old data: the server hears of what became of it.
+  if (before?.unheard) report(entry, entry.explorer.choice());
+}
+
+/** Hear the page's own choices, and when the reader turns to something else. */
+function listen(host, entry) {
+  const {signal} = entry.listening;
+  openChannel().target.addEventListener("choice", ({detail}) => follow(entry, detail), {signal});
+  host.addEventListener("pointerleave", () => tellNow(entry), {signal});
+  host.addEventListener("focusout", ({relatedTarget}) => host.contains(relatedTarget) || tellNow(entry), {signal});
 }
 
 /** Tell the server what was chosen, once the reader has paused. */
 function report(entry, choice) {
-  entry.serial += 1;
-  const told = {...choice, serial: entry.serial};
+  entry.unheard = {...choice, serial: entry.serial};
   clearTimeout(entry.timer);
-  entry.timer = setTimeout(() => entry.tell("choice", told), PAUSE);
+  entry.timer = setTimeout(() => tellNow(entry), PAUSE);
+}
+
+/** Tell it without waiting, so that a download pressed next is of the head on the screen. */
+function tellNow(entry) {
+  clearTimeout(entry.timer);
+  const told = entry.unheard;
+  entry.unheard = null;
+  if (told) entry.tell("choice", told);
 }
 
 /** Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of. */
@@ -81,14 +110,17 @@ function leave(parentElement, entry) {
 }
 
 function stop(entry) {
-  entry.stopped = true;
   clearTimeout(entry.timer);
-  openChannel().target.removeEventListener("choice", entry.listener);
+  entry.listening.abort();
   entry.explorer?.destroy();
 }
 
+/** A plain loop: several megabytes are compared whenever the page runs again. */
 function sameBytes(one, other) {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
+  if (one === other) return true;
+  if (one.length !== other.length) return false;
+  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;
+  return true;
 }
 
 /** Whether the host's page is dark: by the lightness of its background. */
@@ -102,6 +134,7 @@ function themeOf(host) {
 }
 
 function showFailure(parentElement, error) {
+  console.error(error);
   const note = document.createElement("p");
   note.setAttribute("role", "alert");
   note.textContent = `The explorer could not be drawn: ${error.message}`;
