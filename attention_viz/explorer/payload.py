@@ -22,6 +22,8 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt16
 from numpy.typing import NDArray
 
+from attention_viz.errors import TraceError
+
 if TYPE_CHECKING:
     from attention_viz.attention import Attention
     from attention_viz.tokens import Tokens
@@ -80,6 +82,9 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
         trace: what to show.
         choice: the head to open on. Leave it out where the host tells the component through the channel
             (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
+
+    Raises:
+        TraceError: a head has weights that are not numbers.
     """
     body, masks, axes = _Body(), _Masks(), _Axes()
     streams = [
@@ -87,7 +92,10 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
             "name": stream,
             "queries": axes.add(trace.query_tokens(stream)),
             "keys": axes.add(trace.key_tokens(stream)),
-            "layers": [_layer(layer, body, masks) for layer in trace.layers[stream]],
+            "layers": [
+                _layer(layer, f"layer {number} of the {stream}", body, masks)
+                for number, layer in enumerate(trace.layers[stream])
+            ],
         }
         for stream in trace.streams
     ]
@@ -107,9 +115,10 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
     return b"".join([struct.pack("<I", len(text)), text, *body.parts])
 
 
-def _layer(layer: "Layer", body: _Body, masks: "_Masks") -> dict[str, Any]:
+def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str, Any]:
     call = layer.attention
     weights: NDArray[np.float32] = call.weights.detach().float().cpu().numpy()
+    _refuse_broken(weights, name)
     blocked = _blocked(call)
     high, low = _planes(_steps(weights, blocked))
     return {
@@ -120,6 +129,13 @@ def _layer(layer: "Layer", body: _Body, masks: "_Masks") -> dict[str, Any]:
         "low": body.add(low),
         "sums": body.add(_sums(weights)),
     }
+
+
+def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> None:
+    """Drawn as zeros they would be a picture of something that was never computed."""
+    broken = np.flatnonzero(~np.isfinite(weights).all(axis=(1, 2)))
+    if broken.size:
+        raise TraceError(f"head {broken[0]} of {name} has weights that are not numbers; it can't be drawn")
 
 
 def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
@@ -141,9 +157,9 @@ def _steps(
 ) -> UInt16[np.ndarray, "head query key"]:
     """Weights as the numbers of their intervals: n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
 
-    What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells and broken numbers.
+    What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells.
     """
-    exact = np.nan_to_num(weights).clip(0, 1).astype(np.float64)
+    exact = weights.clip(0, 1).astype(np.float64)
     steps = np.ceil(exact * LEVELS).astype(np.uint16)
     steps[exact <= 0.5 / LEVELS] = 0
     steps[exact == 1] = LEVELS + 1
@@ -159,7 +175,7 @@ def _planes(steps: UInt16[np.ndarray, "head query key"]) -> tuple[bytes, bytes]:
 
 def _sums(weights: Float[np.ndarray, "head query key"]) -> bytes:
     """What each row sums to, (head, query), as little-endian 16-bit numbers of 65,535ths."""
-    sums = np.nan_to_num(weights.sum(axis=2, dtype=np.float64)).clip(0, 1)
+    sums = weights.sum(axis=2, dtype=np.float64).clip(0, 1)
     return np.rint(sums * _SUM_STEPS).astype("<u2").tobytes()
 
 

@@ -123,6 +123,18 @@ def test_rows_keep_their_sums_with_sinks_and_with_nothing_allowed(many_kinds: Tr
             np.testing.assert_allclose(told, exact, atol=1e-5)
 
 
+def test_weights_that_are_not_numbers_are_refused_by_name() -> None:
+    query = torch.randn(3, 5, 4)
+    query[2, 1] = float("nan")
+    call, axis = av.attend(query, torch.randn(3, 5, 4), torch.randn(3, 5, 4)), {"decoder": Tokens.of_ids(range(5))}
+    whole = av.attend(torch.randn(3, 5, 4), torch.randn(3, 5, 4), torch.randn(3, 5, 4))
+    layers = {"decoder": (Layer(whole, "0"), Layer(call, "1"))}
+    measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
+    trace = Trace(layers, axis, axis, torch.zeros(1, 2), Provenance("made"), lambda: measured)
+    with pytest.raises(av.TraceError, match=r"head 2 of layer 1 of the decoder has weights that are not numbers"):
+        pack(trace)
+
+
 def test_labels_and_special_tokens_travel_whole(many_kinds: Trace) -> None:
     header, _ = unpack(pack(many_kinds))
     axis = header["axes"][header["streams"][0]["queries"]]
