@@ -23,7 +23,7 @@ from attention_viz.edits import Edit, narrow
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.modules import MultiHeadAttention
 from attention_viz.projection import Projection
-from attention_viz.shapes import check_sizes
+from attention_viz.shapes import check_sizes, uneven
 from attention_viz.tokens import Fit, Tokens, fit_text, split_words
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 
@@ -90,7 +90,7 @@ class Scratch:
         if self.d_model > _LARGEST_WIDTH:
             raise ShapeError(f"d_model {self.d_model} was asked for; {self.name} goes up to {_LARGEST_WIDTH}")
         if self.d_model % self.heads:
-            raise ShapeError(f"d_model {self.d_model} can't be shared evenly by {self.heads} heads")
+            raise ShapeError(uneven(self.d_model, self.heads))
         if type(self.seed) is not int:
             raise ShapeError(f"seed has to be a whole number; got {self.seed!r}")
         if self.positions not in POSITIONS:

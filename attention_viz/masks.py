@@ -89,8 +89,8 @@ def combine(*allowed: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
 
 
 def _check_count(name: str, count: int) -> None:
-    if count < 0:
-        raise ShapeError(f"{name} is a number of positions, 0 or more; got {count}")
+    if type(count) is not int or count < 0:
+        raise ShapeError(f"{name} is a number of positions, 0 or more; got {count!r}")
 
 
 @dataclass(frozen=True)

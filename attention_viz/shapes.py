@@ -27,6 +27,7 @@ __all__ = [
     "shape_of_weights",
     "shared_heads",
     "side_by_side",
+    "uneven",
     "widths_of_a_head",
 ]
 
@@ -89,10 +90,17 @@ def widths_of_a_head(d_model: int, heads: int, d_k: int | None, d_v: int | None)
     """
     check_sizes(d_model=d_model, heads=heads)
     if (d_k is None or d_v is None) and d_model % heads:
-        raise ShapeError(f"d_model {d_model} can't be shared evenly by {heads} heads; give a multiple, or d_k and d_v")
+        raise ShapeError(f"{uneven(d_model, heads)}, or d_k and d_v")
     d_k, d_v = (d_model // heads if width is None else width for width in (d_k, d_v))
     check_sizes(d_k=d_k, d_v=d_v)
     return d_k, d_v
+
+
+def uneven(d_model: int, heads: int) -> str:
+    """What is wrong with a width that heads can't share, and what would do."""
+    below, above = d_model // heads * heads, (d_model // heads + 1) * heads
+    fitting = f"{below} or {above}" if below else str(above)
+    return f"d_model {d_model} can't be shared evenly by {heads} heads; give a multiple such as {fitting}"
 
 
 def check_sizes(**sizes: int) -> None:
@@ -135,6 +143,12 @@ def check_call(call: "Attention") -> None:
     Raises:
         ShapeError: shapes, kinds of number or terms that don't fit together.
     """
+    for name in ("query", "key", "value", "allowed", "bias", "sinks"):
+        term: object = getattr(call, name)
+        if not isinstance(term, Tensor) and (term is not None or name in ("query", "key", "value")):
+            raise ShapeError(f"{name} has to be a tensor; got {type(term).__name__}")
+    if not isinstance(call.scale, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"scale has to be a number; got {call.scale!r}")
     _check_kinds(call)
     _check_inputs(call.query, call.key, call.value)
     for name, extra in (("allowed", call.allowed), ("bias", call.bias)):

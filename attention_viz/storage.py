@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from attention_viz.attention import Attention
@@ -46,8 +46,9 @@ def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
         "fidelity": asdict(trace.fidelity),
     }
     try:
-        save_file(shelf.tensors, fspath(path), metadata={_KEY: json.dumps(header, ensure_ascii=True)})
-    except (SafetensorError, OSError) as error:
+        # Written as any file is: safetensors' own writer makes files that nobody else may read.
+        Path(path).write_bytes(save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
+    except (SafetensorError, OSError, ValueError) as error:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
 
 

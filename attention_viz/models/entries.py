@@ -21,7 +21,8 @@ class Entry:
     """A model that can be loaded by its name.
 
     Attributes:
-        description: what it is, in a sentence for a learner.
+        short: what it is, in the few words that fit below its name.
+        description: the same in a sentence for a learner.
         layers: how many attention layers.
         heads: how many heads a layer.
         package: the installed Python package that carries its weights; None for our own module, which has none.
@@ -31,6 +32,7 @@ class Entry:
         size: of the weights file, in bytes.
     """
 
+    short: str
     description: str
     layers: int
     heads: int
@@ -56,6 +58,7 @@ class Entry:
 
 CATALOGUE: dict[str, Entry] = {
     "all-MiniLM-L6-v2": Entry(
+        short="a BERT encoder",
         description="A small BERT encoder, trained to tell sentences of like meaning. It predicts no words.",
         layers=6,
         heads=12,
@@ -66,6 +69,7 @@ CATALOGUE: dict[str, Entry] = {
         size=90_868_376,
     ),
     "scratch": Entry(
+        short="ours, random weights",
         description="Our own attention module with random weights: small, untrained, yours to change.",
         layers=1,
         heads=2,

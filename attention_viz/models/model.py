@@ -138,6 +138,8 @@ class AttentionModel:
         """
         if decoder_input_ids is not None:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
+        if not isinstance(input_ids, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"trace_ids takes a tensor of ids, (1, n); got {type(input_ids).__name__}")
         if input_ids.ndim != 2 or input_ids.shape[0] != 1 or input_ids.shape[1] == 0:
             raise ShapeError(f"trace_ids takes one row of ids, (1, n) with n ≥ 1; got {tuple(input_ids.shape)}")
         if input_ids.dtype not in (torch.int32, torch.int64):

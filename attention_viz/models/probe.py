@@ -97,7 +97,9 @@ def _naming(family: str) -> Generator[None]:
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{family}: {error}") from None
     except Exception as error:
-        raise UnsupportedModel(f"{family} can't be run on text alone: {type(error).__name__}: {error}") from error
+        raise UnsupportedModel(
+            f"{family} can't be run on text alone: {type(error).__name__}: {first_line(error)}"
+        ) from error
 
 
 def _stream(family: str, calls: Sequence[Call], count: int) -> str:

@@ -50,9 +50,12 @@ def read(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, sec
     """What a tokenizer makes of a text, or of two sentences.
 
     Raises:
-        UnusableText: there is no tokenizer, or it leaves nothing of the text.
+        UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
     """
     tokenizer = _present(model, tokenizer)
+    _check_text(text)
+    if second_text is not None:
+        _check_text(second_text)
     encoding = tokenizer(text, second_text, return_tensors="pt", return_special_tokens_mask=True, verbose=False)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
     special = tuple(bool(flag) for flag in tensors.pop("special_tokens_mask")[0].tolist())
@@ -68,12 +71,24 @@ def read(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, sec
     return Reading(Tokens(tuple(labels), tuple(ids), words, special), tensors)
 
 
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise UnusableText(f"a text has to be a str; got {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UnusableText(
+            f"the text holds half a character at place {error.start}, which no tokenizer reads"
+        ) from None
+
+
 def count_tokens(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str) -> int:
     """How many tokens a text has, special ones included, however long it is.
 
     Raises:
         UnusableText: there is no tokenizer.
     """
+    _check_text(text)
     return len(cast("dict[str, list[int]]", _present(model, tokenizer)(text, verbose=False))["input_ids"])
 
 
@@ -81,15 +96,24 @@ def vocabulary(model: "PreTrainedModel") -> int:
     """How many different ids the model knows; 0 for one that doesn't read text."""
     table = _word_table(model)
     rows = 0 if table is None else table.num_embeddings
-    return rows or int(getattr(model.config.get_text_config(), "vocab_size", 0) or 0)
+    return rows or _told(model, "vocab_size") or 0
 
 
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
     """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say."""
-    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    positions = _told(model, "max_position_embeddings")
     told = None if tokenizer is None else tokenizer.model_max_length
     limits = (positions, told, *_table_limits(model, positions))
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
+
+
+def _told(model: "PreTrainedModel", name: str) -> int | None:
+    """A number in the configuration of the part that reads text; None where there is none, or not one for all of it."""
+    try:
+        found = getattr(model.config.get_text_config(), name, None)
+    except (ValueError, RuntimeError):
+        return None
+    return found if isinstance(found, int) else None
 
 
 def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:

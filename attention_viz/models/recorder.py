@@ -29,7 +29,7 @@ OURS = "attention_viz"
 _HARMLESS = frozenset(
     "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
     "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
-    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch".split()
+    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
 )
 
 # Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in

@@ -34,12 +34,14 @@ class Badge:
 def _verdict(trace: "Trace", from_file: bool) -> tuple[Literal["green", "orange", "red"], str]:
     """The badge's colour and words; they begin with "Verified" or "Not verified"."""
     fidelity = trace.fidelity
-    off = f"{_power(max(fidelity.output_error, fidelity.weight_error))} off"
+    far = _power(max(fidelity.output_error, fidelity.weight_error))
     if from_file:
-        return "orange", f"Not verified here: the file says {off}"
+        return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
     when = " before the mask" if _unedited(trace) else ""
-    return ("green", f"Verified{when}: at most {off}") if fidelity.ok else ("red", f"Not verified{when}: {off}")
+    if fidelity.ok:
+        return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"
+    return "red", f"Not verified{when}: {far} off the model's own result"
 
 
 def _unedited(trace: "Trace") -> bool:

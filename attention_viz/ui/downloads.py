@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BUTTONS", "show_downloads"]
 
+# Of a model's name in a file's: file systems take 255 bytes for all of it.
+_LONGEST_NAME = 60
+
 
 def _weights(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
     from attention_viz.table import to_csv
@@ -71,7 +74,7 @@ def show_downloads(
         labels: which of `BUTTONS` to show.
         instead: by label, what makes a file that this page fills in its own way.
     """
-    name = re.sub(r"[^\w.-]+", "-", trace.provenance.model).strip("-.") or "model"
+    name = re.sub(r"[^\w.-]+", "-", trace.provenance.model)[:_LONGEST_NAME].strip("-.") or "model"
     for label in labels:
         ending, media, help_text, make = BUTTONS[label]
         st.download_button(

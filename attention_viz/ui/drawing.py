@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.errors import AttentionVizError
+from attention_viz.errors import AttentionVizError, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
 from attention_viz.ui.markdown import plain
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["draw_in_place", "hold", "show_problem", "tell"]
 
 
-def draw_in_place(state: State, place: DeltaGenerator, height: int, beside: str | None = None) -> Drawn | None:
+def draw_in_place(
+    state: State, place: DeltaGenerator, height: int, beside: str | None = None, *, whole: bool = False
+) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
     Args:
@@ -27,12 +29,13 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, beside: str 
         place: an `st.empty`.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         beside: another sentence of the same batch, to whose length the text is filled up with padding.
+        whole: with all streams of an open trace; by default with the one that is shown.
 
     Returns:
         The open trace, where one is open; None where there was a problem.
     """
     if (open_trace := opening.opened()) is not None:
-        return open_trace
+        return open_trace if whole else open_trace.alone(state)
     hold(state, place, height)
     try:
         drawn = draw(state, beside=beside)
@@ -55,8 +58,12 @@ def hold(state: State, place: DeltaGenerator, height: int) -> None:
 
 def show_problem(error: AttentionVizError, place: DeltaGenerator) -> None:
     """An error of ours as a sentence in the place of what can't be shown."""
-    message = str(error)
-    place.error(plain(message[:1].upper() + message[1:]))
+    message, first = str(error), str(error).split(maxsplit=1)[0]
+    # A sentence begins with a capital, a name such as d_model stays as it is.
+    message = message if "_" in first else message[:1].upper() + message[1:]
+    # A text with nothing in it yet is no mistake.
+    show = place.info if type(error) is UnusableText else place.error
+    show(plain(message))
 
 
 def tell(drawn: Drawn, state: State) -> None:

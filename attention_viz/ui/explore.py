@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from attention_viz.ui import pickers
+from attention_viz.ui import opening, pickers
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
@@ -30,10 +30,10 @@ def show_page() -> None:
     pickers.keep(state)
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
-    drawn = draw_in_place(state, place, _HEIGHT)
+    drawn = draw_in_place(state, place, _HEIGHT, whole=True)
     if drawn is None:
         return
-    stream = drawn.trace.streams[0]
+    stream = drawn.stream(state)
     with notes:
         tell(drawn, state)
     with place.container():
@@ -52,6 +52,8 @@ def _take_choice() -> None:
     choice = chosen()
     if choice is not None:
         st.session_state["layer"], st.session_state["head"] = int(choice["layer"]), int(choice["head"])
+        if opening.opened() is not None:
+            st.session_state["stream"] = choice["stream"]
 
 
 def _matrix(trace: "Trace", stream: str, state: State) -> None:

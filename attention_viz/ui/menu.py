@@ -27,7 +27,8 @@ def show_header() -> None:
             for label, page in PAGES.items():
                 if (_ROOT / page).exists():
                     st.page_link(page, label=label, query_params=carried)
-        with st.popover("Examples"):
+        # A new key closes the popover once it has done its work.
+        with st.popover("Examples", key=f"examples-{st.session_state.get('examples_taken', 0)}"):
             pickers.show_examples()
-        with st.popover("Open a trace"):
+        with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()

@@ -7,11 +7,14 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.serving import Drawn, pack_trace
+from attention_viz.ui.serving import Drawn, from_file
 
-__all__ = ["close", "offer", "opened", "tell"]
+__all__ = ["close", "count", "offer", "opened", "tell"]
 
-_LONGEST_SHOWN = 120
+_LONGEST_MODEL, _LONGEST_TEXT = 40, 100
+
+# What says which head is shown; put back when a file is closed.
+_PLACE = ("layer", "head", "stream")
 
 
 def opened() -> Drawn | None:
@@ -29,34 +32,52 @@ def offer() -> None:
     )
     if uploaded is not None:
         _open(uploaded.getvalue())
+    if "refused" in st.session_state:
+        st.error(plain(f"This can't be shown: {st.session_state['refused']}"))
+
+
+def count() -> int:
+    """How many files were opened so far."""
+    return st.session_state.get("files_opened", 0)
 
 
 def tell(drawn: Drawn) -> None:
     """Say that the picture is of a file, and how to go back."""
+    from attention_viz.views.wording import one_line
+
     origin = drawn.trace.provenance
-    text = "given as ids" if origin.text is None else " ".join(origin.text.split())
-    short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
+    model = one_line(origin.model, _LONGEST_MODEL)
     with st.container(horizontal=True, vertical_alignment="center", key="opened-note"):
-        st.markdown(f"Shown from a file: {plain(origin.model)}, “{plain(short)}”", width="content")
+        st.markdown(plain(f"Shown from a file, which a link can't carry: {model}, {text}"), width="content")
         st.button("Close it", on_click=close)
 
 
 def close() -> None:
     """Go back to what the sentence box and the pickers say."""
-    st.session_state.pop("opened", None)
+    if st.session_state.pop("opened", None) is not None:
+        st.session_state.update(st.session_state.pop("place_before", {}))
 
 
 def _open(content: bytes) -> None:
     from attention_viz.trace import Trace
 
+    # The box is emptied whatever comes of it, so that a refused file isn't read again at every click.
+    st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
+    st.session_state.pop("refused", None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "the file"
         path.write_bytes(content)
         try:
-            st.session_state["opened"] = pack_trace(Trace.load(path))
+            drawn = from_file(Trace.load(path))
         except AttentionVizError as error:
-            st.error(plain(f"This can't be shown: {error}"))
-            return
-    st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
-    st.session_state["layer"] = st.session_state["head"] = 0
+            st.session_state["refused"] = str(error)
+        else:
+            _show(drawn)
     st.rerun()
+
+
+def _show(drawn: Drawn) -> None:
+    if opened() is None:
+        st.session_state["place_before"] = {name: st.session_state[name] for name in _PLACE}
+    st.session_state.update({"opened": drawn, "layer": 0, "head": 0, "stream": None, "files_opened": count() + 1})

@@ -15,9 +15,6 @@ __all__ = ["address", "begin", "choose", "keep", "show_examples"]
 
 _NAMES = tuple(field.name for field in fields(State))
 
-# What each model is, in the few words that fit below its name.
-_SHORT = {"all-MiniLM-L6-v2": "a BERT encoder", "scratch": "ours, random weights"}
-
 
 def begin() -> None:
     """At a visitor's first run, take the choices from the address; from then on the widgets hold them."""
@@ -48,12 +45,12 @@ def choose() -> State:
     )
     model.selectbox("Model", list(CATALOGUE), key="model", on_change=opening.close, persist_state="session")
     held = _held()
-    model.caption(f"{_SHORT[held.model]} · {held.layer_count} × {held.head_count} heads")
+    layers = "1 layer" if held.layer_count == 1 else f"{held.layer_count} layers"
+    heads = "1 head" if held.head_count == 1 else f"{held.head_count} heads"
+    model.caption(f"{CATALOGUE[held.model].short}: {layers} × {heads}")
     with pickers.container(horizontal=True):
-        for name, count in zip(("layer", "head"), _counts(held), strict=True):
-            # Another model, or another trace, may have fewer.
-            st.session_state[name] = min(st.session_state[name], count - 1)
-            st.selectbox(name.capitalize(), range(count), key=name, width=94, persist_state="session")
+        _pick("layer", _layer_count(held))
+        _pick("head", _head_count(_held()))
     if held.own and opening.opened() is None:
         _own_settings()
     state = _held()
@@ -68,7 +65,9 @@ def keep(state: State, **chosen: str) -> None:
         state: from `choose`.
         chosen: parameters of this page alone, as text.
     """
-    st.query_params.from_dict(write_address(state) | chosen)
+    # A link can't carry a file: while one is open, the address stays what it was.
+    if opening.opened() is None:
+        st.query_params.from_dict(write_address(state) | chosen)
 
 
 def address() -> dict[str, str]:
@@ -76,8 +75,15 @@ def address() -> dict[str, str]:
     return write_address(_held())
 
 
+def _pick(name: str, count: int) -> None:
+    # Another model, another layer or another trace may have fewer.
+    st.session_state[name] = min(st.session_state[name], count - 1)
+    st.selectbox(name.capitalize(), range(count), key=name, width=94, persist_state="session")
+
+
 def _take_example(text: str) -> None:
     st.session_state["text"] = text
+    st.session_state["examples_taken"] = st.session_state.get("examples_taken", 0) + 1
     opening.close()
 
 
@@ -86,14 +92,14 @@ def _held() -> State:
     return replace(State(), **{name: st.session_state[name] for name in _NAMES if name in st.session_state})
 
 
-def _counts(state: State) -> tuple[int, int]:
-    """How many layers and heads there are to choose from."""
+def _layer_count(state: State) -> int:
     drawn = opening.opened()
-    if drawn is None:
-        return state.layer_count, state.head_count
-    stream = drawn.trace.streams[0]
-    layers = range(drawn.trace.layer_count(stream))
-    return len(layers), min(drawn.trace.head_count(layer, stream) for layer in layers)
+    return state.layer_count if drawn is None else drawn.trace.layer_count(drawn.stream(state))
+
+
+def _head_count(state: State) -> int:
+    drawn = opening.opened()
+    return state.head_count if drawn is None else drawn.trace.head_count(state.layer, drawn.stream(state))
 
 
 def _own_settings() -> None:
@@ -117,5 +123,7 @@ def _own_settings() -> None:
 
 def _tell_notices(state: State) -> None:
     """What was wrong with the address, until the visitor chooses something else."""
-    if st.session_state["notices"] and state == st.session_state["first"]:
+    if state != st.session_state["first"]:
+        st.session_state["notices"] = []
+    if st.session_state["notices"]:
         st.warning("\n\n".join(plain(notice) for notice in st.session_state["notices"]))

@@ -5,8 +5,9 @@ import functools
 import gc
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from attention_viz.tokens import Fit
     from attention_viz.trace import Trace
 
-__all__ = ["Drawn", "draw", "is_loaded", "longer", "pack_trace", "projections", "verify"]
+__all__ = ["Drawn", "draw", "from_file", "is_loaded", "longer", "projections", "verify"]
 
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
-_loaded: set[str] = set()
+# The models in memory; one that the cache lets go is gone from here as well.
+_loaded: "WeakValueDictionary[str, object]" = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,19 @@ class Drawn:
 
     trace: "Trace"
     fit: "Fit | None" = None
+
+    def stream(self, state: State) -> str:
+        """The stream that the state asks for, where the trace has it; else its first."""
+        return state.stream if state.stream in self.trace.streams else self.trace.streams[0]
+
+    def alone(self, state: State) -> "Drawn":
+        """The same with only that stream, for pages that show one."""
+        stream, trace = self.stream(state), self.trace
+        if trace.streams == (stream,):
+            return self
+        parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
+        layers = {stream: trace.whole_layers[stream]}
+        return Drawn(replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts), self.fit)
 
     @functools.cached_property
     def payload(self) -> bytes:
@@ -77,11 +92,11 @@ def longer(state: State, text: str, other: str) -> bool:
     return model.fit(text).count > model.fit(other).count
 
 
-def pack_trace(trace: "Trace") -> Drawn:
+def from_file(trace: "Trace") -> Drawn:
     """A trace from a file, ready for the browser.
 
     Raises:
-        TraceError: it has more weights than can be drawn.
+        TraceError: it has more weights than can be drawn, or numbers that can't.
     """
     weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
     if weights > SETTINGS.most_weights:
@@ -89,7 +104,9 @@ def pack_trace(trace: "Trace") -> Drawn:
             f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
             "open it in Python with attention_viz.Trace.load"
         )
-    return Drawn(trace)
+    drawn = Drawn(trace)
+    _ = drawn.payload
+    return drawn
 
 
 def verify(drawn: Drawn) -> None:
@@ -128,8 +145,7 @@ def _draw(
 
 def projections(state: State, layer: int) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
-    settings = (state.d_model, state.heads, state.seed, state.positions) if state.own else None
-    return _model(state.model, settings).projections(layer)
+    return _chosen(state).projections(layer)
 
 
 def _chosen(state: State) -> "AttentionModel | Scratch":
@@ -157,13 +173,21 @@ def _pretrained(name: str) -> "AttentionModel | Scratch":
     from attention_viz.models import load
 
     # The forwards that may run at once share the machine's cores instead of fighting over them.
-    torch.set_num_threads(max(1, torch.get_num_threads() // SETTINGS.forwards_at_once))
+    torch.set_num_threads(max(1, _cores() // SETTINGS.forwards_at_once))
     model = load(name)
     # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
     gc.collect()
     gc.freeze()
-    _loaded.add(name)
+    _loaded[name] = model
     return model
+
+
+@functools.cache
+def _cores() -> int:
+    """How many threads torch would use by itself, asked before anybody lowers it."""
+    import torch
+
+    return torch.get_num_threads()
 
 
 @contextlib.contextmanager

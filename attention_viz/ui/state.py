@@ -20,13 +20,14 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class State:
-    """Everything that decides what the Explore page shows.
+    """What all pages share: everything that decides which head of what is shown.
 
     Attributes:
         model: a name in the catalogue.
         text: what was typed.
         layer: from 0.
         head: from 0.
+        stream: "encoder", "decoder" or "cross", for traces with several; None for the first there is.
         d_model: width of our own module, where that is the model.
         heads: how many heads our own module has.
         seed: of our own module's random weights.
@@ -37,6 +38,7 @@ class State:
     text: str = EXAMPLES[0]
     layer: int = 0
     head: int = 4
+    stream: str | None = None
     d_model: int = 8
     heads: int = 2
     seed: int = 0
@@ -64,6 +66,8 @@ class State:
 
 DEFAULT = State()
 
+_STREAMS = ("encoder", "decoder", "cross")
+
 # The smallest and largest value of each number of our own module; layer and head depend on the model.
 _RANGES = {"d_model": (1, 512), "heads": (1, 16), "seed": (0, 9999)}
 
@@ -81,6 +85,11 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
         state = replace(state, model=model)
     else:
         notices.append(notice("model", model, ", ".join(CATALOGUE), state.model))
+    stream = parameters.get("stream")
+    if stream in (None, *_STREAMS):
+        state = replace(state, stream=stream)
+    else:
+        notices.append(notice("stream", stream, ", ".join(_STREAMS), "the first there is"))
     positions = parameters.get("positions", state.positions)
     if positions in get_args(Positions):
         state = replace(state, positions=cast(Positions, positions))
@@ -99,6 +108,8 @@ def write_address(state: State) -> dict[str, str]:
     parameters = {"model": state.model, "layer": str(state.layer), "head": str(state.head)}
     if len(state.text) <= SETTINGS.longest_link:
         parameters["text"] = state.text
+    if state.stream is not None:
+        parameters["stream"] = state.stream
     if state.own:
         parameters |= {name: str(getattr(state, name)) for name in (*_RANGES, "positions")}
     return parameters

@@ -5,7 +5,7 @@ import unicodedata
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Trace
 
-__all__ = ["caption", "escaped", "provenance_line", "shortened", "shown", "spread"]
+__all__ = ["caption", "escaped", "one_line", "provenance_line", "shortened", "shown", "spread"]
 
 _LONGEST_LABEL = 18
 
@@ -53,13 +53,14 @@ def provenance_line(trace: Trace, layer: int, head: int, tokens: Tokens) -> str:
     parts += [f"layer {layer}", f"head {head}", f"{len(tokens)} tokens"]
     parts += [f"edited: {edit}" for edit in origin.edits]
     if origin.text is not None:
-        parts.append(f"text “{shortened(_one_line(origin.text), 90)}”")
+        parts.append(f"text “{one_line(origin.text, 90)}”")
     parts.append(f"attention_viz {origin.versions.get('attention_viz', '')}".strip())
     return " · ".join(parts)
 
 
-def _one_line(text: str) -> str:
-    return shown(" ".join(text.split())).replace("␣", " ")
+def one_line(text: str, longest: int) -> str:
+    """A text of somebody's as part of a sentence: in one line, not too long, and without signs that turn it around."""
+    return shortened(shown(" ".join(text.split())).replace("␣", " "), longest)
 
 
 def _visible(character: str) -> str:

@@ -98,15 +98,17 @@ def test_nothing_is_copied_so_that_a_change_of_weights_is_seen_at_once() -> None
 
 
 def test_the_last_of_several_threads_puts_the_model_back() -> None:
-    model = build("llama")
+    model = build("llama").train()
     switch = av.wrap(model)._runner.switch
     with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
         first.enter_context(switch.ours())
         second.enter_context(switch.ours())
         first.close()
         assert model.config._attn_implementation == "attention_viz"
+        assert not any(module.training for module in model.modules())
         second.close()
         assert model.config._attn_implementation == "sdpa"
+        assert all(module.training for module in model.modules())
 
 
 def test_two_models_that_share_a_configuration_are_both_put_back() -> None:

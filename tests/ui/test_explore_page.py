@@ -245,3 +245,44 @@ def test_on_a_narrow_screen_nothing_sticks_out(page: OpenPage, dark: bool) -> No
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
+
+
+def many_streams(path: Path) -> None:
+    """A trace with two streams, of which the second has layers with more heads."""
+    import torch
+
+    def layer(heads: int, queries: int, keys: int) -> av.Layer:
+        query, key = torch.randn(heads, queries, 4), torch.randn(heads, keys, 4)
+        return av.Layer(av.attend(query, key, torch.randn(heads, keys, 4)), "0")
+
+    source, target = (av.Tokens(tuple(text.split()), tuple(range(len(text.split())))) for text in ("a b c", "d e"))
+    av.Trace(
+        layers={"encoder": (layer(2, 3, 3),), "cross": (layer(2, 2, 3), layer(5, 2, 3))},
+        queries={"encoder": source, "cross": target},
+        keys={"encoder": source, "cross": source},
+        output=torch.zeros(2, 4),
+        provenance=av.Provenance(model="two streams", text="a b c"),
+        measure=lambda: av.Fidelity(0.0, 0.0, 1e-5, "nothing"),
+    ).save(path)
+
+
+def test_every_stream_and_head_of_an_opened_trace_can_be_looked_at(page: OpenPage, idle: Idle, tmp_path: Path) -> None:
+    path = tmp_path / "streams.safetensors"
+    many_streams(path)
+    screen = page("/?layer=3&head=7")
+    screen.get_by_role("button", name="Open a trace").click()
+    screen.locator("input[type=file]").set_input_files(path)
+    idle(screen)
+    explorer(screen).get_by_role("radio", name="cross").check()
+    screen.get_by_test_id("explorer-grid").get_by_label("Layer 1 head 4").first.click()
+    expect(readout(screen)).to_contain_text("Layer 1 · Head 4")
+    screen.wait_for_timeout(400)
+    idle(screen)
+    expect(readout(screen)).to_contain_text("Layer 1 · Head 4")
+    table = weights_csv(screen)
+    assert set(table.stream) == {"cross"}
+    assert (table.layer.unique().tolist(), table["head"].unique().tolist()) == ([1], [4])
+    screen.get_by_role("button", name="Close it").click()
+    idle(screen)
+    assert (parameters(screen)["layer"], parameters(screen)["head"]) == ("3", "7")
+    expect(readout(screen)).to_contain_text("Layer 3 · Head 7")
