@@ -1,0 +1,165 @@
+"""What recording costs: a captured pass against a plain one, with eager attention and all weights beside it."""
+
+import copy
+import gc
+import resource
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+import attention_viz as av
+from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.passages import PASSAGES, cut
+from benchmarks.report import Benchmark, Result, Table
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["BENCHMARK", "MARK"]
+
+MARK = 1.05
+MARK_FROM = 64
+_ENCODER = (16, 64, 128, 256, 512)
+_DECODER = (256, 1024)
+
+Ways = dict[str, Callable[[], object]]
+
+
+def run(quick: bool) -> Result:
+    """Measure both models at every length."""
+    threads = torch.get_num_threads()
+    # Several threads spin while they wait for each other, which counts as work; one thread counts what is done.
+    torch.set_num_threads(1)
+    try:
+        tables = [_measure("all-MiniLM-L6-v2", _encoder(_ENCODER[:2] if quick else _ENCODER), quick)]
+        tables += [_measure(_DECODER_NAME, _decoder((32,) if quick else _DECODER), quick)]
+    finally:
+        torch.set_num_threads(threads)
+    return Result([table for table, _ in tables], [remark for _, remarks in tables for remark in remarks])
+
+
+def _measure(model: str, cases: Mapping[int, Ways], quick: bool) -> tuple[Table, list[str]]:
+    """Every length in turn; the ways to run it take turns within each round."""
+    gc.collect()
+    gc.freeze()  # a collection of the models' own objects would fall on one way or the other by chance
+    rows: list[list[str]] = []
+    captured: dict[int, Spread] = {}
+    for tokens, ways in cases.items():
+        repeats = 1 if quick else max(1, 1024 // tokens)
+        figures = take_turns(ways, _processor_time, rounds=2 if quick else 25, repeats=repeats)
+        whole = {name: [sum(reading) for reading in readings] for name, readings in figures.items()}
+        own = {name: [user for user, _ in readings] for name, readings in figures.items()}
+        found = {name: ratios(whole[name], whole["plain"]) for name in ways}
+        captured[tokens] = found["captured"]
+        without_kernel = ratios(own["captured"], own["plain"])
+        shown = (found["captured"], without_kernel, found["eager"], found["plain again"])
+        milliseconds = 1000 * Spread.of(whole["plain"]).median
+        rows.append([f"{tokens}", *(spread.write("{:.3f}") for spread in shown), f"{milliseconds:.1f} ms"])
+    gc.unfreeze()
+    return Table(_COLUMNS, rows, model), _remarks(model, captured)
+
+
+def _processor_time() -> tuple[float, float]:
+    """Seconds that this process has computed, and that the kernel has worked for it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime, used.ru_stime
+
+
+_COLUMNS = (
+    "tokens",
+    "captured ÷ plain",
+    "the same without the kernel's part",
+    "eager with all weights ÷ plain",
+    "plain ÷ plain (the noise)",
+    "plain",
+)
+
+
+def _remarks(model: str, captured: Mapping[int, Spread]) -> list[str]:
+    counted = {tokens: spread for tokens, spread in captured.items() if tokens >= MARK_FROM}
+    missed = [f"{spread.median:.3f} at {tokens} tokens" for tokens, spread in counted.items() if spread.median > MARK]
+    if not counted:
+        return []
+    mark = f"{model}: the mark, at most {MARK} from {MARK_FROM} tokens up, is"
+    return [f"{mark} missed with {', '.join(missed)}." if missed else f"{mark} reached."]
+
+
+def _encoder(lengths: tuple[int, ...]) -> dict[int, Ways]:
+    """The model that ships, from text to its last hidden state; every way tokenises for itself."""
+    model = av.load("all-MiniLM-L6-v2")
+    assert isinstance(model, av.AttentionModel) and model.tokenizer is not None
+    hf_model, tokenizer, eager = model.hf_model, model.tokenizer, _eager(model.hf_model)
+
+    def ways(text: str) -> Ways:
+        def plain() -> object:
+            with torch.no_grad():
+                return hf_model(**tokenizer(text, return_tensors="pt"))
+
+        def all_weights() -> object:
+            with torch.no_grad():
+                return eager(**tokenizer(text, return_tensors="pt"), output_attentions=True)
+
+        return {"plain": plain, "captured": lambda: model.trace(text), "eager": all_weights, "plain again": plain}
+
+    return {length: ways(cut(tokenizer, PASSAGES[0], length)) for length in lengths}
+
+
+_DECODER_NAME = "a Llama with random weights, 4 layers × 8 heads, d_model 256, 4 key and value heads"
+
+
+def _decoder(lengths: tuple[int, ...]) -> dict[int, Ways]:
+    """A causal decoder with shared key and value heads, from ids to logits."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=2000,
+        hidden_size=256,
+        intermediate_size=688,
+        num_hidden_layers=4,
+        num_attention_heads=8,
+        num_key_value_heads=4,
+        max_position_embeddings=2048,
+        use_cache=False,
+    )
+    hf_model = LlamaForCausalLM(config).eval()
+    model, eager = av.wrap(hf_model), _eager(hf_model)
+
+    def ways(ids: torch.Tensor) -> Ways:
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+        def plain() -> object:
+            with torch.no_grad():
+                return hf_model(**inputs)
+
+        def all_weights() -> object:
+            with torch.no_grad():
+                return eager(**inputs, output_attentions=True)
+
+        return {"plain": plain, "captured": lambda: model.trace_ids(ids), "eager": all_weights, "plain again": plain}
+
+    return {length: ways(torch.randint(3, 2000, (1, length))) for length in lengths}
+
+
+def _eager(hf_model: "PreTrainedModel") -> "PreTrainedModel":
+    """The same model as one would load it to see its weights without us."""
+    eager = copy.deepcopy(hf_model)
+    eager.set_attn_implementation("eager")
+    return eager
+
+
+BENCHMARK = Benchmark(
+    title="A captured pass against a plain one",
+    method=(
+        "`model.trace` (our attention runs and is recorded; the comparison behind `fidelity` is not made) against the "
+        "same model as it was found, with torch's fused attention (`sdpa`), and against a copy with `eager` attention "
+        "and `output_attentions=True`, which is how one would otherwise get at the weights. Counted is CPU time of the "
+        "whole process on one thread, from text to the result, tokenising included each time; for the decoder from "
+        "ids. The ways take turns within each round; a figure is the median over 25 rounds of the ratio within a "
+        "round, with the smallest and the largest in brackets. The plain pass against itself, measured in the same "
+        "turns, shows how much of it is noise. The kernel's part is mostly giving memory: "
+        "what a trace keeps can't be used again by the next layer, so more pages have to be had afresh."
+    ),
+    run=run,
+)

@@ -1,0 +1,63 @@
+"""Taking turns and summing up: what makes two figures of one run comparable."""
+
+import gc
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Reading", "Spread", "ratios", "take_turns"]
+
+# What one or several clocks show.
+Reading = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The middle of some figures, and how far they lie apart."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, figures: Iterable[float]) -> "Spread":
+        """Sum up some figures, one at least."""
+        known = list(figures)
+        return cls(statistics.median(known), min(known), max(known))
+
+    def write(self, pattern: str = "{:.2f}") -> str:
+        """As text: the median, and the range where there is one."""
+        middle, low, high = (pattern.format(figure) for figure in (self.median, self.low, self.high))
+        return middle if low == high else f"{middle} ({low}–{high})"
+
+
+def take_turns(
+    ways: Mapping[str, Callable[[], object]], clock: Callable[[], Reading], *, rounds: int, repeats: int = 1
+) -> dict[str, list[Reading]]:
+    """Time some ways in turns, A B C A B C …, so that a slow minute of the machine falls on all of them alike.
+
+    Args:
+        ways: what to time, by name; each is run once beforehand, and that run isn't counted.
+        clock: tells the time in seconds, by as many clocks as it likes.
+        rounds: how many turns each has.
+        repeats: how often it runs within a turn.
+
+    Returns:
+        By name, for each of its turns, what a single run took by each clock.
+    """
+    for way in ways.values():
+        way()
+    gc.collect()
+    figures: dict[str, list[Reading]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            began = clock()
+            for _ in range(repeats):
+                way()
+            figures[name].append(tuple((now - then) / repeats for now, then in zip(clock(), began, strict=True)))
+    return figures
+
+
+def ratios(figures: Sequence[float], base: Sequence[float]) -> Spread:
+    """Each figure over the one of the same round."""
+    return Spread.of(figure / other for figure, other in zip(figures, base, strict=True))

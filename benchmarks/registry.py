@@ -1,0 +1,13 @@
+"""Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
+
+from benchmarks import capture, size, starting, switching
+from benchmarks.report import Benchmark
+
+__all__ = ["BENCHMARKS"]
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "capture": capture.BENCHMARK,
+    "size": size.BENCHMARK,
+    "switching": switching.BENCHMARK,
+    "starting": starting.BENCHMARK,
+}

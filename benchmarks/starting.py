@@ -1,0 +1,94 @@
+"""From starting the process to the first picture, split by what the time goes into."""
+
+import itertools
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from benchmarks.measuring import Spread
+from benchmarks.report import Benchmark, Result, Table
+from benchmarks.serving import ROOT, VIEWPORT, chromium, serving
+
+__all__ = ["BENCHMARK"]
+
+# What happens between one point and the next.
+_CAUSES = {
+    "started": "",
+    "healthy": "Python starts, and Streamlit until its server answers",
+    "torch:begins": "the browser gets the page and the page's script runs up to the model",
+    "load_folder:begins": "torch and transformers are imported",
+    "load_folder:ends": "the model is checked, loaded and probed",
+    "pack:ends": "the sentence runs through it and is packed for the browser",
+    "picture": "it is sent and drawn",
+}
+
+_IS_PAINTED = "(canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
+
+
+def run(quick: bool) -> Result:
+    """Start the app afresh a few times."""
+    with chromium() as browser:
+        starts = [_start(browser) for _ in range(1 if quick else 7)]
+    points = list(_CAUSES)
+    totals = [start["picture"] - start["started"] for start in starts]
+    rows: list[list[str]] = []
+    for before, after in itertools.pairwise(points):
+        took = [start[after] - start[before] for start in starts]
+        rows.append(_row(_CAUSES[after], took, totals))
+    rows.append(_row("**from start to first picture**", totals, totals))
+    shown = [start["page"] - start["started"] for start in starts]
+    page = _row("the page without its picture is in sight after", shown, totals)
+    return Result([Table(("cause", "seconds", "share in %"), [*rows, page])], packages=("playwright",))
+
+
+def _row(cause: str, took: list[float], totals: list[float]) -> list[str]:
+    share = Spread.of(100 * part / total for part, total in zip(took, totals, strict=True))
+    return [cause, Spread.of(took).write("{:.2f}"), share.write("{:.0f}")]
+
+
+def _start(browser: Browser) -> dict[str, float]:
+    """When each point was reached in one fresh start, in seconds since the epoch."""
+    with tempfile.TemporaryDirectory() as folder:
+        stamps = Path(folder) / "stamps"
+        points = {"started": time.time()}
+        program = [str(Path(__file__).with_name("clocked.py")), str(stamps), "run", str(ROOT / "app.py")]
+        with serving(program) as address, browser.new_context(viewport=VIEWPORT) as context:
+            points["healthy"] = time.time()
+            page = context.new_page()
+            page.goto(address, wait_until="commit")
+            points["page"] = _when_there(page)
+            points["picture"] = _when_drawn(page)
+        for line in stamps.read_text().splitlines():
+            name, moment = line.split()
+            points.setdefault(name, float(moment))
+    return points
+
+
+def _when_there(page: Page) -> float:
+    """When the page has its own contents: Streamlit shows grey boxes before that."""
+    page.get_by_label("Sentence", exact=True).wait_for(timeout=60_000)
+    return time.time()
+
+
+def _when_drawn(page: Page) -> float:
+    """When a head of the layer on the screen has been painted."""
+    cell = page.get_by_test_id("explorer-grid").locator('[aria-selected="true"] canvas')
+    cell.wait_for(timeout=120_000)
+    page.wait_for_function(_IS_PAINTED, arg=cell.element_handle(), timeout=60_000)
+    return time.time()
+
+
+BENCHMARK = Benchmark(
+    title="From start to the first picture",
+    method=(
+        "The app is started afresh seven times, each time as a new process, while a browser that is open already asks "
+        "for the page in a fresh profile as soon as the server answers. When the server reached which point is noted "
+        "inside its process by a hook on imports and a wrapper around two functions; when something was in sight is "
+        "seen from the browser. Files are in the operating system's cache after the first start. The times follow "
+        "each other and add up to the whole; the last row overlaps them. Figures are medians, with the smallest and "
+        "the largest in brackets. Seconds are this machine's; the shares are what can be compared."
+    ),
+    run=run,
+)
