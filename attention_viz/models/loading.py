@@ -14,6 +14,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.probe import first_line
 from attention_viz.trace import Provenance
 
 __all__ = ["load_folder"]
@@ -123,7 +124,7 @@ def _read_model(folder: Path, config: dict[str, Any], dtype: torch.dtype | str) 
             output_loading_info=True,
         )
     except Exception as error:
-        raise ModelNotFound(f"{folder} can't be loaded as {config['model_type']}: {_reason(error)}") from error
+        raise ModelNotFound(f"{folder} can't be loaded as {config['model_type']}: {first_line(error)}") from error
     # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
     missing = sorted(name for name in report["missing_keys"] if "pooler" not in name.split("."))
     if missing:
@@ -153,12 +154,7 @@ def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
             AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False),
         )
     except Exception as error:
-        raise ModelNotFound(f"the tokenizer in {folder} can't be loaded: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """The first line of a foreign error: what follows it is advice for somebody else."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ModelNotFound(f"the tokenizer in {folder} can't be loaded: {first_line(error)}") from error
 
 
 def _device(asked: str) -> torch.device:
@@ -168,7 +164,7 @@ def _device(asked: str) -> torch.device:
         return torch.empty(0, device=asked).device
     except (RuntimeError, AssertionError) as error:
         raise UnsupportedModel(
-            f"the device {asked!r} was asked for, which this machine doesn't have: {_reason(error)}"
+            f"the device {asked!r} was asked for, which this machine doesn't have: {first_line(error)}"
         ) from None
 
 

@@ -19,7 +19,7 @@ from attention_viz.models.wiring import Wiring, find_wirings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Anatomy", "probe"]
+__all__ = ["Anatomy", "first_line", "probe"]
 
 _TOKENS = 11
 
@@ -100,6 +100,11 @@ def _naming(family: str) -> Generator[None]:
         raise UnsupportedModel(
             f"{family} can't be run on text alone: {type(error).__name__}: {first_line(error)}"
         ) from error
+
+
+def first_line(error: Exception) -> str:
+    """What a foreign error says, without the advice for somebody else that often follows."""
+    return (str(error).strip().splitlines() or ["no reason given"])[0]
 
 
 def _stream(family: str, calls: Sequence[Call], count: int) -> str:

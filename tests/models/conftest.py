@@ -1,8 +1,9 @@
 """What tests of models share: the real model, loaded once, and one of its own that runs eagerly."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import jaxtyping
 import pytest
 import transformers
 from transformers import PreTrainedModel
@@ -26,6 +27,14 @@ def eager_minilm() -> PreTrainedModel:
     """The same weights read a second time, under transformers' eager attention: ours never touched this one."""
     path = av.CATALOGUE[NAME].path
     return transformers.AutoModel.from_pretrained(path, attn_implementation="eager", local_files_only=True).eval()
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """As outside the tests, where nobody checks types before the code itself does."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

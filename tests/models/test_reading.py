@@ -1,5 +1,7 @@
 """Text to tokens, with tokenizers of several kinds, and how much a model can read at once."""
 
+from typing import Any
+
 import pytest
 import torch
 from tokenizers import Tokenizer
@@ -10,7 +12,8 @@ from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
 import attention_viz as av
-from attention_viz.models.reading import token_limit, vocabulary
+from attention_viz.models.model import AttentionModel
+from attention_viz.models.reading import read, token_limit, vocabulary
 from tests.models.families import POSITIONS, VOCABULARY, build, ids, wrapped
 
 
@@ -91,6 +94,24 @@ def test_a_model_with_few_words_is_probed_with_those(size: int) -> None:
     model = av.wrap(build("gpt2", vocab_size=size, eos_token_id=None, bos_token_id=None))
     assert model.stream == "decoder"
     assert model.trace_ids(torch.zeros(1, 3).long()).fidelity.ok
+
+
+def test_a_configuration_that_speaks_of_several_texts_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build("gpt2")
+
+    def ambiguous(*_args: object, **_options: object) -> None:
+        raise ValueError("Multiple valid text configs were found")
+
+    monkeypatch.setattr(type(model.config), "get_text_config", ambiguous)
+    assert token_limit(model, None) is None
+    assert vocabulary(model) == VOCABULARY
+
+
+@pytest.mark.parametrize("text", [b"bytes", 7, None, "half a \ud83d"])
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_text_is_refused(minilm: AttentionModel, text: Any) -> None:
+    with pytest.raises(av.UnusableText, match=r"a text has to be a str|half a character at place 7"):
+        read("mine", minilm.tokenizer, text)
 
 
 def test_the_vocabulary_is_the_models_own_table() -> None:
