@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from attention_viz import AttentionModel
 from attention_viz.trace import Trace
 from tests.explorer.conftest import WILD, self_attention
 
@@ -150,7 +151,20 @@ def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position
     for key in ["ArrowDown"] * 2 + ["ArrowRight"] * 4 + ["Enter"]:
         screen.keyboard.press(key)
     expect(search.get_by_label("Query token")).to_have_value("1")
-    expect(search.get_by_label("Key token").locator("option:checked")).to_have_text("the (position 4)")
+    expect(search.get_by_label("Key token").locator("option:checked")).to_have_text("the₄")
+
+
+def test_a_text_of_one_word_searches_for_that_word(show: Show, model: AttentionModel) -> None:
+    search = part(show(model.trace("bank")), "search")
+    expect(search.get_by_label("Query token").locator("option:checked")).to_have_text("bank")
+    expect(search.get_by_label("Key token").locator("option:checked")).to_have_text("bank")
+
+
+def test_a_pair_is_only_called_blocked_once_every_layer_has_been_read(show: Show, many_kinds: Trace) -> None:
+    search = part(show(many_kinds, stream="decoder"), "search")
+    search.get_by_label("Query token").select_option("1")
+    search.get_by_label("Key token").select_option("4")
+    expect(search).to_contain_text("No head may: the cell is blocked.")
 
 
 def test_without_special_tokens_the_page_says_what_rows_sum_to(show: Show, bank: Trace) -> None:

@@ -54,7 +54,7 @@ export function drawNumbers(context, edges, {y, up, room, colours, font}) {
   context.textBaseline = "middle";
   context.lineWidth = 4;
   context.lineJoin = "round";
-  context.strokeStyle = colours.background;
+  context.strokeStyle = colours.surface;
   context.fillStyle = colours.ink;
   for (const {from, to, weight} of edges.slice(0, 6)) {
     if (weight < 0.05) continue;

@@ -19,6 +19,8 @@ import {createTooltip} from "./tooltip.js";
 const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, pairQuery: null, pairKey: null};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
+// How high grid and matrix may be in a window `at` pixels high; a taller window gives them what it has more.
+const ROOM = {least: 384, at: 860, most: 640};
 const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "theme", "loaded", "query", "key"];
 
 /** The scale goes along to another text only where the reader chose it: a longer text begins on another one. */
@@ -62,8 +64,10 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
     for (const part of parts) part.draw(changed);
   };
   store.listen(draw);
-  const observer = new ResizeObserver(() => store.set({size: root.clientWidth}));
+  const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
+  const observer = new ResizeObserver(measure);
   observer.observe(root);
+  window.addEventListener("resize", measure);
   draw(new Set(EVERYTHING));
   return {
     choose: (wanted) => showHead(view, recording.nearest(wanted)),
@@ -76,6 +80,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
     destroy() {
       gone = true;
       observer.disconnect();
+      window.removeEventListener("resize", measure);
       store.stop();
       root.remove();
     },
@@ -107,7 +112,11 @@ function addBehaviour(view) {
     const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
     view.live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${weight}`;
   };
-  view.room = () => (view.root.clientWidth >= 720 ? 384 : Math.min(Math.max(view.root.clientWidth, 260), 440));
+  view.room = () => {
+    const width = view.root.clientWidth;
+    if (width < 720) return Math.min(Math.max(width, 260), 440);
+    return Math.min(Math.max(ROOM.least + window.innerHeight - ROOM.at, ROOM.least), ROOM.most);
+  };
   view.hatching = (period, strength = 1) => ({
     ground: pixel(channels(view.colours.background)),
     hatch: pixel(onRamp([channels(view.colours.background), channels(view.colours.blocked)], strength)),
@@ -175,7 +184,12 @@ function settlePair(view) {
   if (view.store.state.pairQuery !== null || head === null) return;
   const plain = (query, key) =>
     !stream.queries.dimmed[query] && !stream.keys.dimmed[key] && !(stream.own && query === key);
-  const best = head.strongest(rows, columns, 1, plain)[0] ?? {query: rows[0], key: columns[0]};
+  // A text of one word has no pair: its word with itself.
+  const firstPlain = (places, {dimmed}) => places.find((place) => !dimmed[place]) ?? places[0];
+  const best = head.strongest(rows, columns, 1, plain)[0] ?? {
+    query: firstPlain(rows, stream.queries),
+    key: firstPlain(columns, stream.keys),
+  };
   view.store.set({pairQuery: best.query, pairKey: best.key});
 }
 
@@ -193,11 +207,11 @@ function readTheme(view) {
   const style = getComputedStyle(view.root);
   const value = (name) => style.getPropertyValue(`--av-${name}`).trim();
   const named = Object.fromEntries(
-    ["background", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [name, value(name)]),
+    ["background", "surface", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [name, value(name)]),
   );
   const rampText = value("ramp").split(/\s+/);
   const mono = value("mono");
-  view.fonts = {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`};
+  view.fonts = {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`, smallNumber: `9px ${mono}`};
   view.colours = {
     ...named,
     rampText,

@@ -5,6 +5,9 @@ import {colourTable, onRamp, SCALES} from "./scale.js";
 
 const MOST_LABEL = {row: 92, column: 66};
 const LABEL_LINE = 12;
+// The least a label needs beside its neighbour, and a cell for a number in small figures; larger ones from `roomy`.
+const LABEL_PITCH = 10.5;
+const NUMBER = {width: 22, height: 12, roomy: 27};
 const LARGEST_CELL = 56;
 const HATCH_PERIOD = 6;
 
@@ -13,7 +16,7 @@ export function layMatrix(context, view, window, width, height) {
   const {stream, rows, columns} = view.now;
   context.font = view.fonts.small;
   const widest = (axis, places, most) =>
-    Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.shown[place]).width)));
+    Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.numbered[place]).width)));
   const [left, tall] = [
     Math.ceil(widest(stream.queries, rows, MOST_LABEL.row)) + 10,
     Math.ceil(widest(stream.keys, columns, MOST_LABEL.column)),
@@ -41,6 +44,8 @@ function cellSize(window, width, height) {
   const across = Math.min(width / (window.right - window.left), LARGEST_CELL);
   const down = Math.min(height / (window.bottom - window.top), LARGEST_CELL);
   const square = Math.min(across, down);
+  // A little wider than high, where that lets the numbers in.
+  if (square >= NUMBER.height && across >= NUMBER.width) return {width: Math.max(square, NUMBER.width), height: square};
   return square >= 6 || window.rows === window.columns
     ? {width: square, height: square}
     : {width: across, height: down};
@@ -69,7 +74,8 @@ export function paintMatrix(context, view, plot) {
     Math.round(top * ratio),
   );
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) paintGaps(context, view, plot);
-  if (plot.cell.width >= 27 && plot.cell.height >= 14) paintNumbers(context, view, plot, shownRows, shownColumns);
+  if (plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
+    paintNumbers(context, view, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
   paintLabels(context, view, plot, shownRows, shownColumns);
 }
@@ -85,7 +91,7 @@ function paintNumbers(context, view, plot, rows, columns) {
   const {head, maximum} = view.now;
   const {colours} = view;
   const {place} = SCALES[view.store.state.scale];
-  context.font = view.fonts.number;
+  context.font = plot.cell.width >= NUMBER.roomy ? view.fonts.number : view.fonts.smallNumber;
   context.textAlign = "center";
   context.textBaseline = "middle";
   rows.forEach((query, down) =>
@@ -139,7 +145,7 @@ function paintLabels(context, view, plot, rows, columns) {
 /** Every how many rows or columns there is room for a label. */
 function labelStep({cell, lying}, side) {
   if (side === "column" && lying) return 1;
-  return Math.max(1, Math.ceil(LABEL_LINE / (side === "row" ? cell.height : cell.width)));
+  return Math.max(1, Math.ceil(LABEL_PITCH / (side === "row" ? cell.height : cell.width)));
 }
 
 /** The middle of a row or column, from the beginning of the matrix. */
@@ -170,7 +176,7 @@ export function paintLabel(context, view, plot, side, index, axis, place, marked
   const room = side === "row" ? plot.left - 10 : plot.lying ? plot.cell.width - 4 : plot.top - 10;
   context.save();
   context.font = marked ? view.fonts.strong : view.fonts.small;
-  const text = shortened(context, axis.shown[place], Math.max(room, 8));
+  const text = shortened(context, (marked ? axis.numbered : axis.shown)[place], Math.max(room, 8));
   if (side === "row") context.translate(plot.left - 7, plot.top + middleOf(plot, side, index));
   else context.translate(plot.left + middleOf(plot, side, index), plot.top - 7);
   if (!lying) context.rotate(-Math.PI / 2);

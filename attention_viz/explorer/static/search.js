@@ -47,26 +47,34 @@ export function createSearch(view) {
 }
 
 function fill(select, axis) {
-  select.replaceChildren(...axis.spoken.map((name, place) => element("option", {value: place, dir: "auto"}, name)));
+  select.replaceChildren(...axis.names.map((name, place) => element("option", {value: place, dir: "auto", "aria-label": axis.spoken[place]}, name)));
 }
 
 function rank(view, list) {
-  const {stream: name, layer: chosenLayer, head: chosenHead, pairQuery, pairKey} = view.store.state;
-  const found = [];
+  const {stream: name, layer: layerChosen, head: headChosen, pairQuery, pairKey} = view.store.state;
+  const [found, total] = [[], view.now.stream.layers.reduce((sum, {heads}) => sum + heads, 0)];
+  let missing = false;
   view.now.stream.layers.forEach(({heads}, layer) => {
     for (let number = 0; number < heads; number++) {
       const head = view.recording.head({stream: name, layer, head: number});
+      missing ||= head === null;
       if (head && !head.isBlocked(pairQuery, pairKey)) found.push({layer, number, weight: head.at(pairQuery, pairKey)});
     }
   });
   found.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.number - b.number);
-  if (found.length === 0)
-    return list.replaceChildren(element("li", {class: "av-quiet"}, "No head may: the cell is blocked."));
-  return list.replaceChildren(
-    ...found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
+  const none = missing ? "\u2026" : "No head may: the cell is blocked.";
+  const entries = found.length ? rankedHeads(found, layerChosen, headChosen) : [element("li", {class: "av-quiet"}, none)];
+  // The list keeps its height, so that nothing below it jumps.
+  while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
+  list.replaceChildren(...entries);
+}
+
+function rankedHeads(found, layerChosen, headChosen) {
+  return (
+    found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
       const fillBar = element("span", {class: "av-fill av-accent-fill"});
       fillBar.style.width = `${100 * weight}%`;
-      const chosen = layer === chosenLayer && number === chosenHead;
+      const chosen = layer === layerChosen && number === headChosen;
       return element(
         "li",
         {},
@@ -78,6 +86,6 @@ function rank(view, list) {
           element("span", {class: "av-number"}, threeDigits(weight)),
         ),
       );
-    }),
+    })
   );
 }

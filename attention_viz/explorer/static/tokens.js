@@ -35,8 +35,8 @@ function codePoint(sign) {
 }
 
 /**
- * The tokens along one axis: how each is written (`spellings` in two parts, `shown` in one), which are special, and
- * names that tell repeated ones apart, short for the eye (`names`) and in words (`spoken`).
+ * The tokens along one axis: how each is written (`spellings` in two parts, `shown` in one), which are dimmed and why,
+ * and names that tell repeated ones apart: short for the eye (`names`), as written (`numbered`), in words (`spoken`).
  */
 export function readAxis({labels, special, padding}) {
   const spellings = labels.map(spelled);
@@ -46,9 +46,27 @@ export function readAxis({labels, special, padding}) {
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
   const repeated = (place) => times.get(labels[place]) > 1;
-  const names = spellings.map(({text}, place) => (repeated(place) ? text + subscript(place) : text));
-  const spoken = spellings.map(({text}, place) => (repeated(place) ? `${text} (position ${place})` : text));
-  return {labels, spellings, shown, names, spoken, dimmed, repeats: times.size < labels.length, count: labels.length};
+  const number = (place) => (repeated(place) ? subscript(place) : "");
+  const names = spellings.map(({text}, place) => text + number(place));
+  const numbered = shown.map((text, place) => text + number(place));
+  const padded = new Set(padding);
+  const spoken = spellings.map(({text}, place) => {
+    const position = repeated(place) ? ` (position ${place})` : "";
+    return text + (padded.has(place) ? " (padding)" : "") + position;
+  });
+  return {
+    labels,
+    spellings,
+    shown,
+    names,
+    numbered,
+    spoken,
+    dimmed,
+    special: special.length > 0,
+    padding: padding.length > 0,
+    repeats: times.size < labels.length,
+    count: labels.length,
+  };
 }
 
 function subscript(number) {
