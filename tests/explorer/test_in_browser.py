@@ -182,7 +182,7 @@ def test_the_legend_follows_the_scale(show: Show, bank: Trace, scale: str, ends:
     screen.get_by_role("radio", name=scale).check()
     name = f"Colours of the weights, from {ends[0]} to {ends[1]}"
     expect(part(screen, "legend").get_by_role("img")).to_have_attribute("aria-label", name)
-    expect(part(screen, "legend")).to_contain_text("blocked")
+    expect(part(screen, "legend")).not_to_contain_text("blocked")
 
 
 def test_the_scale_to_the_maximum_tells_that_maximum(show: Show, bank: Trace) -> None:
@@ -197,6 +197,7 @@ def test_streams_are_switched_and_cross_attention_has_two_lines(show: Show, many
     assert part(screen, "arcs").get_by_role("listbox").count() == 1
     screen.get_by_role("radio", name="cross").check()
     expect(part(screen, "arcs").get_by_role("listbox")).to_have_count(2)
+    expect(part(screen, "legend")).to_contain_text("blocked")
     rows = open_table(screen)
     exact = many_kinds.weights(0, 0, "cross")
     assert (len(rows), len(rows[0])) == (7, 14)
@@ -205,6 +206,13 @@ def test_streams_are_switched_and_cross_attention_has_two_lines(show: Show, many
         for cell, weight, may in zip(row[1:], weights, allowed, strict=True):
             assert (cell != "blocked") == bool(may)
             assert not may or read(cell) == f"{weight:.3f}"
+
+
+def test_a_strongest_link_pins_its_pair(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    part(screen, "bars").get_by_role("button", name="bank → river").click()
+    expect(part(screen, "bars").locator("h2").first).to_have_text("bank looks at")
+    expect(part(screen, "search").get_by_label("Key token")).to_have_value("5")
 
 
 def test_sinks_show_in_the_sum_of_a_row(show: Show, many_kinds: Trace) -> None:

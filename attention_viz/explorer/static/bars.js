@@ -69,8 +69,8 @@ function strongestBars(view) {
         cells[0].weight,
         "av-accent",
         element(
-          "span",
-          {class: "av-pair"},
+          "button",
+          {type: "button", class: "av-pair", onclick: () => view.pin({query, key}, {pair: true})},
           token(stream.queries, query, "av-query"),
           " \u2192 ",
           token(stream.keys, key, "av-keys"),

@@ -25,9 +25,9 @@ export function createControls(view) {
   const special = element("input", {type: "checkbox", onchange: () => store.set({hideSpecial: special.checked})});
   const hiding = element(
     "label",
-    {class: "av-check", title: "Leave out the tokens that the tokenizer added"},
+    {class: "av-check", title: "Leave out the dimmed tokens"},
     special,
-    "Hide special tokens",
+    hidingText(recording.streams.flatMap(({queries, keys}) => [queries, keys])),
   );
   const anySpecial = recording.streams.some(({queries, keys}) => queries.dimmed.includes(1) || keys.dimmed.includes(1));
   const node = element("div", {class: "av-controls"}, readout, streams?.node, scales.node, anySpecial ? hiding : null);
@@ -44,6 +44,12 @@ export function createControls(view) {
       special.checked = store.state.hideSpecial;
     },
   };
+}
+
+function hidingText(axes) {
+  const [special, padding] = ["special", "padding"].map((name) => axes.some((axis) => axis[name]));
+  if (!padding) return "Hide special tokens";
+  return special ? "Hide special tokens and padding" : "Hide padding";
 }
 
 /** Radio buttons drawn as one bar: `entries` are [value, label, title]. */

@@ -138,7 +138,7 @@ function addParts(view) {
     createSearch(view),
     createTable(view),
   ];
-  controls.node.append(legend.node);
+  controls.node.append(notes.sums, legend.node);
   const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
   view.root.append(controls.node, strip.node, main, notes.node, table.node, view.live);
   return [controls, legend, strip, grid, heatmap, bars, notes, search, table];

@@ -11,7 +11,7 @@ const [SMALLEST, LARGEST] = [12, 64];
 /** The grid of heads: a click or the arrow keys choose one. */
 export function createGrid(view) {
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
-  const title = element("h2", {}, "All heads");
+  const title = element("h2", {}, "All heads ", element("span", {class: "av-axes"}, "layer \u2193 head \u2192"));
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
   const grid = {view, node, table, cells: new Map(), size: 0};
   table.onclick = (event) => {

@@ -10,7 +10,12 @@ export function createLegend(view) {
   const ticks = element("div", {class: "av-ticks"});
   const scale = element("div", {class: "av-scale", role: "img"}, bar, ticks);
   const blocked = element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked");
-  const node = element("div", {class: "av-legend", "data-testid": "explorer-legend"}, scale, blocked);
+  const node = element(
+    "div",
+    {class: "av-legend", "data-testid": "explorer-legend"},
+    scale,
+    view.recording.header.masks.length > 0 ? blocked : null,
+  );
   return {
     node,
     draw() {
@@ -38,20 +43,32 @@ export function createNotes(view) {
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
     axes.some(({repeats}) => repeats) ? "small number: position, where a token is repeated" : null,
-    axes.some(({dimmed}) => dimmed.includes(1)) ? "dimmed: added by the tokenizer" : null,
     `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
-  const node = element("div", {class: "av-notes"}, sums, element("p", {}, marks.filter(Boolean).join(" \u2002 ")));
+  const line = element("p", {});
   return {
-    node,
+    node: element("div", {class: "av-notes"}, line),
+    sums,
     draw() {
       const {head, rows, columns, stream} = view.now;
+      const dimmed = dimmedFor(stream, rows, columns);
+      line.textContent = [dimmed, ...marks].filter(Boolean).join(" \u2002 ");
       sums.hidden = head === null || columns.length === stream.keys.count;
       if (sums.hidden) return;
       const all = Array.from(rows, (query) => head.sum(query, columns));
       const [least, most] = [Math.min(...all), Math.max(...all)].map((sum) => sum.toFixed(3));
-      sums.textContent = `Special tokens are hidden: rows no longer sum to 1, here from ${least} to ${most}.`;
+      sums.textContent = `Rows no longer sum to 1: here from ${least} to ${most}`;
     },
   };
+}
+
+/** Why tokens are dimmed, as long as such tokens are on the screen. */
+function dimmedFor({queries, keys}, rows, columns) {
+  const shown = rows.some((place) => queries.dimmed[place]) || columns.some((place) => keys.dimmed[place]);
+  const reasons = [
+    queries.special || keys.special ? "added by the tokenizer" : null,
+    queries.padding || keys.padding ? "padding" : null,
+  ];
+  return shown ? `dimmed: ${reasons.filter(Boolean).join(", or ")}` : null;
 }

@@ -9,7 +9,7 @@ const ABOVE = 78;
 const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
-const HINT = "Point at a token, or press Enter on it: above it, what it looks at; below it, who looks at it.";
+const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
 /** The line of tokens; for cross-attention two lines, keys above queries. */
@@ -52,7 +52,12 @@ function buildLines(strip) {
         buildLine(strip, stream.queries, rows, "Tokens that look (queries)", (place) => ({query: place, key: null})),
       ];
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
-  strip.hint.textContent = stream.own ? HINT : CROSS_HINT;
+  strip.hint.replaceChildren(
+    element("span", {class: "av-query"}, "Orange looks"),
+    ", ",
+    element("span", {class: "av-keys"}, "blue is looked at"),
+    `. ${stream.own ? HINT : CROSS_HINT}`,
+  );
 }
 
 function buildLine(strip, axis, places, label, roles) {
