@@ -69,7 +69,7 @@ CATALOGUE: dict[str, Entry] = {
         size=90_868_376,
     ),
     "scratch": Entry(
-        short="ours, random weights",
+        short="ours, untrained",
         description="Our own attention module with random weights: small, untrained, yours to change.",
         layers=1,
         heads=2,

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from attention_viz.changes import moved_output, moved_weight
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, axis, blocked_cells, hatch
+from attention_viz.views.matrix import arrange, axis, bar_title, blocked_cells, hatch
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shown
 
@@ -133,4 +133,4 @@ def _scale(stops: tuple[str, ...]) -> list[list[Any]]:
 
 
 def _bar(title: str) -> dict[str, Any]:
-    return {"title": {"text": title}, "tickformat": ".3~g", "thickness": 10, "outlinewidth": 0}
+    return {"title": {"text": bar_title(title)}, "tickformat": ".3~g", "thickness": 10, "outlinewidth": 0}
