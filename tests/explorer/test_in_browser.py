@@ -143,6 +143,7 @@ def test_heads_are_ranked_for_a_pair_and_choosing_one_shows_it(show: Show, bank:
 
 def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position(show: Show, bank: Trace) -> None:
     screen = show(bank, layer=0, head=4)
+    expect(part(screen, "sentence")).to_have_text("bank takes 58% of what it fetches here from river")
     search = part(screen, "search")
     expect(search.get_by_label("Query token")).to_have_value("2")
     expect(search.get_by_label("Key token")).to_have_value("5")

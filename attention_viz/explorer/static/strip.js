@@ -24,7 +24,8 @@ export function createStrip(view) {
     canvas,
     hint,
   );
-  const strip = {view, node, canvas, scroller, hint, lines: []};
+  const sentence = element("span", {class: "av-sentence", "data-testid": "explorer-sentence"});
+  const strip = {view, node, canvas, scroller, hint, sentence, lines: []};
   scroller.onscroll = () => drawEdges(strip);
   return {
     node,
@@ -35,8 +36,22 @@ export function createStrip(view) {
       if (["query", "key", "overQuery", "overKey"].some((name) => changed.has(name)) && !node.matches(":hover"))
         reveal(strip);
       tint(strip);
+      tell(strip);
     },
   };
+}
+
+/** The chosen pair in plain words. */
+function tell({view, sentence}) {
+  const {head, stream} = view.now;
+  const {pairQuery, pairKey} = view.store.state;
+  if (head === null || pairQuery === null || pairKey === null || head.isBlocked(pairQuery, pairKey))
+    return sentence.replaceChildren();
+  const weight = head.at(pairQuery, pairKey);
+  const percent = weight > 0 && weight < 0.005 ? "less than 1" : Math.round(100 * weight);
+  const from = element("bdi", {class: "av-query"}, stream.queries.names[pairQuery]);
+  const to = element("bdi", {class: "av-keys"}, stream.keys.names[pairKey]);
+  return sentence.replaceChildren(from, ` takes ${percent}% of what it fetches here from `, to);
 }
 
 function buildLines(strip) {
@@ -53,6 +68,7 @@ function buildLines(strip) {
       ];
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
   strip.hint.replaceChildren(
+    strip.sentence,
     element("span", {class: "av-query"}, "Orange looks"),
     ", ",
     element("span", {class: "av-keys"}, "blue is looked at"),
