@@ -136,6 +136,8 @@ def page(browser: Browser, idle: Callable[[Page], None], request: pytest.Fixture
         watches[-1].follow(screen)
         screen.goto(address)
         if in_app:
+            # Before its first run has begun a page is at rest as well.
+            screen.get_by_role("textbox", name="Sentence", exact=True).wait_for(timeout=90_000)
             idle(screen)
             assert exceptions_so_far(request.config) == before, UNCAUGHT  # at once: nothing waited for would appear
         return screen

@@ -59,6 +59,7 @@ def cells(screen: Page, table: str) -> list[str]:
 
 def test_the_steps_stand_in_order_as_text(page: OpenPage) -> None:
     screen = page("/steps")
+    expect(step(screen, LABELS[-1])).to_be_visible()
     text = screen.inner_text("body")
     places = [text.index(label) for label in LABELS]
     assert places == sorted(places)
