@@ -35,24 +35,27 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class Runner:
-    """Runs one model, from any number of threads at once."""
+    """Runs one model, from any number of threads at once.
+
+    Attributes:
+        model: the model.
+        switch: turns it to our attention.
+        named: what its forward takes, by name.
+    """
 
     model: PreTrainedModel
     switch: Switch
+    named: frozenset[str]
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
         """Find out how a model has to be run."""
-        return cls(model, Switch.of(model))
+        return cls(model, Switch.of(model), frozenset(inspect.signature(model.forward).parameters))
 
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """On the model's device, those tensors that the model's forward names; tokenizers make some that it doesn't."""
-        named = inspect.signature(self.model.forward).parameters
-        return {
-            name: tensor.to(self.model.device)
-            for name, tensor in tensors.items()
-            if name in named or "input_ids" not in named
-        }
+        device, all_of_them = self.model.device, "input_ids" not in self.named
+        return {name: tensor.to(device) for name, tensor in tensors.items() if all_of_them or name in self.named}
 
     def record(self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = ()) -> Pass:
         """Run with our attention, in the model itself."""

@@ -36,8 +36,9 @@ class _Loans:
         # By identity; the loan keeps its owner alive, so that an identity can't be another's meanwhile.
         self._loans: dict[int, _Loan] = {}
 
-    def lent(self, owner: object) -> bool:
-        return id(owner) in self._loans
+    def lent(self, owners: Iterable[object]) -> list[object]:
+        """Those of the owners whose field is ours already."""
+        return [owner for owner in owners if id(owner) in self._loans] if self._loans else []
 
     def take(self, owners: Iterable[object]) -> None:
         for owner in owners:
@@ -78,7 +79,7 @@ class Switch:
     def ours(self) -> Generator[None]:
         """Run with our attention and in evaluation mode."""
         with _LOCK:
-            training = [module for module in self.modules if module.training or _EVALUATION.lent(module)]
+            training = [*(module for module in self.modules if module.training), *_EVALUATION.lent(self.modules)]
             _EVALUATION.take(training)
             _OURS.take(self.configs)
         try:
