@@ -2,7 +2,9 @@
 
 import contextlib
 import copy
+import gc
 import itertools
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -222,3 +224,24 @@ def test_an_error_in_one_thread_leaves_the_others_alone(together: Together) -> N
 
     together(fail, work, fail, work)
     assert model.config._attn_implementation == "sdpa"
+
+
+def test_nothing_outlives_a_model_and_its_traces() -> None:
+    model = build("llama")
+    trace = av.wrap(model).trace_ids(ids(9))
+    assert trace.fidelity.ok
+    gone = weakref.ref(model)
+    del model, trace
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.enable_grad])
+def test_a_trace_is_the_same_in_whatever_mode_the_caller_is(mode: Callable[[], object]) -> None:
+    wrapped = av.wrap(build("llama"))
+    expected = wrapped.trace_ids(ids(9))
+    with mode():
+        trace = wrapped.trace_ids(ids(9))
+        assert trace.fidelity.ok
+    assert torch.equal(trace.output, expected.output)
+    assert not trace.output.requires_grad
