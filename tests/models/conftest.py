@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import jaxtyping
 import pytest
+import torch
 import transformers
 from transformers import PreTrainedModel
 
@@ -12,6 +13,15 @@ import attention_viz as av
 from attention_viz.models.model import AttentionModel
 
 NAME = "all-MiniLM-L6-v2"
+
+
+@pytest.fixture(scope="package", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Matrices this small are slower on several threads, which wait for each other; much slower on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
