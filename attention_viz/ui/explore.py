@@ -1,6 +1,6 @@
 """The Explore page: a sentence, a model, and every head of it at once."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from attention_viz.ui.host import chosen, show_explorer
 from attention_viz.ui.menu import show_header
 from attention_viz.ui.serving import verify
 from attention_viz.ui.state import State
+from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
     from attention_viz.trace import Trace
@@ -60,6 +61,6 @@ def _matrix(trace: "Trace", stream: str, state: State) -> None:
     """The chosen head once more as a Plotly figure, to zoom and to read every number."""
     from attention_viz.views import heatmap
 
-    theme: Any = "dark" if st.context.theme.type == "dark" else "light"
+    theme = theme_name()
     figure = heatmap(trace, state.layer, state.head, stream, theme=theme)
     st.plotly_chart(figure, theme=None, key="matrix", config={"displaylogo": False})

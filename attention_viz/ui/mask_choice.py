@@ -10,6 +10,7 @@ import numpy
 from jaxtyping import Bool
 
 from attention_viz.errors import ShapeError
+from attention_viz.ui.notices import notice, with_number
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
@@ -94,18 +95,18 @@ def read_choice(parameters: Mapping[str, str], state: State) -> tuple[MaskChoice
     if mask in MASKS:
         choice = replace(choice, mask=mask)
     else:
-        notices.append(_notice("mask", mask, ", ".join(MASKS), choice.mask))
+        notices.append(notice("mask", mask, ", ".join(MASKS), choice.mask))
     row = parameters.get("row", choice.row)
     if row in ROWS:
         choice = replace(choice, row=row)
     else:
-        notices.append(_notice("row", row, " and ".join(ROWS), choice.row))
+        notices.append(notice("row", row, " and ".join(ROWS), choice.row))
     second = parameters.get("second", choice.second)[: SETTINGS.longest_input]
     choice = replace(choice, second=second, cells=parameters.get("cells", ""))
     for name, low, high in (("window", 0, 9999), ("prefix", 0, 9999)):
-        choice = _with_number(choice, name, parameters, low, high, notices)
+        choice = with_number(choice, name, parameters, low, high, notices)
     for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
-        choice = _with_number(choice, name, parameters, 0, count - 1, notices)
+        choice = with_number(choice, name, parameters, 0, count - 1, notices)
     return choice, notices
 
 
@@ -201,22 +202,3 @@ def _unreadable(code: str) -> ShapeError:
         f"the cells “{short}” were asked for, which is no drawing made here: a drawing is the number of tokens, up to "
         f"{LONGEST_DRAWN}, a dash, and letters that this page wrote"
     )
-
-
-def _with_number(
-    choice: MaskChoice, name: str, parameters: Mapping[str, str], low: int, high: int, notices: list[str]
-) -> MaskChoice:
-    given = parameters.get(name)
-    if given is None:
-        return choice
-    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else -1
-    if low <= number <= high:
-        return replace(choice, **{name: number})
-    instead = getattr(choice, name)
-    notices.append(_notice(name, given, f"{low} to {high}", "all" if instead is None else str(instead)))
-    return choice
-
-
-def _notice(name: str, given: str, allowed: str, instead: str) -> str:
-    short = given if len(given) <= 40 else given[:39] + "…"
-    return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."

@@ -9,6 +9,7 @@ import streamlit as st
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import MaskChoice
 from attention_viz.ui.mask_words import allowed_of
+from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +34,7 @@ def show_consequences(before: "Trace", after: "Trace", layer: int, head: int, ch
 def _show_changes(before: "Trace", after: "Trace", layer: int, head: int) -> None:
     from attention_viz.views import changed_heads, changed_outputs, difference
 
-    theme: Any = "dark" if st.context.theme.type == "dark" else "light"
+    theme = theme_name()
     here, heads, outputs = st.columns([1.25, 1.25, 1])
     with here:
         _chart(difference(before, after, layer, head, theme=theme), "This head: after − before", "difference")

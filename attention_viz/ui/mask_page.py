@@ -20,6 +20,7 @@ from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_ro
 from attention_viz.ui.menu import show_header
 from attention_viz.ui.serving import Drawn, draw, longer, verify
 from attention_viz.ui.state import State
+from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -108,7 +109,7 @@ def _show_pair(before: "Trace", after: "Trace | None", state: State, choice: Mas
     """The head before and after, side by side on one scale, with what the colours can't say in words."""
     from attention_viz.views import heatmap
 
-    stream, theme = before.streams[0], _theme()
+    stream, theme = before.streams[0], theme_name()
     where = f"layer {state.layer}, head {state.head}"
     traces = [before] if after is None or opening.opened() else [before, after]
     figures = [heatmap(trace, state.layer, state.head, stream, theme=theme) for trace in traces]
@@ -146,7 +147,7 @@ def _chart(figure: "go.Figure", title: str, key: str, trace: "Trace", words: str
 
     tokens = trace.query_tokens(trace.streams[0])
     count = len(tokens)
-    mark_padding(figure, tokens, _theme())
+    mark_padding(figure, tokens, theme_name())
     figure.update_layout(title_text=title, height=_HEIGHT, margin_t=64, legend_x=0, legend_xanchor="left")
     hears: Any = "ignore"
     if drawn and count <= LONGEST_DRAWN:
@@ -163,7 +164,3 @@ def _chart(figure: "go.Figure", title: str, key: str, trace: "Trace", words: str
         on_select=hears,
         selection_mode=("points", "box"),
     )
-
-
-def _theme() -> Any:
-    return "dark" if st.context.theme.type == "dark" else "light"

@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import ShapeError
-from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, ROWS, Cells, MaskChoice, from_code, read_choice, to_code
+from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
@@ -50,8 +50,8 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
             _where("in_head", "Blocks for", _of(state.head_count, "head"), state.head_count)
     notices = st.session_state["mask-notices"]
     choice = _held()
-    if notices and choice == st.session_state["mask-first"]:
-        st.warning("\n\n".join(plain(notice) for notice in notices))
+    if choice == st.session_state["mask-first"]:
+        tell_notices(notices)
     return choice, line
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
 
@@ -125,5 +125,4 @@ def _tell_notices(state: State) -> None:
     """What was wrong with the address, until the visitor chooses something else."""
     if state != st.session_state["first"]:
         st.session_state["notices"] = []
-    if st.session_state["notices"]:
-        st.warning("\n\n".join(plain(notice) for notice in st.session_state["notices"]))
+    tell_notices(st.session_state["notices"])

@@ -1,10 +1,9 @@
 """Models and traces for a room full of people: each made once, kept for all, and never too many at a time."""
 
-import contextlib
 import functools
 import gc
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawn", "draw", "from_file", "is_loaded", "longer", "projections", "verify"]
 
+# To enter is to wait for a place among the runs allowed at once.
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
 # The models in memory; one that the cache lets go is gone from here as well.
 _loaded: "WeakValueDictionary[str, object]" = WeakValueDictionary()
@@ -111,7 +111,7 @@ def from_file(trace: "Trace") -> Drawn:
 
 def verify(drawn: Drawn) -> None:
     """Make the comparison behind the trace's fidelity, in turn with other people's runs."""
-    with _turn():
+    with _forwards:
         _ = drawn.trace.fidelity
 
 
@@ -134,7 +134,7 @@ def _draw(
 
     model = _model(name, settings)
     limit = None if settings else SETTINGS.longest_text
-    with _turn():
+    with _forwards:
         fit = model.fit(text, limit)
         if beside is None:
             return Drawn(model.trace(fit.kept, edits=edits), fit)
@@ -188,13 +188,6 @@ def _cores() -> int:
     import torch
 
     return torch.get_num_threads()
-
-
-@contextlib.contextmanager
-def _turn() -> Generator[None]:
-    """Wait for a place among the runs allowed at once."""
-    with _forwards:
-        yield
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from attention_viz.models import CATALOGUE
+from attention_viz.ui.notices import notice, with_number
 from attention_viz.ui.settings import SETTINGS
 
-__all__ = ["DEFAULT", "EXAMPLES", "Positions", "State", "notice", "read_address", "write_address"]
+__all__ = ["DEFAULT", "EXAMPLES", "Positions", "State", "read_address", "write_address"]
 
 Positions = Literal["sinusoidal", "none"]
 
@@ -96,10 +97,10 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
     else:
         notices.append(notice("positions", positions, " and ".join(get_args(Positions)), state.positions))
     for name, (low, high) in _RANGES.items():
-        state = _with_number(state, name, parameters, low, high, notices)
+        state = with_number(state, name, parameters, low, high, notices)
     state = state.within()
     for name, count in (("layer", state.layer_count), ("head", state.head_count)):
-        state = _with_number(state, name, parameters, 0, count - 1, notices)
+        state = with_number(state, name, parameters, 0, count - 1, notices)
     return state, notices
 
 
@@ -113,23 +114,3 @@ def write_address(state: State) -> dict[str, str]:
     if state.own:
         parameters |= {name: str(getattr(state, name)) for name in (*_RANGES, "positions")}
     return parameters
-
-
-def _with_number(
-    state: State, name: str, parameters: Mapping[str, str], low: int, high: int, notices: list[str]
-) -> State:
-    given = parameters.get(name)
-    if given is None:
-        return state
-    # Only plain digits: int() would also take "１２", "1_0" and " 3 ".
-    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else -1
-    if low <= number <= high:
-        return replace(state, **{name: number})
-    notices.append(notice(name, given, f"{low} to {high}", str(getattr(state, name))))
-    return state
-
-
-def notice(name: str, given: str, allowed: str, instead: str) -> str:
-    """What to say of a part of the address that can't be had."""
-    short = given if len(given) <= 40 else given[:39] + "…"
-    return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."

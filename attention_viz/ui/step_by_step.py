@@ -12,10 +12,11 @@ from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, show_problem, tell
 from attention_viz.ui.menu import show_header
+from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.serving import Drawn, verify
 from attention_viz.ui.state import State
 from attention_viz.ui.step_choice import Choice
-from attention_viz.ui.step_controls import as_the_model, possible, show_step_list, show_switches, tell_notices, variants
+from attention_viz.ui.step_controls import as_the_model, possible, show_step_list, show_switches, variants
 from attention_viz.ui.step_runs import Run, run
 from attention_viz.ui.step_view import show_all_steps, show_step
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import streamlit as st
 
-from attention_viz.ui.state import notice
+from attention_viz.ui.notices import notice, whole_number
 
 __all__ = ["PREFIX", "Choice", "begin", "choice", "keep_possible", "still_asked", "told"]
 
@@ -96,9 +96,7 @@ def told() -> list[str]:
 
 def _take(name: str, given: str, options: Sequence[str] | range) -> None:
     whole = isinstance(options, range)
-    # Only plain digits: int() would also take "１２", "1_0" and " 3 ".
-    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else -1
-    wanted = number if whole else given
+    wanted = whole_number(given) if whole else given
     if wanted in options:
         st.session_state[PREFIX + name] = wanted
         return

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from attention_viz.ui.markdown import plain
 from attention_viz.ui.state import State
 from attention_viz.ui.step_choice import PREFIX
 from attention_viz.ui.step_runs import LARGEST_WIDTH
@@ -22,7 +21,6 @@ __all__ = [
     "show_step_list",
     "show_switches",
     "take_cell",
-    "tell_notices",
     "variants",
 ]
 
@@ -175,12 +173,6 @@ def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
     for axis, place in zip(axes, cell, strict=True):
         name = {"key": "key", "query": "query", "token": "query"}.get(axis, "dimension")
         st.session_state[PREFIX + name] = place
-
-
-def tell_notices(notices: list[str]) -> None:
-    """What was wrong with the address."""
-    if notices:
-        st.warning("\n\n".join(plain(notice) for notice in notices))
 
 
 def _go_to(step: str) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from attention_viz.ui.state import State
 from attention_viz.ui.step_controls import take_cell
 from attention_viz.ui.step_runs import widths
+from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -14,18 +15,12 @@ if TYPE_CHECKING:
 
     from attention_viz.open_head import OpenHead
     from attention_viz.steps import Step
-    from attention_viz.views.theme import ThemeName
 
-__all__ = ["show_angles", "show_learned", "show_matrix", "show_part", "show_saturation", "theme_name"]
+__all__ = ["show_angles", "show_learned", "show_matrix", "show_part", "show_saturation"]
 
 # As many cells as a browser handles as targets of a click; of a larger matrix, those around the chosen cell.
 _TARGETS = 1600
 _TARGETS_AROUND = 20
-
-
-def theme_name() -> "ThemeName":
-    """Which theme the reader has."""
-    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def show_matrix(

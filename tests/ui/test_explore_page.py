@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pandas
@@ -81,12 +82,12 @@ def test_a_link_reproduces_the_screen_and_its_numbers(page: OpenPage) -> None:
     assert parameters(screen) == {"model": "all-MiniLM-L6-v2", "text": BANK, "layer": "0", "head": "4"}
 
 
-def test_the_csv_equals_plain_eager_transformers(page: OpenPage, eager_weights: Callable[..., object]) -> None:
+def test_the_csv_equals_plain_eager_transformers(page: OpenPage, eager_weights: Callable[..., Any]) -> None:
     text = "The cat sat because it was tired."
     screen = page("/?layer=5&head=11&text=The+cat+sat+because+it+was+tired.")
     table = weights_csv(screen)
     assert list(table.columns) == "stream layer head query query_token key key_token weight".split()
-    expected = eager_weights(text)[5][0, 11]  # type: ignore[index]
+    expected = eager_weights(text)[5][0, 11]
     ours = table.pivot(index="query", columns="key", values="weight").to_numpy()
     assert abs(ours - expected.numpy()).max() <= 1e-5
 

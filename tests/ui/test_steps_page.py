@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -68,7 +69,7 @@ def test_the_steps_stand_in_order_as_text(page: OpenPage) -> None:
     expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
 
 
-def test_a_pretrained_head_multiplies_up_step_by_step(page: OpenPage, eager_weights: Callable[..., object]) -> None:
+def test_a_pretrained_head_multiplies_up_step_by_step(page: OpenPage, eager_weights: Callable[..., Any]) -> None:
     screen = page(f"/steps?layer=3&head=1&step=weights&query=14&key=2&text={STEEP.replace(' ', '+')}")
     found = tensors(screen)
     assert all(tensor.ndim == 2 for tensor in found.values())
@@ -79,7 +80,7 @@ def test_a_pretrained_head_multiplies_up_step_by_step(page: OpenPage, eager_weig
     assert_close(found["scores"] / 32**0.5, found["scaled"], atol=1e-5, rtol=1e-5)
     assert_close(found["masked"].softmax(-1), found["weights"], atol=1e-6, rtol=1e-5)
     assert_close(found["weights"] @ found["value"], found["output"], atol=1e-5, rtol=1e-5)
-    expected = eager_weights(STEEP)[3][0, 1]  # type: ignore[index]
+    expected = eager_weights(STEEP)[3][0, 1]
     assert_close(found["weights"], expected, atol=1e-5, rtol=1e-5)
     assert total(screen) == pytest.approx(expected[14, 2].item(), abs=1e-5)
 
