@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from attention_viz.attention import attend as attend
     from attention_viz.edits import Allow as Allow
     from attention_viz.errors import AttentionVizError as AttentionVizError
+    from attention_viz.errors import DownloadCancelled as DownloadCancelled
     from attention_viz.errors import ModelNotFound as ModelNotFound
     from attention_viz.errors import ShapeError as ShapeError
     from attention_viz.errors import TextTooLong as TextTooLong
@@ -53,6 +54,7 @@ _HOMES = {
     "attend": "attention",
     "Allow": "edits",
     "AttentionVizError": "errors",
+    "DownloadCancelled": "errors",
     "ModelNotFound": "errors",
     "ShapeError": "errors",
     "TextTooLong": "errors",

@@ -114,7 +114,8 @@ def _projected(name: str) -> Callable[[OpenHead, int, int], Arithmetic]:
         total = _at(opened.unrotated(name) if name != "value" else opened.attention.value, row, column)
         matrix, rows = opened.projection(name), opened.entry.embeddings
         if matrix is None or rows is None:
-            return Arithmetic("given", f"Made by the learned W_{letter}, which isn't known here.", total)
+            unknown = f"Made by the learned W_{letter}, which isn't known here, and by what else the model does to it."
+            return Arithmetic("given", unknown, total)
         names = ("x", f"W_{letter}")
         terms = _products(_dimensions(len(matrix.weight)), names, rows[row], matrix.weight[:, column])
         bias = "" if matrix.bias is None else f" + b_{letter}"
@@ -135,14 +136,13 @@ def _rotated(opened: OpenHead, row: int, column: int) -> Arithmetic:
         if column in pair:
             angle, sign = float(turn.angles[row, number]), -1 if column == pair[0] else 1
             partner = pair[1] if column == pair[0] else pair[0]
-            cos = (("before", float(before[row, column])), (f"cos {angle:.4f}", math.cos(angle)))
-            sin = (
-                ("before", float(before[row, partner])),
-                (f"{'−' if sign < 0 else ''}sin {angle:.4f}", sign * math.sin(angle)),
-            )
+            named = "−sin" if sign < 0 else "sin"
             terms = tuple(
-                Term(f"dimension {c}", factors, factors[0][1] * factors[1][1])
-                for c, factors in ((column, cos), (partner, sin))
+                Term(f"dimension {c} × {what}", (("before", one), ("cos or sin", factor)), one * factor)
+                for c, what, one, factor in (
+                    (column, "cos", float(before[row, column]), math.cos(angle)),
+                    (partner, named, float(before[row, partner]), sign * math.sin(angle)),
+                )
             )
             return Arithmetic("sum", f"Dimensions {pair[0]} and {pair[1]} turn by {angle:.4f} radians.", total, terms)
     return Arithmetic("given", "This dimension is not turned.", total)
@@ -202,7 +202,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
     if all(logit == -math.inf for logit in logits):
         return Arithmetic("given", "Nothing in this row is allowed, so every weight in it is 0.", total)
     if sink is not None:
-        logits, labels = [*logits, float(sink)], [*labels, "sink (dropped)"]
+        logits, labels = [*logits, sink.item()], [*labels, "sink (dropped)"]
     # Less the largest, as softmax is computed: the shares are the same, and exp can't overflow.
     top = max(logits)
     terms = tuple(

@@ -2,6 +2,7 @@
 
 __all__ = [
     "AttentionVizError",
+    "DownloadCancelled",
     "ModelNotFound",
     "ShapeError",
     "TextTooLong",
@@ -20,7 +21,11 @@ class ShapeError(AttentionVizError, ValueError):
 
 
 class ModelNotFound(AttentionVizError, LookupError):
-    """No model of that name: not in the catalogue and no usable folder."""
+    """No model of that name: not in the catalogue, no usable folder, and not to be had from the hub."""
+
+
+class DownloadCancelled(AttentionVizError):
+    """A download that was stopped before its end; what had come of the file under way is thrown away."""
 
 
 class UnsupportedModel(AttentionVizError):

@@ -88,7 +88,10 @@ def weighed(opened: OpenHead) -> str:
     sums, largest = opened.weights.double().sum(-1), float(row_statistics(opened.weights).largest.max())
     low, high = float(sums.min()), float(sums.max())
     said = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
-    return f"Each query's row became shares between 0 and 1 that sum {said}; the largest share is {largest:.3g}."
+    sink = opened.attention.sinks
+    rest = "" if sink is None else f" The rest goes to this head's sink: a learned number, {_said(sink.item())}, that "
+    rest += "" if sink is None else "stands in every row beside the keys and hands over nothing."
+    return f"Each query's row became shares between 0 and 1 that sum {said}; the largest share is {largest:.3g}.{rest}"
 
 
 def mixed(opened: OpenHead) -> str:

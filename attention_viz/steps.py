@@ -103,9 +103,9 @@ STEPS: dict[str, Step] = {
     "rotated": Step(
         "Rotated",
         "Where a token stands is turned into its query and key: pairs of numbers rotate by an angle that grows with "
-        "the position, so a score depends on how far apart two tokens are.",
-        r"q'_m = R_m\, q_m, \quad k'_n = R_n\, k_n",
-        r"q'_m = R_m\, q_m, \quad k'_n = R_n\, k_n",
+        "the position, so a score depends on how far apart two tokens are. Rᵢ is the rotation at position i.",
+        r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
+        r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
         ("query", "d_k"),
         lambda opened: opened.attention.query,
         step_changes.rotated,

@@ -1,9 +1,9 @@
 """A model from a folder: safetensors only, nothing executable, and a plain word about whatever is wrong with it."""
 
 import contextlib
-import hashlib
-import json
-from collections.abc import Generator
+import re
+import threading
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,129 +13,104 @@ from torch import nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.models.folders import TOKENIZER_FILES, CheckedFolder, check_folder
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.probe import first_line
+from attention_viz.models.reading import vocabulary
 from attention_viz.trace import Provenance
 
 __all__ = ["load_folder"]
 
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpack")
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
+# While transformers loads it changes what holds for all threads, such as torch's default precision.
+_loading = threading.Lock()
 
 
 def load_folder(
-    folder: Path, name: str, *, device: str = "auto", dtype: str = "auto", sha256: str | None = None
+    folder: Path,
+    name: str,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    sha256: str | None = None,
+    revision: str | None = None,
 ) -> AttentionModel:
     """Load a model and its tokenizer from a folder, and wrap it.
 
     Args:
         folder: where config.json, model.safetensors and the tokenizer's files are.
-        name: what to call the model.
+        name: what to call the model, in messages too.
         device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
         dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
-        sha256: what the weights file has to have, where that is known.
+        sha256: what the weights have to have, where that is known; see `CheckedFolder.sha256`.
+        revision: which version of the model this is, where that is known.
 
     Raises:
         ModelNotFound: the folder lacks something, or something in it is broken.
         UnsupportedModel: the folder holds code or pickles, or the model can't be recorded exactly.
     """
-    config = _read_config(folder)
-    weights = _weights_file(folder)
-    found = None if weights is None else _sha256(weights)
+    place = _device(device)
+    precision = _dtype(dtype, place)
+    checked = check_folder(folder, name)
+    found = checked.sha256()
     if sha256 is not None and found != sha256:
         raise ModelNotFound(
             f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
         )
-    place = _device(device)
-    with _quietly():
-        hf_model = _read_model(folder, config, _dtype(dtype, place))
-        tokenizer = _read_tokenizer(folder)
+    with _loading, _quietly():
+        hf_model = _read_model(checked, precision)
+        tokenizer = _read_tokenizer(checked)
+    _check_tokenizer(checked, hf_model, tokenizer)
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
-    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, sha256=found))
+    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found))
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    if not path.is_file():
-        raise ModelNotFound(f"{folder} holds no config.json; a model folder needs config.json and model.safetensors")
-    config = _read_json(path)
-    if not isinstance(config.get("model_type"), str):
-        raise ModelNotFound(f"{path} names no model_type, so nothing says what kind of model this is")
-    _refuse_code(folder, config)
-    return config
-
-
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_model(folder: CheckedFolder, dtype: torch.dtype | str) -> PreTrainedModel:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise ModelNotFound(f"{path} can't be read: {error}") from None
-    if not isinstance(content, dict):
-        raise ModelNotFound(f"{path} can't be read: it holds no JSON object")
-    return cast("dict[str, Any]", content)
-
-
-def _refuse_code(folder: Path, config: dict[str, Any]) -> None:
-    if "auto_map" in config:
-        raise UnsupportedModel(
-            f"{folder} brings code of its own to run (auto_map); only models without code are loaded"
-        )
-
-
-def _weights_file(folder: Path) -> Path | None:
-    """The single weights file; None for weights in several files, which an index lists."""
-    if (folder / "model.safetensors").is_file():
-        return folder / "model.safetensors"
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        _check_index(index)
-        return None
-    pickles = sorted(file.name for pattern in _PICKLES for file in folder.glob(pattern))
-    if pickles:
-        raise UnsupportedModel(
-            f"{folder} has its weights as {', '.join(pickles)}, a format that can run code when it is opened; "
-            "only safetensors are loaded. Convert them with model.save_pretrained"
-        )
-    raise ModelNotFound(f"{folder} holds no model.safetensors")
-
-
-def _check_index(path: Path) -> None:
-    """Refuse an index that leads to anything but safetensors beside it."""
-    files = _read_json(path).get("weight_map")
-    if not isinstance(files, dict) or not files:
-        raise ModelNotFound(f"{path} lists no weights")
-    for name in {str(name) for name in cast("dict[str, object]", files).values()}:
-        if Path(name).name != name or Path(name).suffix != ".safetensors":
-            raise UnsupportedModel(f"{path} leads to {name!r}; only safetensors in the same folder are loaded")
-        if not (path.parent / name).is_file():
-            raise ModelNotFound(f"{path.parent} lacks {name}, which its index lists")
-
-
-def _read_model(folder: Path, config: dict[str, Any], dtype: torch.dtype | str) -> PreTrainedModel:
-    try:
-        model, report = _kind(config).from_pretrained(
-            str(folder),
+        model, report = _kind(folder.config).from_pretrained(
+            str(folder.path),
             local_files_only=True,
             use_safetensors=True,
             trust_remote_code=False,
             dtype=dtype,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # told below, by name and with both shapes
         )
     except Exception as error:
-        raise ModelNotFound(f"{folder} can't be loaded as {config['model_type']}: {first_line(error)}") from error
-    # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
-    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name.split("."))
-    if missing:
-        raise ModelNotFound(
-            f"the weights in {folder} are incomplete: {len(missing)} are missing, such as {missing[0]}; "
-            "what is missing would be random numbers"
-        )
+        kind = folder.config["model_type"]
+        raise ModelNotFound(f"{folder.name} can't be loaded as {kind}: {_told(error, folder)}") from error
+    _refuse_misfits(folder.name, report, model)
     return model
 
 
-def _kind(config: dict[str, Any]) -> Any:
+def _refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
+    """Refuse weights that leave some of the model to random numbers, or some of themselves unused."""
+    wrong = sorted(report["mismatched_keys"])
+    if wrong:
+        key, found, wanted = wrong[0]
+        raise ModelNotFound(
+            f"the weights of {name} don't fit its config.json: {len(wrong)} have another shape, such as {key}, "
+            f"{tuple(found)} in the file and {tuple(wanted)} by config.json"
+        )
+    # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key.split("."))
+    if missing:
+        raise ModelNotFound(
+            f"the weights of {name} are incomplete: {len(missing)} are missing, such as {missing[0]}; "
+            "what is missing would be random numbers"
+        )
+    # A head for another task may stay unused; a layer may not: the picture would be of a shorter model.
+    alike = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
+    unused = sorted(key for key in report["unexpected_keys"] if re.sub(r"\d+", "#", key) in alike)
+    if unused:
+        raise ModelNotFound(
+            f"the weights of {name} don't fit its config.json: the file has layers that config.json leaves out, such "
+            f"as {unused[0]}"
+        )
+
+
+def _kind(config: Mapping[str, Any]) -> Any:
     """The class that the folder's model is of, so that it comes with its head; the bare model where none is told."""
     names = config.get("architectures")
     name = cast("list[object]", names)[0] if isinstance(names, list) and names else None
@@ -143,18 +118,38 @@ def _kind(config: dict[str, Any]) -> Any:
     return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else AutoModel
 
 
-def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
-    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
+    """The folder's tokenizer; None where it has none, and then only ids can be read."""
+    if not any((folder.path / name).is_file() for name in TOKENIZER_FILES):
         return None
-    if (folder / "tokenizer_config.json").is_file():
-        _refuse_code(folder, _read_json(folder / "tokenizer_config.json"))
     try:
         return cast(
             "PreTrainedTokenizerBase",
-            AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False),
+            AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False),
         )
     except Exception as error:
-        raise ModelNotFound(f"the tokenizer in {folder} can't be loaded: {first_line(error)}") from error
+        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_told(error, folder)}") from error
+
+
+def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
+    """Refuse a tokenizer that is another model's.
+
+    Tokens that were added to it may lie beyond the model's ids, as in many published models: a text that has one of
+    those is refused when it comes. A vocabulary that lies beyond is another model's, and its words would be, too.
+    """
+    if tokenizer is None:
+        return
+    known, own = vocabulary(model), int(tokenizer.vocab_size)
+    if known and own > known:
+        raise ModelNotFound(
+            f"the tokenizer of {folder.name} is another model's: it has {own:,} words and word pieces, and the model "
+            f"knows the ids 0 to {known - 1:,}"
+        )
+
+
+def _told(error: Exception, folder: CheckedFolder) -> str:
+    """What a foreign error says, by the folder's name instead of its path."""
+    return first_line(error).replace(str(folder.path), folder.name)
 
 
 def _device(asked: str) -> torch.device:
@@ -176,19 +171,16 @@ def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
     return cast(torch.dtype, getattr(torch, asked))
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @contextlib.contextmanager
 def _quietly() -> Generator[None]:
-    """Without transformers' progress bars, which belong to a terminal of its own user."""
+    """Without transformers' progress bars and reports: what matters of them is told in an error of ours."""
     logging: Any = transformers.utils.logging
-    shown = logging.is_progress_bar_enabled()
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()

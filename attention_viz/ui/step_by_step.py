@@ -79,7 +79,9 @@ def _controls(ran: Run, state: State, *, own: bool) -> "tuple[OpenHead, Choice]"
 
     as_run = ran.head(state)
     options = possible(as_run)
-    step_choice.keep_possible(options, as_the_model(as_run))
+    trace = as_run.trace
+    wording = (*trace.query_tokens(as_run.stream).labels, *trace.key_tokens(as_run.stream).labels)
+    step_choice.keep_possible(options, as_the_model(as_run), wording)
     show_step_list(steps_of(as_run))
     show_switches(options, as_run, state, own=own)
     return as_run, step_choice.choice()

@@ -56,13 +56,16 @@ def begin(parameters: Mapping[str, str]) -> None:
 
 
 def keep_possible(
-    possible: Mapping[str, Sequence[str] | range], as_the_model: Mapping[str, str] = MappingProxyType({})
+    possible: Mapping[str, Sequence[str] | range],
+    as_the_model: Mapping[str, str] = MappingProxyType({}),
+    wording: Sequence[str] = (),
 ) -> None:
     """Bring each choice within what this trace has; of those that the address asked for, say what can't be had.
 
     Args:
         possible: by name, what may be chosen; the first is taken instead of what isn't there.
         as_the_model: by name, what an address may say for "model".
+        wording: what the options are called, as far as that depends on the trace.
     """
     asked: dict[str, str] = st.session_state[f"{PREFIX}asked"]
     for name, options in possible.items():
@@ -74,6 +77,19 @@ def keep_possible(
             # Another text may be shorter: the nearest token is kept. Of names, the first is the model's own way.
             near = isinstance(options, range) and isinstance(st.session_state[key], int)
             st.session_state[key] = min(st.session_state[key], options[-1]) if near else options[0]
+    _keep_meaning(possible, (*as_the_model.values(), *wording))
+
+
+def _keep_meaning(possible: Mapping[str, Sequence[str] | range], wording: tuple[str, ...]) -> None:
+    """Say again what is chosen where options are called otherwise than before.
+
+    The browser holds a choice by its label, and another trace may have the same label for something else, such as
+    "√d_k" for the model's own scale or for another.
+    """
+    if wording and st.session_state.get(f"{PREFIX}wording") != wording:
+        st.session_state[f"{PREFIX}wording"] = wording
+        for name in possible:
+            st.session_state[PREFIX + name] = st.session_state[PREFIX + name]
 
 
 def choice() -> Choice:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_the_model",
+    "chosen_cell",
     "possible",
-    "show_cell_pickers",
     "show_step_list",
     "show_switches",
     "take_cell",
@@ -27,8 +27,11 @@ __all__ = [
 _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
-# In pixels, so that two fit side by side on a phone.
-_WIDTHS = {"scale": 130, "notation": 230, "precision": 130, "variant": 200}
+# In pixels, so that all of them stand on one line with the cell's pickers, and two side by side on a phone.
+_WIDTHS = {"scale": 120, "notation": 205, "precision": 115, "variant": 190}
+# Where the place on an axis of tokens is kept; on any other axis it is the dimension.
+_NAMES = {"token": "query", "query": "query", "key": "key"}
+_TOKEN_WIDTH, _DIMENSION_WIDTH, _SLIDER_WIDTH = 140, 130, 175
 
 
 def possible(as_run: "OpenHead") -> dict[str, Any]:
@@ -89,7 +92,13 @@ def show_step_list(steps: "dict[str, Step]") -> None:
             label_visibility="collapsed",
             persist_state="session",
         )
-        place = names.index(st.session_state[f"{PREFIX}step"])
+        _show_walk(names)
+
+
+def _show_walk(names: list[str]) -> None:
+    """Buttons that go one step on or back, and the switch that shows all; together where the line is full."""
+    place = names.index(st.session_state[f"{PREFIX}step"])
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         for label, other in (("Back", place - 1), ("Next", place + 1)):
             inside = 0 <= other < len(names)
             st.button(
@@ -104,16 +113,17 @@ def show_step_list(steps: "dict[str, Step]") -> None:
 
 
 def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, own: bool) -> None:
-    """Scale, notation and precision; for our own module its variant and d_k, too."""
+    """Which cell is opened, and scale, notation and precision; for our own module its variant and d_k, too."""
     from attention_viz.variants import VARIANTS
 
     labels: dict[str, dict[str, str]] = {
-        "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "as the model did"},
+        "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
         "notation": _NOTATION_LABELS,
         "precision": {"model": as_the_model(as_run)["precision"]},
         **({"variant": VARIANTS} if own else {}),
     }
     with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
+        _show_cell_pickers(as_run)
         for name, said in labels.items():
             st.selectbox(
                 name.capitalize(),
@@ -138,41 +148,59 @@ def _show_width(state: State) -> None:
     largest = LARGEST_WIDTH // heads // step * step
     st.session_state[f"{PREFIX}d_k"] = min(largest, max(step, state.d_model // heads // step * step))
     if largest > step:
-        st.slider("d_k", step, largest, step=step, key=f"{PREFIX}d_k", on_change=_take_width, args=(heads,), width=220)
+        st.slider(
+            "d_k",
+            step,
+            largest,
+            step=step,
+            key=f"{PREFIX}d_k",
+            on_change=_take_width,
+            args=(heads,),
+            width=_SLIDER_WIDTH,
+        )
 
 
-def show_cell_pickers(step: "Step", trace: "Trace", stream: str, shape: tuple[int, int]) -> tuple[int, int]:
+def _show_cell_pickers(as_run: "OpenHead") -> None:
     """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
-    cell: list[int] = []
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        for axis, count in zip(step.axes, shape, strict=True):
-            cell.append(_show_cell_picker(axis, trace, stream, count))
-    return cell[0], cell[1]
+    from attention_viz.steps import STEPS
+
+    step = STEPS[st.session_state[f"{PREFIX}step"]]
+    matrix = step.function(as_run)
+    if matrix is None or st.session_state[f"{PREFIX}all"] == "yes":
+        return
+    for axis, count in zip(step.axes, matrix.shape, strict=True):
+        _show_cell_picker(axis, as_run.trace, as_run.stream, count)
 
 
-def _show_cell_picker(axis: str, trace: "Trace", stream: str, count: int) -> int:
+def chosen_cell(step: "Step") -> tuple[int, int]:
+    """The cell that is opened, by row and column with tokens as rows."""
+    row, column = (st.session_state[PREFIX + _NAMES.get(axis, "dimension")] for axis in step.axes)
+    return row, column
+
+
+def _show_cell_picker(axis: str, trace: "Trace", stream: str, count: int) -> None:
     from attention_viz.views.wording import shortened, shown
 
-    if axis in ("token", "query", "key"):
-        name = "key" if axis == "key" else "query"
+    if axis in _NAMES:
         tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
-        return st.selectbox(
+        st.selectbox(
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             range(count),
             format_func=lambda place: f"{place} · {shortened(shown(tokens.labels[place]))}",
-            key=PREFIX + name,
-            width=190,
+            key=PREFIX + _NAMES[axis],
+            width=_TOKEN_WIDTH,
             persist_state="session",
         )
+        return
     st.session_state[f"{PREFIX}dimension"] = min(st.session_state[f"{PREFIX}dimension"], count - 1)
-    return st.number_input("Dimension", 0, count - 1, key=f"{PREFIX}dimension", width=150, persist_state="session")
+    key = f"{PREFIX}dimension"
+    st.number_input("Dimension", 0, count - 1, key=key, width=_DIMENSION_WIDTH, persist_state="session")
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
     """Open another cell, as after a click on the picture."""
     for axis, place in zip(axes, cell, strict=True):
-        name = {"key": "key", "query": "query", "token": "query"}.get(axis, "dimension")
-        st.session_state[PREFIX + name] = place
+        st.session_state[PREFIX + _NAMES.get(axis, "dimension")] = place
 
 
 def _go_to(step: str) -> None:

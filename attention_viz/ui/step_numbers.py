@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -49,7 +50,7 @@ def show_window(
         for i, (name, line) in enumerate(zip(names[0], values, strict=True))
     ]
     head = [_cell("", "th", colours), *(_cell(name, "th", colours) for name in names[1])]
-    _show_table([head, *lines], "window", colours)
+    _show_table(head, lines, "window", colours)
 
 
 def show_arithmetic(
@@ -73,7 +74,7 @@ def show_arithmetic(
     last = "exp" if found.rule == "share" else "product" if names else "number"
     head = [_cell(name, "th", colours) for name in ("", *plain_names, last)]
     lines = [_term(opened, found, place, len(names), colours) for place in range(len(found.terms))]
-    _show_table([head, *lines, _closing(found, len(names), colours)], "arithmetic", colours)
+    _show_table(head, lines, "arithmetic", colours, _closing(found, len(names), colours))
     if found.rule == "share":
         _share(found, colours)
 
@@ -85,7 +86,7 @@ def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int, col
     cells = [_number(number, False, colours) for _, number in term.factors]
     cells += [_cell("", "td", colours)] * (factors - len(cells))
     return [
-        _cell(shortened(shown(term.label), 26).replace("␣", " "), "th", colours),
+        _cell(shortened(shown(term.label), 32).replace("␣", " "), "th", colours),
         *cells,
         _number(term.product, picked, colours),
     ]
@@ -109,7 +110,7 @@ def show_statistics(opened: "OpenHead", as_run: "OpenHead", row: int, colours: "
 
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy, nats", "largest": "largest weight", "gradient": "size of the gradient"}
-    lines = [[_cell(name, "th", colours) for name in ("softmax", *names.values())]]
+    head, lines = [_cell(name, "th", colours) for name in ("softmax", *names.values())], list[list[str]]()
     for said, one in sides.items():
         found = row_statistics(one.weights)
         columns = [getattr(found, name) for name in names]
@@ -120,7 +121,7 @@ def show_statistics(opened: "OpenHead", as_run: "OpenHead", row: int, colours: "
         lines.append(
             [_cell(f"mean of rows{said}", "th", colours), *(_number(float(c.mean()), False, colours) for c in columns)]
         )
-    _show_table(lines, "statistics", colours)
+    _show_table(head, lines, "statistics", colours)
 
 
 def _near(place: int, count: int) -> range:
@@ -133,12 +134,13 @@ def _said(number: float, digits: int = 5) -> str:
     if math.isinf(number):
         return "−∞" if number < 0 else "∞"
     if 0 < abs(number) < 10**-digits:
-        return f"{number:.2e}".replace("-", "−")
-    return (f"{number:.{digits}f}" if abs(number) < 1000 else f"{number:.6g}").replace("-", "−")
+        return f"{number:.{digits - 3}e}".replace("-", "−")
+    # Adding 0 makes −0 into 0.
+    return (f"{number + 0.0:.{digits}f}" if abs(number) < 1000 else f"{number:.6g}").replace("-", "−")
 
 
 def _number(number: float, marked: bool, colours: "Palette", digits: int = 5) -> str:
-    style = f"outline:2px solid {colours.ink};font-weight:600;" if marked else ""
+    style = f"outline:2px solid {colours.ink};outline-offset:-2px;font-weight:600;" if marked else ""
     return (
         f'<td style="padding:2px 6px;text-align:right;white-space:nowrap;border:0;color:{colours.ink};{style}">'
         f"{_said(number, digits)}</td>"
@@ -150,12 +152,20 @@ def _cell(text: str, tag: str, colours: "Palette") -> str:
     return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
 
 
-def _show_table(lines: list[list[str]], name: str, colours: "Palette") -> None:
-    """A table that scrolls in itself, by keyboard too, so that the page stays within the screen."""
+def _show_table(
+    head: list[str], lines: list[list[str]], name: str, colours: "Palette", closing: Sequence[str] = ()
+) -> None:
+    """A table that scrolls in itself, by keyboard too, so that the page stays within the screen.
+
+    Its head stays in sight, and so does its closing line.
+    """
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
+    stays = f"position:sticky;background:{colours.background}"
+    line = f"box-shadow:0 -1px {colours.line}"
+    foot = f'<tfoot style="{stays};bottom:0;{line}"><tr>{"".join(closing)}</tr></tfoot>' if closing else ""
     st.html(
         f'<div data-testid="{name}" role="region" aria-label="{name}" tabindex="0" '
         f'style="overflow:auto;max-height:340px;border:1px solid {colours.line};border-radius:6px">'
         '<table style="border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:0">'
-        f"{body}</table></div>"
+        f'<thead style="{stays};top:0"><tr>{"".join(head)}</tr></thead><tbody>{body}</tbody>{foot}</table></div>'
     )

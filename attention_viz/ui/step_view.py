@@ -1,16 +1,16 @@
 """One step on the page, or all of them: formula, shape, what changed, the matrix, and the chosen cell's arithmetic."""
 
-import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.state import State
 from attention_viz.ui.step_choice import Choice
-from attention_viz.ui.step_controls import show_cell_pickers
+from attention_viz.ui.step_controls import chosen_cell
 from attention_viz.ui.step_matrices import (
     show_angles,
     show_learned,
@@ -43,27 +43,22 @@ def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: Sta
     name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
     matrix = step.function(opened)
     if matrix is None:
-        _say(opened, name, step, chosen, None, colours)
+        _say(opened, name, step, chosen, None, colours, _abreast())
         _tell_unknown(step)
         return
-    rows, columns = matrix.shape
-    wide = name in _PROJECTED or step.axes[1] == "d_model"
-    left, right = (st.container(), st.container()) if wide else st.columns([5, 7], gap="medium")
-    with left:
-        _say(opened, name, step, chosen, matrix, colours)
-        cell = show_cell_pickers(step, opened.trace, opened.stream, (rows, columns))
-        if not wide:
-            show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours)
-    with right:
-        _PICTURES.get(name, _show_one)(opened, chosen, cell)
+    cell, wide = chosen_cell(step), name in (*_PROJECTED, "rotated") or step.axes[1] == "d_model"
+    _say(opened, name, step, chosen, matrix, colours, _abreast())
     if wide:
-        left, right = st.columns(2, gap="medium")
-        with left:
-            show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours)
-    with right:
+        _PICTURES.get(name, _show_one)(opened, chosen, cell)
+    left, right = st.columns(2 if wide else [7, 5], gap="medium")
+    with left:
+        if not wide:
+            _PICTURES.get(name, _show_one)(opened, chosen, cell)
         show_window(opened, step, matrix, cell, colours, turned=transposed(step, chosen.notation))
         if name in _OF_PAIRS:
             show_statistics(opened, as_run, cell[0], colours)
+    with right:
+        show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours)
     if name in _BELOW:
         _BELOW[name](opened, chosen)
     if own and name in ("scaled", "weights") and chosen.variant == "multi":
@@ -79,8 +74,7 @@ def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state
     for name, step in steps_of(opened).items():
         matrix = step.function(opened)
         left, right = st.columns([5, 7], gap="medium")
-        with left:
-            _say(opened, name, step, chosen, matrix, colours)
+        _say(opened, name, step, chosen, matrix, colours, (left, left))
         with right:
             if matrix is None:
                 _tell_unknown(step)
@@ -89,45 +83,40 @@ def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state
 
 
 def _say(
-    opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: "Tensor | None", colours: "Palette"
+    opened: "OpenHead",
+    name: str,
+    step: "Step",
+    chosen: Choice,
+    matrix: "Tensor | None",
+    colours: "Palette",
+    places: tuple[DeltaGenerator, DeltaGenerator],
 ) -> None:
-    """What the step is: its formula, its shape in words and numbers, and what it changed."""
+    """What the step is, and its formula, shape and change, each in its place."""
+    from attention_viz.step_formulas import formula_of
+
+    words, formula = places
+    words.markdown(f"##### {step.label}\n{step.explanation}")
+    written = rf"$\displaystyle {_coloured(formula_of(opened, name, chosen.notation), colours)}$"
+    facts = () if matrix is None else _facts(opened, name, step, chosen, matrix)
+    formula.markdown("  \n".join((written, *facts)))
+
+
+def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Places for words and formula side by side: a few lines, so that the matrix below is on the first screen."""
+    left, right = st.columns([4, 8], gap="medium")
+    return left, right
+
+
+def _facts(opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: "Tensor") -> tuple[str, str]:
     from attention_viz.steps import shape_of_step
 
-    st.markdown(f"##### {step.label}")
-    st.markdown(step.explanation)
-    st.latex(_coloured(_formula(opened, step, chosen.notation), colours))
-    if matrix is None:
-        return
     words, symbols = shape_of_step(step, matrix, chosen.notation)
-    st.markdown(f"**Shape** {words} (${symbols}$)")
     since = "What comes in" if name == "embeddings" else "Since the step before"
-    st.markdown(f"**{since}** {plain(step.change(opened))}")
+    return f"**Shape** {words} (${symbols}$)", f"**{since}** {plain(step.change(opened))}"
 
 
 def _tell_unknown(step: "Step") -> None:
     st.info(f"{step.label}: not known for this trace. It was not recorded, so there is nothing to show here.")
-
-
-def _formula(opened: "OpenHead", step: "Step", notation: str) -> str:
-    """The step's formula, with the factor that is used for λ, and with a bias where the projection has one."""
-    formula = step.formula(notation).replace(r"\lambda", _factor(opened))
-    for name in (name for name, matrix in opened.projections.items() if matrix.bias is not None):
-        letter = name[0].upper()
-        if letter == "O" and "W_{O}" in formula:
-            formula += " + b_{O}"
-        product = rf"(X W_{{{letter}}}|W_{{{letter}}} X|W_{{{letter}}}\\, x_[ij])"
-        formula = re.sub(product, rf"\1 + b_{{{letter}}}", formula)
-    return formula
-
-
-def _factor(opened: "OpenHead") -> str:
-    scale, d_model = opened.attention.scale, opened.d_model
-    widths = {"d_k": opened.d_k, r"d_{\text{model}}": d_model}
-    for symbol, width in widths.items():
-        if width and math.isclose(scale, 1 / math.sqrt(width), rel_tol=1e-6):
-            return rf"\tfrac{{1}}{{\sqrt{{{symbol}}}}}"
-    return "" if scale == 1 else f"{scale:.4g}"
 
 
 def _coloured(formula: str, colours: "Palette") -> str:
@@ -160,16 +149,18 @@ def _learned_three(opened: "OpenHead", chosen: Choice) -> None:
 
 
 def _show_rotated(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
-    """Query and key, before above and after below, and by how much each pair turned."""
+    """Query and key, before above and after below, and beside them by how much each pair turned."""
     from attention_viz.steps import STEPS
 
-    for column, side in zip(st.columns(2), ("query", "key"), strict=True):
+    *sides, turned = st.columns(3)
+    for column, side in zip(sides, ("query", "key"), strict=True):
         with column:
             show_matrix(opened, side, STEPS[side], chosen.notation, None)
             show_matrix(
                 opened, "rotated", STEPS["rotated"], chosen.notation, cell if side == "query" else None, side=side
             )
-    show_angles(opened)
+    with turned:
+        show_angles(opened)
 
 
 def _parts(opened: "OpenHead", chosen: Choice) -> None:

@@ -221,7 +221,7 @@ def _figure(
 
 
 def _height(shape: tuple[int, int]) -> int:
-    return min(560, max(220, 130 + 30 * shape[0]))
+    return min(560, max(220, 130 + 24 * shape[0]))
 
 
 def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: Palette) -> go.Heatmap:

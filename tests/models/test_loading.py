@@ -1,5 +1,6 @@
 """A model from a folder: what is whole is loaded as it is, what is broken is named, and nothing is ever executed."""
 
+import hashlib
 import json
 import pickle
 import shutil
@@ -126,6 +127,10 @@ def config_of_another_size(folder: Path) -> None:
     change(folder / "config.json", intermediate_size=41)
 
 
+def config_of_fewer_layers(folder: Path) -> None:
+    change(folder / "config.json", num_hidden_layers=1)
+
+
 def without_weights(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
@@ -139,6 +144,10 @@ def weights_of_nothing(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"")
 
 
+def weights_that_are_a_page(folder: Path) -> None:
+    (folder / "model.safetensors").write_text("<html>Sign in to the network first</html>")
+
+
 def weights_lacking_a_layer(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if "layer.1" not in name}
@@ -147,6 +156,17 @@ def weights_lacking_a_layer(folder: Path) -> None:
 
 def garbled_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}")
+
+
+def half_a_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+def tokenizer_of_another_model(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"] |= {f"word{number}": number for number in range(len(WORDS), 300)}
+    path.write_text(json.dumps(content))
 
 
 def index_of_nothing(folder: Path) -> None:
@@ -163,12 +183,16 @@ def index_of_nothing(folder: Path) -> None:
         (config_that_is_a_list, "holds no JSON object"),
         (config_without_a_type, "names no model_type"),
         (config_of_an_unknown_type, "can't be loaded as perceptron"),
-        (config_of_another_size, "can't be loaded as bert"),
+        (config_of_another_size, r"9 have another shape, such as bert.encoder.layer.0.*\(37,\) in the file and \(41,\) by"),
+        (config_of_fewer_layers, r"layers that config.json leaves out, such as bert.encoder.layer.1"),
         (without_weights, "holds no model.safetensors"),
-        (half_written_weights, "can't be loaded as bert"),
-        (weights_of_nothing, "can't be loaded as bert"),
+        (half_written_weights, r"model.safetensors is broken or half-written: it has [\d,]+ bytes, and its header announces"),
+        (weights_of_nothing, "model.safetensors is broken or half-written: it has no header of safetensors"),
+        (weights_that_are_a_page, "model.safetensors is broken or half-written: it has no header of safetensors"),
         (weights_lacking_a_layer, r"incomplete: 16 are missing, such as bert.encoder.layer.1.*random numbers"),
-        (garbled_tokenizer, "the tokenizer in .* can't be loaded"),
+        (garbled_tokenizer, "the tokenizer of .* can't be loaded"),
+        (half_a_tokenizer, "the tokenizer of .* can't be loaded"),
+        (tokenizer_of_another_model, "another model's: it has 300 words and word pieces, and the model knows the ids 0 to"),
         (index_of_nothing, "lists no weights"),
     ],
 )
@@ -188,6 +212,24 @@ class Trap:
 
     def __reduce__(self) -> tuple[object, ...]:
         return Path.touch, (self.sprung,)
+
+
+def test_a_token_beyond_the_model_is_named_when_a_text_has_it(folder: Path) -> None:
+    tokenizer = word_tokenizer()
+    tokenizer.add_tokens([f"extra{number}" for number in range(100)])
+    tokenizer.save_pretrained(folder)
+    model = av.load(str(folder))
+    assert model.trace("the bank").fidelity.ok
+    with pytest.raises(av.UnusableText, match="there is a token 107; .* knows the ids 0 to 96"):
+        model.trace("the extra99")
+
+
+def test_sha256_of_several_files_is_that_of_what_sha256sum_prints(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    build("bert with a head").save_pretrained(folder, max_shard_size="8KB")
+    shards = sorted(folder.glob("model-*.safetensors"))
+    lines = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in shards)
+    assert av.load(str(folder)).trace("the bank").provenance.sha256 == hashlib.sha256(lines.encode()).hexdigest()
 
 
 def test_pickled_weights_are_refused_unopened(folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""What a model's folder has to hold, checked before anything of it is loaded: plain words for whatever is wrong.
+
+Nothing here needs torch, so that a folder can be looked at without waiting for it. Messages call the folder by a name
+that is given, never by its path: visitors of a server read them.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, cast
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel
+
+__all__ = [
+    "INDEX",
+    "TOKENIZER_FILES",
+    "WEIGHTS",
+    "CheckedFolder",
+    "check_folder",
+    "read_json",
+    "refuse_code",
+    "refuse_without_safetensors",
+]
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+# A folder with none of these has no tokenizer.
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "vocab.json",
+    "vocab.txt",
+)
+
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+# A header as long as safetensors itself takes: what announces more is no such file.
+_LONGEST_HEADER = 100_000_000
+
+
+@dataclass(frozen=True)
+class CheckedFolder:
+    """A folder that holds a whole model, as far as can be told without loading it.
+
+    Attributes:
+        path: where it is.
+        name: what messages call it.
+        config: what config.json says.
+        weights: the safetensors, in order.
+        numbers: how many numbers they hold together.
+    """
+
+    path: Path
+    name: str
+    config: Mapping[str, Any]
+    weights: tuple[Path, ...]
+    numbers: int
+
+    def sha256(self) -> str:
+        """What tells these weights from others.
+
+        Of a single file its sha256; of several the sha256 of what `sha256sum model-*.safetensors` prints, a line each
+        in the order of their names.
+        """
+        sums = [_sha256(path) for path in self.weights]
+        if len(sums) == 1:
+            return sums[0]
+        lines = (f"{found}  {path.name}\n" for found, path in zip(sums, self.weights, strict=True))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def check_folder(path: Path, name: str) -> CheckedFolder:
+    """Look whether a folder holds a whole model, safetensors only, and nothing to execute.
+
+    Args:
+        path: where config.json and the weights are.
+        name: what messages call it.
+
+    Raises:
+        ModelNotFound: the folder lacks something, or something in it is broken or half-written.
+        UnsupportedModel: the folder holds code or pickles.
+    """
+    if not (path / "config.json").is_file():
+        raise ModelNotFound(f"{name} holds no config.json; a model folder needs config.json and {WEIGHTS}")
+    config = read_json(path / "config.json", name)
+    if not isinstance(config.get("model_type"), str):
+        raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
+    refuse_code(config, name)
+    if (path / "tokenizer_config.json").is_file():
+        refuse_code(read_json(path / "tokenizer_config.json", name), name)
+    weights = _weights(path, name)
+    numbers = sum(_count(file, name) for file in weights)
+    return CheckedFolder(path, name, config, weights, numbers)
+
+
+def read_json(path: Path, name: str) -> dict[str, Any]:
+    """A JSON object from one of a model's files.
+
+    Raises:
+        ModelNotFound: it can't be read, or holds something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:  # its words would tell the path
+        raise ModelNotFound(f"{name}: {path.name} can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ModelNotFound(f"{name}: {path.name} can't be read: {error}") from None
+    if not isinstance(content, dict):
+        raise ModelNotFound(f"{name}: {path.name} can't be read: it holds no JSON object")
+    return cast("dict[str, Any]", content)
+
+
+def refuse_code(config: Mapping[str, object], name: str) -> None:
+    """Refuse a configuration that asks for code to be run.
+
+    Raises:
+        UnsupportedModel: it does.
+    """
+    if "auto_map" in config:
+        raise UnsupportedModel(f"{name} brings code of its own to run (auto_map); only models without code are loaded")
+
+
+def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
+    """Say why files without safetensors can't be loaded.
+
+    Raises:
+        UnsupportedModel: there are pickles instead.
+        ModelNotFound: there are no weights at all.
+    """
+    pickles = sorted(file for file in files if Path(file).suffix in _PICKLES)
+    if pickles:
+        raise UnsupportedModel(
+            f"{name} has its weights as {', '.join(pickles)}, a format that can run code when it is opened; "
+            "only safetensors are loaded. Convert them with model.save_pretrained"
+        )
+    raise ModelNotFound(f"{name} holds no {WEIGHTS}")
+
+
+def _weights(path: Path, name: str) -> tuple[Path, ...]:
+    """The weights: a single file, or several, which an index lists."""
+    if (path / WEIGHTS).is_file():
+        return (path / WEIGHTS,)
+    if not (path / INDEX).is_file():
+        refuse_without_safetensors((file.name for file in path.iterdir()), name)
+    listed = read_json(path / INDEX, name).get("weight_map")
+    if not isinstance(listed, dict) or not listed:
+        raise ModelNotFound(f"{name}: {INDEX} lists no weights")
+    files = sorted({str(file) for file in cast("dict[str, object]", listed).values()})
+    for file in files:
+        if Path(file).name != file or Path(file).suffix != ".safetensors":
+            raise UnsupportedModel(f"{name}: {INDEX} leads to {file!r}; only safetensors in the same folder are loaded")
+        if not (path / file).is_file():
+            raise ModelNotFound(f"{name} lacks {file}, which its index lists")
+    return tuple(path / file for file in files)
+
+
+def _count(file: Path, name: str) -> int:
+    """How many numbers a safetensors file holds, by its header; a file that is not as long as that says is refused."""
+    try:
+        numbers, told = _header(file)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ModelNotFound(f"{name}: {file.name} is broken or half-written: it has no header of safetensors") from None
+    size = file.stat().st_size
+    if size != told:
+        raise ModelNotFound(
+            f"{name}: {file.name} is broken or half-written: it has {size:,} bytes, and its header announces {told:,}"
+        )
+    return numbers
+
+
+def _header(file: Path) -> tuple[int, int]:
+    """How many numbers a safetensors file says it holds, and how many bytes it has to have."""
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > _LONGEST_HEADER:
+            raise ValueError(f"a header of {length} bytes")
+        content = cast("dict[str, dict[str, Any]]", json.loads(stream.read(length)))
+    tensors = {key: value for key, value in content.items() if key != "__metadata__"}
+    end = max((int(tensor["data_offsets"][1]) for tensor in tensors.values()), default=0)
+    return sum(prod(cast("list[int]", tensor["shape"])) for tensor in tensors.values()), 8 + length + end
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
