@@ -52,9 +52,10 @@ def check_layers(edits: Sequence[Edit], layers: int) -> None:
     Raises:
         ShapeError: an edit for a layer that the model doesn't have.
     """
+    there = "only layer 0" if layers == 1 else f"layers 0 to {layers - 1}"
     for edit in edits:
         if edit.layer is not None and not 0 <= edit.layer < layers:
-            raise ShapeError(f"a mask for layer {edit.layer} was asked for; the model has layers 0 to {layers - 1}")
+            raise ShapeError(f"a mask for layer {edit.layer} was asked for; the model has {there}")
 
 
 def narrow(

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from attention_viz import masks
 from attention_viz.attention import Attention
-from attention_viz.edits import Edit, narrow
+from attention_viz.edits import Edit, check_layers, narrow
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.modules import MultiHeadAttention
 from attention_viz.projection import Projection
@@ -111,6 +111,7 @@ class Scratch:
             UnusableText: nothing visible in the text, or a second one.
             TextTooLong: more words than `limit`.
             UnsupportedModel: a target.
+            ShapeError: an edit that doesn't fit, or for another layer than the only one.
         """
         if second_text:
             raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
@@ -128,12 +129,13 @@ class Scratch:
 
         Raises:
             UnusableText: nothing visible in the text.
-            ShapeError: a mask that doesn't fit.
+            ShapeError: a mask that doesn't fit, or an edit for another layer than the only one.
         """
         words = split_words(text)
         if not words:
             came = "holds only characters that aren't seen" if text.strip() else "is empty"
             raise UnusableText(f"the text {came}: type at least one word")
+        check_layers(edits, self.layer_count)
         count, module = len(words), self.module()
         stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"
         with torch.no_grad():

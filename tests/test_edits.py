@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import attention_viz as av
 from attention_viz.edits import check_layers, narrow
+from attention_viz.from_scratch import Scratch
 from attention_viz.masks import causal
 
 SHAPE = (3, 5)
@@ -84,3 +85,9 @@ def test_a_mask_of_another_size_is_refused() -> None:
 def test_a_layer_that_is_not_there_is_refused_rather_than_left_unedited(layer: int) -> None:
     with pytest.raises(av.ShapeError, match=f"layer {layer} was asked for; the model has layers 0 to 5"):
         check_layers([av.Allow(mask(), layer=layer)], 6)
+
+
+def test_an_edit_for_a_layer_that_our_own_module_does_not_have_is_refused() -> None:
+    edit = av.Allow(causal(2), layer=1)
+    with pytest.raises(av.ShapeError, match="layer 1 was asked for; the model has only layer 0"):
+        Scratch().trace("a boat", edits=[edit])

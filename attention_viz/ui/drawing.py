@@ -20,7 +20,7 @@ __all__ = ["draw_in_place", "hold", "show_problem", "tell"]
 
 
 def draw_in_place(
-    state: State, place: DeltaGenerator, height: int, beside: str | None = None, *, whole: bool = False
+    state: State, place: DeltaGenerator, height: int, *, whole: bool = False
 ) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
@@ -28,7 +28,6 @@ def draw_in_place(
         state: what the pickers say.
         place: an `st.empty`.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
-        beside: another sentence of the same batch, to whose length the text is filled up with padding.
         whole: with all streams of an open trace; by default with the one that is shown.
 
     Returns:
@@ -38,7 +37,7 @@ def draw_in_place(
         return open_trace if whole else open_trace.alone(state)
     hold(state, place, height)
     try:
-        drawn = draw(state, beside=beside)
+        drawn = draw(state)
     except AttentionVizError as error:
         show_problem(error, place)
         return None

@@ -11,7 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.ui import opening, pickers
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
-from attention_viz.ui.drawing import draw_in_place, hold, show_problem, tell
+from attention_viz.ui.drawing import hold, show_problem, tell
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, MaskChoice, edits, write_choice
 from attention_viz.ui.mask_consequences import show_consequences
@@ -47,15 +47,10 @@ def show_page() -> None:
             "word into it, or choose another mask."
         )
         return
-    hold(state, place, _HEIGHT)
-    try:
-        shown, beside = _row(state, choice)
-    except AttentionVizError as error:
-        show_problem(error, place)
+    run = _unmasked(state, choice, place)
+    if run is None:
         return
-    before = draw_in_place(shown, place, _HEIGHT, beside)
-    if before is None:
-        return
+    before, shown, beside = run
     with notes:
         tell(before, shown)
         after = _masked(before, shown, beside, choice, line)
@@ -71,6 +66,23 @@ def show_page() -> None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)
     show_consequences(before.trace, after.trace, state.layer, state.head, choice)
+
+
+def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[Drawn, State, str | None] | None:
+    """The run without the mask, the sentence that is shown of it, and the other one of its batch.
+
+    None where there was a problem, which is told in the place that was kept.
+    """
+    if (open_trace := opening.opened()) is not None:
+        return open_trace.alone(state), state, None
+    # Which of two sentences is longer can be said once the model is loaded: that is waited for, too.
+    hold(state, place, _HEIGHT)
+    try:
+        shown, beside = _row(state, choice)
+        return draw(shown, beside=beside), shown, beside
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
 
 
 def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
