@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from attention_viz.models.entries import Entry as Entry
     from attention_viz.models.entries import catalogue as catalogue
     from attention_viz.models.entries import load as load
+    from attention_viz.models.fetching import download as download
+    from attention_viz.models.hub import Plan as Plan
+    from attention_viz.models.hub import plan as plan
     from attention_viz.models.model import AttentionModel as AttentionModel
     from attention_viz.models.model import wrap as wrap
 
@@ -19,6 +22,9 @@ _HOMES = {
     "Entry": "entries",
     "catalogue": "entries",
     "load": "entries",
+    "download": "fetching",
+    "Plan": "hub",
+    "plan": "hub",
     "AttentionModel": "model",
     "wrap": "model",
 }

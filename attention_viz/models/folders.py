@@ -20,9 +20,10 @@ __all__ = [
     "WEIGHTS",
     "CheckedFolder",
     "check_folder",
-    "read_json",
+    "parse_json",
     "refuse_code",
     "refuse_without_safetensors",
+    "sha256_of",
 ]
 
 WEIGHTS = "model.safetensors"
@@ -67,7 +68,7 @@ class CheckedFolder:
         Of a single file its sha256; of several the sha256 of what `sha256sum model-*.safetensors` prints, a line each
         in the order of their names.
         """
-        sums = [_sha256(path) for path in self.weights]
+        sums = [sha256_of(path) for path in self.weights]
         if len(sums) == 1:
             return sums[0]
         lines = (f"{found}  {path.name}\n" for found, path in zip(sums, self.weights, strict=True))
@@ -87,32 +88,35 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
     """
     if not (path / "config.json").is_file():
         raise ModelNotFound(f"{name} holds no config.json; a model folder needs config.json and {WEIGHTS}")
-    config = read_json(path / "config.json", name)
+    config = _read_json(path / "config.json", name)
     if not isinstance(config.get("model_type"), str):
         raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
     refuse_code(config, name)
     if (path / "tokenizer_config.json").is_file():
-        refuse_code(read_json(path / "tokenizer_config.json", name), name)
+        refuse_code(_read_json(path / "tokenizer_config.json", name), name)
     weights = _weights(path, name)
     numbers = sum(_count(file, name) for file in weights)
     return CheckedFolder(path, name, config, weights, numbers)
 
 
-def read_json(path: Path, name: str) -> dict[str, Any]:
+def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
     """A JSON object from one of a model's files.
 
+    Args:
+        content: what the file holds.
+        file: what it is called.
+        name: what messages call the model.
+
     Raises:
-        ModelNotFound: it can't be read, or holds something else.
+        ModelNotFound: it is no JSON, or something else than an object.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:  # its words would tell the path
-        raise ModelNotFound(f"{name}: {path.name} can't be read: {error.strerror}") from None
+        parsed = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise ModelNotFound(f"{name}: {path.name} can't be read: {error}") from None
-    if not isinstance(content, dict):
-        raise ModelNotFound(f"{name}: {path.name} can't be read: it holds no JSON object")
-    return cast("dict[str, Any]", content)
+        raise ModelNotFound(f"{name}: {file} can't be read: {error}") from None
+    if not isinstance(parsed, dict):
+        raise ModelNotFound(f"{name}: {file} can't be read: it holds no JSON object")
+    return cast("dict[str, Any]", parsed)
 
 
 def refuse_code(config: Mapping[str, object], name: str) -> None:
@@ -141,13 +145,21 @@ def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
     raise ModelNotFound(f"{name} holds no {WEIGHTS}")
 
 
+def _read_json(path: Path, name: str) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:  # its own words would tell the path
+        raise ModelNotFound(f"{name}: {path.name} can't be read: {error.strerror}") from None
+    return parse_json(content, path.name, name)
+
+
 def _weights(path: Path, name: str) -> tuple[Path, ...]:
     """The weights: a single file, or several, which an index lists."""
     if (path / WEIGHTS).is_file():
         return (path / WEIGHTS,)
     if not (path / INDEX).is_file():
         refuse_without_safetensors((file.name for file in path.iterdir()), name)
-    listed = read_json(path / INDEX, name).get("weight_map")
+    listed = _read_json(path / INDEX, name).get("weight_map")
     if not isinstance(listed, dict) or not listed:
         raise ModelNotFound(f"{name}: {INDEX} lists no weights")
     files = sorted({str(file) for file in cast("dict[str, object]", listed).values()})
@@ -185,6 +197,7 @@ def _header(file: Path) -> tuple[int, int]:
     return sum(prod(cast("list[int]", tensor["shape"])) for tensor in tensors.values()), 8 + length + end
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

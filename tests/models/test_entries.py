@@ -1,10 +1,12 @@
 """The catalogue: a plain dictionary of what ships, and loading by name."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 
 import attention_viz as av
@@ -41,12 +43,16 @@ def test_our_own_module_is_loaded_by_name_like_any_other() -> None:
 @pytest.mark.parametrize(
     "name", ["", "no-such-model", "../../etc/passwd", "a/b", "x" * 5000, "\x00", "model\n<script>", "all-minilm-l6-v2"]
 )
-def test_an_unknown_name_is_told_what_there_is(name: str) -> None:
-    with pytest.raises(av.ModelNotFound, match=f"there are {', '.join(av.CATALOGUE)}, or the path of a folder"):
+def test_an_unknown_name_is_told_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    there_is = re.escape(f"in the catalogue ({', '.join(av.CATALOGUE)}) and no folder of that name; the")
+    with pytest.raises(av.ModelNotFound, match=there_is):
         av.load(name)
 
 
-def test_a_revision_of_what_has_only_one_is_refused() -> None:
+def test_a_revision_of_what_has_only_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(av.UnsupportedModel, match=f"the revision 'main' of {tmp_path} was asked for"):
+        av.load(str(tmp_path), revision="main")
     with pytest.raises(av.UnsupportedModel, match="the revision 'main' of all-MiniLM-L6-v2 was asked for"):
         av.load("all-MiniLM-L6-v2", revision="main")
 

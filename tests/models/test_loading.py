@@ -183,16 +183,25 @@ def index_of_nothing(folder: Path) -> None:
         (config_that_is_a_list, "holds no JSON object"),
         (config_without_a_type, "names no model_type"),
         (config_of_an_unknown_type, "can't be loaded as perceptron"),
-        (config_of_another_size, r"9 have another shape, such as bert.encoder.layer.0.*\(37,\) in the file and \(41,\) by"),
+        (
+            config_of_another_size,
+            r"9 have another shape, such as bert.*\(37,\) in the file and \(41,\) by",
+        ),
         (config_of_fewer_layers, r"layers that config.json leaves out, such as bert.encoder.layer.1"),
         (without_weights, "holds no model.safetensors"),
-        (half_written_weights, r"model.safetensors is broken or half-written: it has [\d,]+ bytes, and its header announces"),
+        (
+            half_written_weights,
+            r"half-written: it has [\d,]+ bytes, and its header announces",
+        ),
         (weights_of_nothing, "model.safetensors is broken or half-written: it has no header of safetensors"),
         (weights_that_are_a_page, "model.safetensors is broken or half-written: it has no header of safetensors"),
         (weights_lacking_a_layer, r"incomplete: 16 are missing, such as bert.encoder.layer.1.*random numbers"),
         (garbled_tokenizer, "the tokenizer of .* can't be loaded"),
         (half_a_tokenizer, "the tokenizer of .* can't be loaded"),
-        (tokenizer_of_another_model, "another model's: it has 300 words and word pieces, and the model knows the ids 0 to"),
+        (
+            tokenizer_of_another_model,
+            "another model's: it has 300 words and word pieces, and the model knows",
+        ),
         (index_of_nothing, "lists no weights"),
     ],
 )
@@ -220,7 +229,7 @@ def test_a_token_beyond_the_model_is_named_when_a_text_has_it(folder: Path) -> N
     tokenizer.save_pretrained(folder)
     model = av.load(str(folder))
     assert model.trace("the bank").fidelity.ok
-    with pytest.raises(av.UnusableText, match="there is a token 107; .* knows the ids 0 to 96"):
+    with pytest.raises(av.UnusableText, match=r"there is a token 107; .* knows the ids 0 to 96"):
         model.trace("the extra99")
 
 
