@@ -20,7 +20,7 @@ ROOMS = (
     ("errors",),
     ("attention", "blocking", "masks", "modules", "shapes"),
     ("projection", "tokens", "trace", "storage", "table", "tensors"),
-    ("open_head", "rotation", "arithmetic", "step_changes", "steps"),
+    ("open_head", "rotation", "arithmetic", "step_changes", "steps", "step_formulas"),
     ("metrics", "attribution", "changes", "edits"),
     ("models", "from_scratch", "variants"),
     ("views",),

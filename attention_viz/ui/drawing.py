@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_in_place", "hold", "show_problem", "tell"]
 
 
-def draw_in_place(
-    state: State, place: DeltaGenerator, height: int, *, whole: bool = False
-) -> Drawn | None:
+def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bool = False) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
     Args:

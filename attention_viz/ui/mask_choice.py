@@ -40,7 +40,7 @@ MASKS = {
     "both": ("padding and causal", "Nobody looks ahead, and nobody looks at the tokens that only fill up the row."),
     "window": ("near ones only", "Each token may look at those less than the window's width away."),
     "prefix": ("the start open to all", "The first tokens are open to everyone; after them, no looking ahead."),
-    "drawn": ("by hand", "What you drew: click a cell of this picture, or drag over several."),
+    "drawn": ("by hand", "What you drew."),
 }
 
 # The rows of a batch of two sentences; of two of the same length, the first counts as the shorter.

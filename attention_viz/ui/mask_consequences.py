@@ -25,7 +25,9 @@ _VALUES = {-math.inf: "−∞", -1e9: "−1e9", -1e4: "−1e4"}
 
 def show_consequences(before: "Trace", after: "Trace", layer: int, head: int, choice: MaskChoice) -> None:
     """What the mask changed in this head, in all heads and in what comes out, and the demonstration below."""
-    if choice.mask != "none":
+    if choice.mask == "drawn" and not choice.cells:
+        st.markdown("Nothing is drawn yet. Block a cell, and what changes here and in later layers stands below.")
+    elif choice.mask != "none":
         st.markdown("##### What changed, here and further on")
         _show_changes(before, after, layer, head)
     _show_demonstration(after, layer, head)
@@ -45,14 +47,16 @@ def _show_changes(before: "Trace", after: "Trace", layer: int, head: int) -> Non
     with heads:
         _chart(changed_heads(before, after, theme=theme), "Share of the weight that moved, by head", "changed-heads")
         st.caption(
-            "For each token the weight that its cells lost, $\\sum_j \\max(A^{before}_{ij} - A^{after}_{ij}, 0)$, on "
+            "For each token the weight that its cells lost, "
+            "$\\sum_j \\max(A^{\\text{before}}_{ij} - A^{\\text{after}}_{ij}, 0)$, on "
             "average over the tokens: 0 is unchanged, 1 is everything elsewhere. Later layers change even where "
             "nothing is blocked, since what they read has changed."
         )
     with outputs:
         _chart(changed_outputs(before, after, theme=theme), "How far each token's output moved", "changed-outputs")
         st.caption(
-            "$\\lVert after - before \\rVert / \\lVert before \\rVert$ of what the model hands out for each token."
+            "$\\lVert \\text{after} - \\text{before} \\rVert / \\lVert \\text{before} \\rVert$, the length of the "
+            "change over the length before, of what the model hands out for each token."
         )
     with st.expander("The same as tables"):
         _show_tables(before, after)
@@ -142,8 +146,8 @@ def _said(one: "Blocked") -> str:
         became
         + {
             "exact": "Leak 0: the row is exact.",
-            "leak": f"Leak {leak}: the number swallowed part of the scores.",
-            "uniform": f"Leak {leak}: every cell alike, as the scores were swallowed whole.",
+            "leak": f"Leak {leak}: beside so large a number the scores keep some of their digits only.",
+            "uniform": f"Leak {leak}: every cell alike, as beside so large a number the scores keep no digit.",
             "ignored": f"Leak {leak}: the weights of no mask at all, since every cell got the same.",
             "not a number": "NaN: 0 ÷ 0 is no number, and it spreads to all that follows.",
         }[one.outcome]

@@ -15,9 +15,10 @@ from attention_viz.ui.drawing import hold, show_problem, tell
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, MaskChoice, edits, write_choice
 from attention_viz.ui.mask_consequences import show_consequences
-from attention_viz.ui.mask_pickers import choose_mask, show_drawing_board, take_touched
+from attention_viz.ui.mask_pickers import choose_mask, show_drawing_board, take_strokes
 from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_rows_words
 from attention_viz.ui.menu import show_header
+from attention_viz.ui.pen import show_pen
 from attention_viz.ui.serving import Drawn, draw, longer, verify
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
@@ -54,8 +55,6 @@ def show_page() -> None:
     with notes:
         tell(before, shown)
         after = _masked(before, shown, beside, choice, line)
-    # What kept the place is taken away as a whole: of a block in its stead, some would remain.
-    place.empty()
     _show_pair(before.trace, after and after.trace, state, choice)
     if after is None:
         return
@@ -75,14 +74,20 @@ def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[
     """
     if (open_trace := opening.opened()) is not None:
         return open_trace.alone(state), state, None
-    # Which of two sentences is longer can be said once the model is loaded: that is waited for, too.
-    hold(state, place, _HEIGHT)
+    run = replace(state, layer=0, head=0), choice.second if choice.batched else None
+    # What is on the screen already stays there: to keep its place would push it down for a moment, at each stroke.
+    if st.session_state.get("masks-run") != run:
+        hold(state, place, _HEIGHT)
     try:
         shown, beside = _row(state, choice)
-        return draw(shown, beside=beside), shown, beside
+        drawn = draw(shown, beside=beside)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
+    st.session_state["masks-run"] = run
+    # What kept the place is taken away as a whole: of a block in its stead, some would remain.
+    place.empty()
+    return drawn, shown, beside
 
 
 def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
@@ -137,6 +142,8 @@ def _show_pair(before: "Trace", after: "Trace | None", state: State, choice: Mas
     with sides[1]:
         words = blocked_words(before, after, state.layer, state.head, choice)
         _chart(figures[1], f"After: {where}, mask {choice.mask}", "after", after, words, drawn=choice.mask == "drawn")
+        if choice.mask == "drawn":
+            _show_pen(after)
         st.caption(plain(f"{MASKS[choice.mask][1]} {words}"))
         silent = silent_rows_words(after, state.layer, state.head)
         if silent:
@@ -153,26 +160,28 @@ def _on_one_scale(figures: "list[go.Figure]") -> None:
 
 
 def _chart(figure: "go.Figure", title: str, key: str, trace: "Trace", words: str, *, drawn: bool = False) -> None:
-    """One of the two pictures; one that is drawn on hears of the cells that were touched."""
+    """One of the two pictures; one that is drawn on stays where it is."""
     from attention_viz.views.padding_marks import mark_padding
-    from attention_viz.views.touching import touchable
 
-    tokens = trace.query_tokens(trace.streams[0])
-    count = len(tokens)
-    mark_padding(figure, tokens, theme_name())
+    mark_padding(figure, trace.query_tokens(trace.streams[0]), theme_name())
     figure.update_layout(title_text=title, height=_HEIGHT, margin_t=64, legend_x=0, legend_xanchor="left")
-    hears: Any = "ignore"
-    if drawn and count <= LONGEST_DRAWN:
-        touchable(figure, count, count, max(4.0, 0.7 * _HEIGHT / count), by=st.session_state["draw_by"])
-        # Another way of drawing, or a new drawing, is a picture on which nothing is selected yet.
-        key = f"drawing-{st.session_state['draw_by']}-{st.session_state.get('drawings', 0)}"
-        hears = functools.partial(take_touched, key, count)
-    st.plotly_chart(
-        figure,
-        theme=None,
-        key=key,
-        config={"displaylogo": False},
-        alt=f"{title}. {words}",
-        on_select=hears,
-        selection_mode=("points", "box"),
+    # Title, legend and the word over the padding, one below the other.
+    figure.update_layout(
+        title_y=0.98, title_yanchor="top", legend_y=0.945, legend_yref="container", legend_yanchor="top"
     )
+    if drawn:
+        # Held in place for the pen.
+        figure.update_layout(dragmode=False)
+        figure.update_xaxes(fixedrange=True)
+        figure.update_yaxes(fixedrange=True)
+    st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False}, alt=f"{title}. {words}")
+
+
+def _show_pen(trace: "Trace") -> None:
+    """What draws on the picture after the mask."""
+    from attention_viz.views.theme import palette
+    from attention_viz.views.wording import shown
+
+    labels = [shown(label) for label in trace.query_tokens(trace.streams[0]).labels]
+    if len(labels) <= LONGEST_DRAWN:
+        show_pen("after", labels, palette(theme_name()).ink, functools.partial(take_strokes, len(labels)))

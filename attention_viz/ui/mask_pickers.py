@@ -11,21 +11,19 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import ShapeError
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, ROWS, Cells, MaskChoice, from_code, read_choice, to_code
 from attention_viz.ui.notices import tell_notices
+from attention_viz.ui.pen import strokes
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
     from attention_viz.tokens import Tokens
 
-__all__ = ["choose_mask", "show_drawing_board", "take_touched"]
+__all__ = ["choose_mask", "show_drawing_board", "take_strokes"]
 
 _NAMES = tuple(field.name for field in fields(MaskChoice))
 
 # What a picker holds where a choice has None: to a picker None means that nothing was chosen yet.
 _ALL = "all"
-
-# How cells are touched: one at a time, or all in a rectangle.
-DRAWING = ("click", "drag")
 
 
 def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
@@ -56,12 +54,11 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
 
 
 def show_drawing_board(tokens: "Tokens") -> None:
-    """How the pointer draws; and without one, a row, a column, and what to do with the cells where they meet."""
+    """Whole rows and columns at once: who is looking, at whom, and what to do with the cells where they meet."""
     if len(tokens) > LONGEST_DRAWN:
         return
     names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
     with st.container(key="drawing-board", horizontal=True, vertical_alignment="bottom", width="content"):
-        st.segmented_control("Draw by", DRAWING, key="draw_by", required=True, persist_state="session")
         rows = _line("Who is looking", names, "everyone")
         columns = _line("Looked at", names, "everyone")
         for label, block in (("Block", True), ("Allow", False)):
@@ -69,15 +66,11 @@ def show_drawing_board(tokens: "Tokens") -> None:
         st.button("Clear", on_click=_write, args=("",))
 
 
-def take_touched(key: str, count: int) -> None:
-    """Cells that were clicked or dragged over: blocked if any of them was open, else opened."""
-    selection: Any = getattr(st.session_state.get(key), "selection", {})
-    points = [(int(point["y"]), int(point["x"])) for point in selection.get("points", ())]
-    if not points:
-        return
+def take_strokes(count: int) -> None:
+    """Cells that were touched in one stroke: blocked if any of them was open, else opened."""
     blocked = _drawn(count)
-    rows, columns = zip(*points, strict=True)
-    blocked[rows, columns] = not blocked[rows, columns].all()
+    for rows, columns in strokes(count):
+        blocked[rows, columns] = not blocked[rows, columns].all()
     _keep(blocked)
 
 
@@ -89,7 +82,6 @@ def _begin(state: State) -> None:
         for name in _NAMES:
             value = getattr(choice, name)
             st.session_state.setdefault(name, _ALL if value is None else value)
-    st.session_state.setdefault("draw_by", DRAWING[0])
     for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
         # Another model may have fewer.
         held = st.session_state[name]
@@ -163,8 +155,6 @@ def _keep(blocked: Cells) -> None:
 
 def _write(code: str) -> None:
     st.session_state["cells"] = code
-    # A new key gives a picture on which nothing is selected.
-    st.session_state["drawings"] = st.session_state.get("drawings", 0) + 1
 
 
 def _held() -> MaskChoice:

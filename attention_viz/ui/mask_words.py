@@ -50,7 +50,8 @@ def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
     if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
         return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
-    return f"It blocks {added} of {total} cells here (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
+    cells = f"{added:,} of {total:,} cells here"
+    return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
 
 
 def silent_rows_words(trace: "Trace", layer: int, head: int) -> str:

@@ -25,6 +25,7 @@ __all__ = ["angles", "learned", "steps"]
 # up to the third number of cells every cell says its own words under the pointer.
 _PRINTED_UP_TO = 12
 _NAMED_UP_TO = 30
+_NAMED_ACROSS = 18
 _TOLD_UP_TO = 40_000
 # Of more cells than this, the half percent that is largest may share the deepest colour.
 _CROWDED = 1_000
@@ -272,7 +273,7 @@ def _said(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"]) -> list[lis
 
 
 def _axis(labels: Sequence[str], title: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
-    positions = spread(len(labels), _NAMED_UP_TO if vertical else 24)
+    positions = spread(len(labels), _NAMED_UP_TO if vertical else _NAMED_ACROSS)
     tone = colours.query if title.startswith("query") else colours.key if title.startswith("key") else colours.muted
     return {
         "title": {"text": title, "font": {"color": tone, "size": 13}, "standoff": 8},

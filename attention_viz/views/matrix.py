@@ -16,6 +16,7 @@ __all__ = ["arrange", "axis", "bar_title", "blocked_cells", "full_colour", "hatc
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
 _NAMED_UP_TO = 30
+_NAMED_ACROSS = 18
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
 
@@ -124,7 +125,8 @@ def hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Sca
 
 def axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
     """Tokens along one side of a matrix, as many as find room, with a title in the colour of its role."""
-    positions = spread(len(labels), _NAMED_UP_TO)
+    # Across, slanted labels need more room than rows do; the same tokens stand down the side.
+    positions = spread(len(labels), _NAMED_UP_TO if vertical else _NAMED_ACROSS)
     return {
         "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 8},
         "tickmode": "array",

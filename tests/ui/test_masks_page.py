@@ -126,34 +126,76 @@ def test_our_own_module_takes_every_mask(page: OpenPage, idle: Idle) -> None:
     expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
 
 
-def test_cells_are_drawn_by_clicking_dragging_and_by_the_pickers(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=drawn&model=scratch&head=0&text=The+cat+sat+on+mat")
-    screen.mouse.click(*over(picture(screen, "drawing-click-0"), 1, 3, 5))
-    screen.wait_for_url(re.compile("cells="))
-    idle(screen)
-    drawn = numpy.zeros((5, 5), dtype=bool)
-    drawn[1, 3] = True
-    assert (from_code(parameters(screen)["cells"], 5) == drawn).all()
-    screen.get_by_role("radio", name="drag").or_(screen.get_by_role("button", name="drag")).first.click()
-    idle(screen)
-    screen.mouse.move(*over(picture(screen, "drawing-drag-1"), 2.7, -0.3, 5))
+def drawn(screen: Page, count: int) -> numpy.ndarray:
+    """The blocked cells, from the address."""
+    return from_code(parameters(screen).get("cells", ""), count)
+
+
+def drag(screen: Page, start: tuple[float, float], end: tuple[float, float], count: int) -> None:
+    screen.mouse.move(*over(picture(screen, "after"), *start, count))
     screen.mouse.down()
-    screen.mouse.move(*over(picture(screen, "drawing-drag-1"), 4.3, 1.3, 5), steps=8)
+    screen.mouse.move(*over(picture(screen, "after"), *end, count), steps=8)
     screen.mouse.up()
-    picture(screen, "drawing-drag-2").wait_for()
-    idle(screen)
-    drawn[3:, :2] = True
-    assert (from_code(parameters(screen)["cells"], 5) == drawn).all()
-    choose(screen, "Who is looking", "0 The", idle)
-    screen.get_by_role("button", name="Block", exact=True).press("Enter")
-    idle(screen)
-    drawn[0] = True
-    assert ((weights(screen) == 0) == drawn).all()
-    expect(screen.get_by_text("“The” (row 0) has nothing left to look at")).to_be_visible()
-    screen.get_by_role("button", name="Clear").click()
-    idle(screen)
-    assert (weights(screen) > 0).all()
-    assert "cells" not in parameters(screen)
+
+
+@pytest.fixture
+def board(page: OpenPage) -> Page:
+    """The page with nothing drawn yet, for five tokens of our own module."""
+    return page("/masks?mask=drawn&model=scratch&head=0&text=The+cat+sat+on+mat")
+
+
+def test_cells_are_drawn_by_clicks_and_drags_without_a_switch_between_them(board: Page, idle: Idle) -> None:
+    expected = numpy.zeros((5, 5), dtype=bool)
+    board.mouse.click(*over(picture(board, "after"), 1, 3, 5))
+    board.wait_for_url(re.compile("cells="))
+    idle(board)
+    expected[1, 3] = True
+    assert (drawn(board, 5) == expected).all()
+    drag(board, (4.2, 1.3), (2.7, -0.3), 5)
+    idle(board)
+    expected[3:, :2] = True
+    assert (drawn(board, 5) == expected).all()
+    assert ((weights(board) == 0) == expected).all()
+    board.mouse.click(*over(picture(board, "after"), 1, 3, 5))
+    idle(board)
+    expected[1, 3] = False
+    assert ((weights(board) == 0) == expected).all()
+
+
+def test_quick_clicks_all_count(board: Page, idle: Idle) -> None:
+    for place in [over(picture(board, "after"), row, 4, 5) for row in range(4)]:
+        board.mouse.click(*place)
+    idle(board)
+    board.wait_for_timeout(1000)
+    idle(board)
+    assert numpy.argwhere(drawn(board, 5)).tolist() == [[0, 4], [1, 4], [2, 4], [3, 4]]
+
+
+def test_cells_are_drawn_from_the_keyboard(board: Page, idle: Idle) -> None:
+    pen = board.get_by_role("application", name=re.compile("^Draw by keyboard"))
+    pen.focus()
+    for pressed in ("ArrowDown", "ArrowDown", "ArrowRight", "Shift+ArrowDown", "Shift+ArrowRight"):
+        board.keyboard.press(pressed)
+    expect(pen).to_contain_text("“cat” to “sat” looking at “cat” to “sat”")
+    board.keyboard.press(" ")
+    board.wait_for_url(re.compile("cells="))
+    idle(board)
+    expected = numpy.zeros((5, 5), dtype=bool)
+    expected[1:3, 1:3] = True
+    assert ((weights(board) == 0) == expected).all()
+
+
+def test_whole_rows_are_drawn_with_the_pickers_and_cleared(board: Page, idle: Idle) -> None:
+    choose(board, "Who is looking", "0 The", idle)
+    board.get_by_role("button", name="Block", exact=True).press("Enter")
+    idle(board)
+    assert (weights(board)[0] == 0).all()
+    assert (weights(board)[1:] > 0).all()
+    expect(board.get_by_text("“The” (row 0) has nothing left to look at")).to_be_visible()
+    board.get_by_role("button", name="Clear").click()
+    idle(board)
+    assert (weights(board) > 0).all()
+    assert "cells" not in parameters(board)
 
 
 def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(page: OpenPage) -> None:

@@ -14,7 +14,6 @@ from attention_viz.trace import Trace
 from attention_viz.views import changed_heads, changed_outputs, difference, heatmap
 from attention_viz.views.padding_marks import mark_padding
 from attention_viz.views.theme import DARK, LIGHT, Palette, ThemeName
-from attention_viz.views.touching import touchable
 
 MODULE = Scratch(d_model=12, heads=3)
 
@@ -72,18 +71,6 @@ def test_any_length_is_drawn(count: int) -> None:
     before, after = pair(" ".join(f"w{i}" for i in range(count)))
     assert len(difference(before, after, 0, 1).layout.xaxis.tickvals) <= 30
     assert len(changed_outputs(before, after).data[0].x) == count
-
-
-def test_every_cell_can_be_touched_and_says_what_the_heatmap_says() -> None:
-    trace = pair("one two three")[1]
-    figure = touchable(heatmap(trace, 0, 1), 3, 3, 20.0)
-    cells = figure.data[-1]
-    assert list(zip(cells.y, cells.x, strict=True)) == [(i, j) for i in range(3) for j in range(3)]
-    assert cells.hovertext[5] == "two looks at three: blocked"
-    assert (figure.layout.dragmode, touchable(heatmap(trace, 0, 1), 3, 3, 9.0, by="drag").layout.dragmode) == (
-        "pan",
-        "select",
-    )
 
 
 def test_padding_is_framed_as_rows_and_as_columns() -> None:
