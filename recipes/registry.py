@@ -1,0 +1,13 @@
+"""Every recipe by the name of its model: a new one is a module with a RECIPE, and a line here."""
+
+from recipes import coreference, induction, lists, translation
+from recipes.recipe import Recipe
+
+__all__ = ["RECIPES"]
+
+RECIPES: dict[str, Recipe] = {
+    "coreference": coreference.RECIPE,
+    "induction": induction.RECIPE,
+    "translation": translation.RECIPE,
+    "lists": lists.RECIPE,
+}

@@ -1,0 +1,89 @@
+"""The training loop that all recipes share."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+__all__ = ["UNASKED", "Batch", "Plan", "learn", "pad", "say"]
+
+Batch: TypeAlias = dict[str, Tensor]
+
+# What `labels` hold where a prediction is not asked for; transformers leaves these out of the loss.
+UNASKED = -100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how fast to learn.
+
+    Attributes:
+        steps: how many batches.
+        rows: how many examples a batch.
+        rate: the highest learning rate.
+        warmup: in how many steps it is reached; from there it falls along a cosine to 5 %.
+    """
+
+    steps: int
+    rows: int
+    rate: float
+    warmup: int
+
+    def factor(self, step: int) -> float:
+        """What share of the highest learning rate a step has."""
+        if step < self.warmup:
+            return (step + 1) / self.warmup
+        done = (step - self.warmup) / max(1, self.steps - self.warmup)
+        return 0.05 + 0.95 * (1 + math.cos(math.pi * min(1.0, done))) / 2
+
+
+def learn(
+    model: PreTrainedModel,
+    batches: Iterator[Batch],
+    plan: Plan,
+    *,
+    stop: int | None = None,
+    penalty: Callable[[], Tensor] | None = None,
+    after_step: Callable[[int], None] | None = None,
+) -> None:
+    """Train a model in place.
+
+    Args:
+        model: any transformers model that computes its own loss from `labels`.
+        batches: what it is given, one step each.
+        plan: how long and how fast.
+        stop: after how many steps to stop, with the schedule unchanged; the plan's by default.
+        penalty: what is added to the loss.
+        after_step: called with the number of steps made, after each of them.
+    """
+    optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, betas=(0.9, 0.98), weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, plan.factor)
+    model.train()
+    for step in range(1, (stop or plan.steps) + 1):
+        loss: Tensor = model(**next(batches)).loss
+        (loss if penalty is None else loss + penalty()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad()
+        if after_step is not None:
+            after_step(step)
+        if step % max(1, plan.steps // 8) == 0:
+            say(f"  step {step} of {plan.steps}: loss {float(loss.detach()):.3f}")
+    model.eval()
+
+
+def pad(rows: list[list[int]], filler: int) -> Tensor:
+    """Rows of different lengths as one tensor (row, position), filled up on the right."""
+    width = max(map(len, rows))
+    return torch.tensor([row + [filler] * (width - len(row)) for row in rows])
+
+
+def say(text: str) -> None:
+    """Tell whoever is waiting what is going on."""
+    print(text, file=sys.stderr, flush=True)

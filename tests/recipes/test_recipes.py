@@ -1,0 +1,94 @@
+"""How the small models are made: the same weights from the same seed, and cards that tell what was measured."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+
+from recipes import (
+    coreference,
+    coreference_sentences,
+    french_sentences,
+    induction,
+    lists,
+    repeated_words,
+    translation,
+)
+from recipes.induction import KEPT, snapshots_to_keep
+from recipes.recipe import Recipe, Snapshot
+from recipes.registry import RECIPES
+from recipes.saving import fill_in, open_model, open_tokenizer, save
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=RECIPES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def recipe(name: str) -> Recipe:
+    return RECIPES[name]
+
+
+def weights(recipe: Recipe, seed: int) -> torch.Tensor:
+    """Every parameter after three steps, in one row."""
+    model = recipe.train(seed, stop=3).model
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(recipe: Recipe) -> None:
+    first = weights(recipe, recipe.seed)
+    assert first.equal(weights(recipe, recipe.seed))
+    assert not first.equal(weights(recipe, recipe.seed + 1))
+
+
+def test_a_model_comes_back_from_disk_as_it_was_but_for_half_precision(recipe: Recipe, tmp_path: Path) -> None:
+    trained = recipe.train(recipe.seed, stop=1)
+    before = {name: value.half().float() for name, value in trained.model.state_dict().items()}
+    save(recipe, trained, tmp_path)
+    after = open_model(tmp_path).state_dict()
+    assert before.keys() == after.keys()
+    assert all(before[name].equal(after[name]) for name in before)
+    assert open_tokenizer(tmp_path).get_vocab() == trained.tokenizer.get_vocab()
+    figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+    assert (tmp_path / "card.md").read_text("utf-8") == fill_in(recipe.card, figures)
+
+
+def test_nothing_that_is_held_out_is_drawn_for_training() -> None:
+    chance = Random(0)
+    for grammar in (coreference_sentences, french_sentences):
+        assert not any(grammar.draw(chance, unseen=False).held_out for _ in range(300))
+        assert all(grammar.draw(chance, unseen=True).held_out for _ in range(100))
+    assert not any(lists.is_held_out(lists.draw(chance, unseen=False)) for _ in range(300))
+
+
+def test_the_vocabulary_has_every_word_that_can_be_drawn() -> None:
+    chance = Random(0)
+    for words, draw in (
+        (coreference.tokenizer(), lambda: coreference_sentences.draw(chance, unseen=False).words),
+        (translation.tokenizer(), lambda: (one := french_sentences.draw(chance, unseen=False)).source + one.french),
+        (induction.tokenizer(), lambda: repeated_words.row(chance)),
+    ):
+        known = words.get_vocab()
+        assert {word for _ in range(2000) for word in draw()} <= known.keys()
+
+
+def test_moments_that_tell_nothing_new_are_left_out() -> None:
+    course = [0.0] * 10 + [0.1 * step for step in range(10)] + [1.0] * 10
+    taken = [Snapshot(50 * step, {"accuracy": value}, {}) for step, value in enumerate(course)]
+    kept = [snapshot.step for snapshot in snapshots_to_keep(taken)]
+    assert len(kept) == KEPT
+    assert (kept[0], kept[-1]) == (0, 50 * 29)
+    assert len([step for step in kept if 450 <= step <= 1_000]) >= 9
+
+
+def test_an_unknown_name_is_told_what_there_is() -> None:
+    told = subprocess.run([sys.executable, "-m", "recipes", "parrot"], cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 2
+    assert f"no recipe parrot; there are {', '.join(RECIPES)}" in told.stderr
