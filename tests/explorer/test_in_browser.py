@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+import torch
 from playwright.sync_api import Locator, Page, expect
 
+import attention_viz as av
 from attention_viz import AttentionModel
-from attention_viz.trace import Trace
-from tests.explorer.conftest import WILD, self_attention
+from attention_viz.trace import Layer, Trace
+from tests.explorer.conftest import WILD, self_attention, tokens, trace_of
 
 Show = Callable[..., Page]
 
@@ -239,7 +241,11 @@ def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kin
         "◌\u0301x",
         "⟨U+202E⟩gnirts",
     } <= set(shown)
-    assert [row[0] for row in open_table(screen)] == list(WILD)
+    # A heading that shows nothing is no heading: what is blank has the sign that it has in the picture.
+    blank = {"\n": "↵", "": "∅"}
+    assert [row[0] for row in open_table(screen)] == [blank.get(label, label) for label in WILD]
+    headings = part(screen, "table").locator("thead th").all_text_contents()
+    assert headings[1:] == [blank.get(label, label) for label in WILD]
 
 
 @pytest.mark.parametrize(
@@ -309,3 +315,42 @@ def test_a_fixed_theme_wins_over_the_system(bank: Trace, page: Callable[..., Pag
     explore(bank, theme="dark").save_html(tmp_path / "dark.html")
     screen = page((tmp_path / "dark.html").as_uri(), dark=False)
     expect(screen.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark")
+
+
+# How often a line down the middle between two tokens meets an arc.
+CROSSINGS = """([canvas, first, last]) => {
+    const ratio = canvas.width / canvas.clientWidth, edge = canvas.getBoundingClientRect().x;
+    const middle = (token) => { const box = token.getBoundingClientRect(); return box.x + box.width / 2 - edge; };
+    const x = Math.round(ratio * (middle(first) + middle(last)) / 2);
+    const {data} = canvas.getContext("2d").getImageData(x, 0, 1, canvas.height);
+    const inked = Array.from({length: canvas.height}, (_, y) => data[4 * y + 3] > 0);
+    return inked.filter((ink, y) => ink && !inked[y - 1]).length;
+}"""
+
+
+def test_two_tokens_that_look_at_each_other_have_two_arcs(show: Show) -> None:
+    axis = {"encoder": tokens(("one", "other"))}
+    identity = torch.eye(2)[None]
+    call = av.attend(4 * identity, identity.flip(-1), identity)
+    screen = show(trace_of({"encoder": (Layer(call, "0"),)}, axis, axis))
+    arcs = part(screen, "arcs")
+    line = arcs.get_by_role("option")
+    handles = [arcs.locator("canvas").element_handle(), line.nth(0).element_handle(), line.nth(1).element_handle()]
+    assert screen.evaluate(CROSSINGS, handles) == 2
+    expect(arcs).to_contain_text("arcs to the left fly lower")
+
+
+def test_a_repeated_token_tells_its_position_and_its_text_stays_the_token(show: Show, bank: Trace) -> None:
+    words = part(show(bank, layer=0, head=4), "arcs").get_by_role("option")
+    assert words.all_text_contents()[1:5] == ["the", "bank", "of", "the"]
+    drawn = "token => getComputedStyle(token, '::after').content"
+    assert [words.nth(place).evaluate(drawn) for place in (1, 2, 4)] == ['"1"', "none", '"4"']
+
+
+def test_a_line_of_tokens_that_goes_on_fades_out_there(show: Show) -> None:
+    arcs = part(show(self_attention(60), width=390), "arcs")
+    expect(arcs).to_have_class(re.compile("av-more-after"))
+    expect(arcs).not_to_have_class(re.compile("av-more-before"))
+    arcs.locator(".av-scroll").evaluate("scroller => scroller.scrollTo(9999, 0)")
+    expect(arcs).to_have_class(re.compile("av-more-before"))
+    expect(arcs).not_to_have_class(re.compile("av-more-after"))

@@ -1,6 +1,10 @@
 // Curves between tokens: the query's colour at the token that looks, the key's at the one looked at.
 
 const WIDEST = 7;
+// A link leaves a token on one side of its middle and arrives on the other, and to the left it flies lower: of two
+// tokens that look at each other both arcs can be seen.
+const ASIDE = 4;
+const LOWER = 0.72;
 
 /**
  * Draw curves on a canvas. `up` is -1 for arcs above the line at `y`, 1 for arcs below, over a height of `room`; an
@@ -9,11 +13,11 @@ const WIDEST = 7;
 export function drawArcs(context, edges, {y, up, room, colours, faint}) {
   for (const {from, to, place} of [...edges].reverse()) {
     const {height, reach} = arcShape(from, to, room);
+    const [first, last] = [from - reach, to + reach];
     context.beginPath();
-    context.moveTo(from - (from === to ? reach : 0), y);
-    const [first, last] = from === to ? [from - reach, to + reach] : [from, to];
+    context.moveTo(first, y);
     context.bezierCurveTo(first, y + up * height, last, y + up * height, last, y);
-    strokeEdge(context, from, y, to, y, place, colours, faint);
+    strokeEdge(context, first, y, last, y, place, colours, faint);
   }
   context.globalAlpha = 1;
 }
@@ -43,7 +47,8 @@ function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
 function arcShape(from, to, room) {
   const distance = Math.abs(to - from);
   // A cubic curve rises to three quarters of its control points.
-  return {height: (room * (0.3 + 0.7 * (1 - Math.exp(-distance / 260)))) / 0.75, reach: 11};
+  const height = (room * (0.3 + 0.7 * (1 - Math.exp(-distance / 260)))) / 0.75;
+  return {height: to < from ? height * LOWER : height, reach: from === to ? 11 : ASIDE};
 }
 
 /** Write the heaviest weights at the top of their arcs, leaving out those that would lie over another. */

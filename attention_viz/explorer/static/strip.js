@@ -10,6 +10,7 @@ const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
 const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
+const SIDES = "; arcs to the left fly lower";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
 /** The line of tokens; for cross-attention two lines, keys above queries. */
@@ -72,7 +73,7 @@ function buildLines(strip) {
     element("span", {class: "av-query"}, "Orange looks"),
     ", ",
     element("span", {class: "av-keys"}, "blue is looked at"),
-    `. ${stream.own ? HINT : CROSS_HINT}`,
+    stream.own ? `${SIDES}. ${HINT}` : `. ${CROSS_HINT}`,
   );
 }
 
@@ -89,6 +90,8 @@ function buildLine(strip, axis, places, label, roles) {
       dir: "auto",
     });
     if (axis.dimmed[place]) token.classList.add("av-special");
+    // Drawn by the style sheet, so that the token's text stays the token.
+    if (axis.numbered[place] !== axis.shown[place]) token.dataset.position = place;
     token.dataset.place = place;
     tokens.set(place, writeToken(token, axis, place));
   }
@@ -160,6 +163,8 @@ function reveal({view, scroller, lines}) {
 
 function drawEdges(strip) {
   const {view, canvas, scroller, lines, node} = strip;
+  node.classList.toggle("av-more-before", scroller.scrollLeft > 1);
+  node.classList.toggle("av-more-after", scroller.scrollLeft + scroller.clientWidth < scroller.scrollWidth - 1);
   const {head, stream} = view.now;
   const width = scroller.clientWidth;
   const height = scroller.clientHeight;

@@ -95,10 +95,10 @@ function rowTable(view) {
   );
 }
 
-/** A token as the tokenizer spells it; one that shows nothing is named for screen readers. */
+/** A token as the tokenizer spells it; one that would show nothing as it is written in the picture. */
 function heading(scope, axis, place) {
   const label = axis.labels[place];
-  return element("th", {scope, dir: "auto", "aria-label": label.trim() ? null : axis.spoken[place]}, label);
+  return element("th", {scope, dir: "auto"}, label.trim() ? label : axis.shown[place]);
 }
 
 function number({now: {head}}, query, key) {
