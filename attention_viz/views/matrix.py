@@ -95,7 +95,7 @@ def _cells(
         hovertext=names,
         hovertemplate="%{hovertext}<extra></extra>",
         # A blocked cell is 0 and not about 0.
-        text=numpy.where(blocked, "0", numpy.vectorize("{:.2f}".format, otypes=[object])(weights)),
+        text=numpy.where(blocked, "0", numpy.vectorize("{:.3f}".format, otypes=[object])(weights)),
         texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,

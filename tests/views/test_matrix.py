@@ -91,7 +91,7 @@ def test_the_svg_says_where_it_comes_from() -> None:
 def test_the_svg_prints_the_weights_where_they_fit() -> None:
     trace = trace_of(("a", "b"))
     texts = "".join(ElementTree.fromstring(heatmap_svg(trace, 0, 0)).itertext())
-    assert f"{trace.weights(0, 0).max().item():.2f}" in texts
+    assert f"{trace.weights(0, 0).max().item():.3f}" in texts
 
 
 @pytest.mark.parametrize("count", [1, 25, 400])
@@ -118,7 +118,7 @@ def test_a_blocked_cell_is_printed_as_exactly_nought_and_a_small_one_is_not() ->
     trace = trace_of(("a", "b", "c"), causal=True)
     printed = heatmap(trace, 0, 1).data[0].text
     assert printed[0].tolist() == ["1.00", "0", "0"]
-    assert printed[2][1] == f"{trace.weights(0, 1)[2, 1].item():.2f}"
+    assert printed[2][1] == f"{trace.weights(0, 1)[2, 1].item():.3f}"
 
 
 def test_a_causal_matrix_is_hatched_above_its_diagonal() -> None:
