@@ -109,8 +109,7 @@ def check_id(name: str, revision: str = MAIN) -> None:
         validate_repo_id(name)
     except errors.HFValidationError:
         raise ModelNotFound(
-            f"the id {name[:60]!r} was asked for; an id on the hub is a name or owner/name, of letters, digits, -, _ "
-            "and . (such as gpt2 or openai-community/gpt2)"
+            f"the id {name[:60]!r} was asked for; an id on the hub is a name or owner/name, of letters, digits, -, _, ."
         ) from None
     if not _REVISION.fullmatch(revision) or ".." in revision or "//" in revision or revision.endswith("/"):
         raise ModelNotFound(

@@ -48,8 +48,8 @@ def hold(state: State, place: DeltaGenerator, height: int) -> None:
     """Fill the place of what is being worked out, and say what takes long."""
     with place.container():
         if not is_loaded(state):
-            size = CATALOGUE[state.model].size / 1e6
-            st.caption(f"Loading {state.model} ({size:.0f} MB) into memory, once for everybody: some seconds …")
+            size = f" ({CATALOGUE[state.model].size / 1e6:.0f} MB)" if state.model in CATALOGUE else ""
+            st.caption(f"Loading {state.model}{size} into memory, once for everybody: some seconds …")
         st.skeleton(height=height)
 
 

@@ -5,8 +5,7 @@ from typing import get_args
 
 import streamlit as st
 
-from attention_viz.models import CATALOGUE
-from attention_viz.ui import opening
+from attention_viz.ui import model_choice, opening
 from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
@@ -43,11 +42,12 @@ def choose() -> State:
         on_change=opening.close,
         persist_state="session",
     )
-    model.selectbox("Model", list(CATALOGUE), key="model", on_change=opening.close, persist_state="session")
-    held = _held()
-    layers = "1 layer" if held.layer_count == 1 else f"{held.layer_count} layers"
-    heads = "1 head" if held.head_count == 1 else f"{held.head_count} heads"
-    model.caption(f"{CATALOGUE[held.model].short}: {layers} × {heads}")
+    with model:
+        model_choice.pick_model()
+    with st.container():
+        model_choice.show_way()
+        held = model_choice.prepare(_held())
+    model.caption(model_choice.described(held))
     with pickers.container(horizontal=True):
         _pick("layer", _layer_count(held))
         _pick("head", _head_count(_held()))

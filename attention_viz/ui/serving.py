@@ -3,15 +3,15 @@
 import functools
 import gc
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
-
-import streamlit as st
 
 from attention_viz.errors import TraceError
+from attention_viz.ui import sizes
+from attention_viz.ui.keeping import Kept
 from attention_viz.ui.settings import SETTINGS
+from attention_viz.ui.sources import find, heads_of, memory_of, open_source
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from attention_viz.tokens import Fit
     from attention_viz.trace import Trace
 
-__all__ = ["Drawn", "draw", "from_file", "is_loaded", "longer", "projections", "verify"]
+__all__ = ["Drawn", "draw", "from_file", "is_loaded", "load_model", "longer", "projections", "verify"]
 
 # To enter is to wait for a place among the runs allowed at once.
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
-# The models in memory; one that the cache lets go is gone from here as well.
-_loaded: "WeakValueDictionary[str, object]" = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,16 @@ class Drawn:
 
 def is_loaded(state: State) -> bool:
     """Whether the model is in memory already, so that nobody needs to be told to wait."""
-    return state.own or state.model in _loaded
+    return state.own or state.model in _models
+
+
+def load_model(name: str) -> None:
+    """Bring a model into memory, where it isn't there yet; whoever else asks for it meanwhile waits for the same one.
+
+    Raises:
+        AttentionVizError: it can't be had; the message says why.
+    """
+    _ = _models.get(name, lambda: _open(name))
 
 
 def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = ()) -> Drawn:
@@ -79,7 +86,12 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
-    return _draw(state.model, state.text, _settings(state), beside, tuple(edits))
+    settings, edits = _settings(state), tuple(edits)
+    wish = (state.model, state.text, settings, beside, tuple(_cells(edit) for edit in edits))
+    drawn = _traces.get(wish, lambda: _draw(state.model, state.text, settings, beside, edits))
+    if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
+        _forget(state.model)
+    return drawn
 
 
 def longer(state: State, text: str, other: str) -> bool:
@@ -120,9 +132,6 @@ def _cells(edit: "Allow") -> tuple[object, ...]:
     return edit.layer, edit.head, edit.allowed.shape, edit.allowed.numpy().tobytes()
 
 
-@st.cache_resource(
-    max_entries=SETTINGS.traces_kept, show_spinner=False, hash_funcs={"attention_viz.edits.Allow": _cells}
-)
 def _draw(
     name: str,
     text: str,
@@ -159,27 +168,34 @@ def _settings(state: State) -> tuple[int, int, int, str] | None:
 
 def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":
     if settings is None:
-        return _pretrained(name)
+        return _models.get(name, lambda: _open(name))
     from attention_viz.from_scratch import Scratch
 
     d_model, heads, seed, positions = settings
     return Scratch(d_model=d_model, heads=heads, seed=seed, positions=positions)
 
 
-@st.cache_resource(max_entries=SETTINGS.models_kept, show_spinner=False)
-def _pretrained(name: str) -> "AttentionModel | Scratch":
+def _open(name: str) -> "AttentionModel | Scratch":
     import torch
-
-    from attention_viz.models import load
 
     # The forwards that may run at once share the machine's cores instead of fighting over them.
     torch.set_num_threads(max(1, _cores() // SETTINGS.forwards_at_once))
-    model = load(name)
+    source = find(name)
+    _models.make_room(source.memory)
+    model = open_source(source)
+    sizes.learn(name, heads_of(model))
     # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
     gc.collect()
     gc.freeze()
-    _loaded[name] = model
     return model
+
+
+def _forget(name: str) -> None:
+    """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
+    _traces.forget(lambda wish: wish[0] == name)
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @functools.cache
@@ -193,3 +209,7 @@ def _cores() -> int:
 def _size(shape: tuple[int, ...]) -> int:
     heads, queries, keys = shape
     return heads * queries * keys
+
+
+_models: "Kept[str, AttentionModel | Scratch]" = Kept(SETTINGS.model_memory * 1_000_000, memory_of, _forget)
+_traces: "Kept[tuple[Hashable, ...], Drawn]" = Kept(SETTINGS.traces_kept)

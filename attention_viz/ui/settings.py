@@ -1,16 +1,20 @@
 """Everything an operator may want to change for a room, in one place."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
 
 __all__ = ["SETTINGS", "Settings"]
 
 _PREFIX = "ATTENTION_VIZ_"
+_OWN_MODELS = Path(__file__).parents[2] / "models"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The app's limits, each set by an environment variable: ATTENTION_VIZ_ and the name in capitals.
+    """What holds for a whole server, each set by an environment variable: ATTENTION_VIZ_ and the name in capitals.
 
     Attributes:
         forwards_at_once: how many texts run through a model at the same time; the others wait their turn, so that
@@ -19,8 +23,12 @@ class Settings:
         longest_input: how many characters the sentence box takes.
         longest_link: how many characters of text a link carries.
         most_weights: how many weights a trace may have to be drawn in a browser.
-        models_kept: how many models stay in memory; the one unused for longest goes first.
         traces_kept: how many traces stay in memory, for people who go back to a sentence or share one.
+        model_memory: how many megabytes the models in memory may take together; the one unused for longest goes first.
+            A model that alone takes more is refused, before any download.
+        models: the folders that visitors may open models from, and those inside them, as in PATH; "off" for none. By
+            default `models` beside app.py.
+        hub: "off" keeps visitors from having this machine download models from the hub.
     """
 
     forwards_at_once: int = 2
@@ -28,25 +36,44 @@ class Settings:
     longest_input: int = 50_000
     longest_link: int = 1_500
     most_weights: int = 60_000_000
-    models_kept: int = 3
     traces_kept: int = 48
+    model_memory: int = 4_000
+    models: tuple[Path, ...] = (_OWN_MODELS,)
+    hub: bool = True
 
     @classmethod
     def from_environment(cls) -> "Settings":
         """The defaults, and what the operator set instead.
 
         Raises:
-            ValueError: a setting that is not a whole number above 0.
+            ValueError: a setting that is not what it has to be.
         """
-        return cls(**{field.name: _whole(field.name, getattr(cls, field.name)) for field in fields(cls)})
+        given = {field.name: os.environ.get(_PREFIX + field.name.upper()) for field in fields(cls)}
+        read = {name: _READERS.get(name, _whole) for name in given}
+        return cls(
+            **{name: read[name](_PREFIX + name.upper(), text) for name, text in given.items() if text is not None}
+        )
 
 
-def _whole(name: str, default: int) -> int:
-    variable = _PREFIX + name.upper()
-    given = os.environ.get(variable, str(default))
+def _whole(variable: str, given: str) -> int:
     if not given.isdecimal() or int(given) < 1:
         raise ValueError(f"{variable} was set to {given!r}; it has to be a whole number, 1 or more")
     return int(given)
 
+
+def _folders(_variable: str, given: str) -> tuple[Path, ...]:
+    """Whole paths, whatever folder the server is started in."""
+    if given.strip().lower() in ("", "off"):
+        return ()
+    return tuple(Path(os.path.abspath(Path(part).expanduser())) for part in given.split(os.pathsep) if part.strip())
+
+
+def _switch(variable: str, given: str) -> bool:
+    if given.strip().lower() not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
+        raise ValueError(f"{variable} was set to {given!r}; it has to be on or off")
+    return given.strip().lower() in ("on", "1", "true", "yes")
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {"models": _folders, "hub": _switch}
 
 SETTINGS = Settings.from_environment()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from attention_viz.models import CATALOGUE
+from attention_viz.ui import allowed, sizes
 from attention_viz.ui.notices import notice, with_number
 from attention_viz.ui.settings import SETTINGS
 
@@ -24,7 +25,7 @@ class State:
     """What all pages share: everything that decides which head of what is shown.
 
     Attributes:
-        model: a name in the catalogue.
+        model: a name in the catalogue, the path of a folder, or an id on the hub, "owner/name@revision".
         text: what was typed.
         layer: from 0.
         head: from 0.
@@ -53,16 +54,17 @@ class State:
     @property
     def layer_count(self) -> int:
         """How many layers there are to choose from."""
-        return CATALOGUE[self.model].layers
+        return sizes.layer_count(self.model, self.stream)
 
     @property
     def head_count(self) -> int:
         """How many heads there are to choose from."""
-        return self.heads if self.own else CATALOGUE[self.model].heads
+        return self.heads if self.own else sizes.head_count(self.model, self.stream, self.layer)
 
     def within(self) -> "State":
         """The same with layer and head as far in as the model has them: another model may have fewer."""
-        return replace(self, layer=min(self.layer, self.layer_count - 1), head=min(self.head, self.head_count - 1))
+        state = replace(self, layer=min(self.layer, self.layer_count - 1))
+        return replace(state, head=min(state.head, state.head_count - 1))
 
 
 DEFAULT = State()
@@ -82,10 +84,12 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
     notices: list[str] = []
     state = replace(DEFAULT, text=parameters.get("text", DEFAULT.text)[: SETTINGS.longest_input])
     model = parameters.get("model", state.model)
-    if model in CATALOGUE:
-        state = replace(state, model=model)
+    reason = allowed.refusal(model)
+    if reason is None:
+        state = replace(state, model=allowed.canonical(model))
     else:
-        notices.append(notice("model", model, ", ".join(CATALOGUE), state.model))
+        told = notice("model", model, ", ".join((*CATALOGUE, *allowed.ways())), state.model)
+        notices.append(f"{told} Why: {reason}.")
     stream = parameters.get("stream")
     if stream in (None, *_STREAMS):
         state = replace(state, stream=stream)

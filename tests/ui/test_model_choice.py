@@ -1,0 +1,217 @@
+"""Models from a folder and from the hub, as a visitor chooses them in a real browser; what is closed stays closed."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+from transformers import BertConfig, BertModel
+
+from scripts import serve
+from tests.conftest import RUNNING, OpenPage, Server
+from tests.hub import Hub, serving
+from tests.models.families import build
+from tests.models.test_loading import word_tokenizer
+
+Idle = Callable[[Page], None]
+TEXT = "the bank of the river"
+NAME = "somebody/tiny-bert"
+LARGE = "somebody/large-bert"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An allowed folder with a model and a link that leads out of it."""
+    place = tmp_path_factory.mktemp("models")
+    for folder in (place / "allowed" / "tiny-bert", place / "outside" / "secret-bert"):
+        build("bert with a head").save_pretrained(folder)
+        word_tokenizer().save_pretrained(folder)
+    (place / "allowed" / "out").symlink_to(place / "outside" / "secret-bert")
+    return place / "allowed"
+
+
+@pytest.fixture(scope="module")
+def hub(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """The hub's stand-in, with a small model and one that takes some seconds."""
+    large = tmp_path_factory.mktemp("large")
+    sizes = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    BertModel(BertConfig(vocab_size=120_000, **sizes)).save_pretrained(large)
+    word_tokenizer().save_pretrained(large)
+    with serving(Hub()) as hub:
+        hub.publish(NAME, models / "tiny-bert")
+        hub.publish(LARGE, large)
+        yield hub
+
+
+@contextmanager
+def app(folder: Path, pytestconfig: pytest.Config, **settings: str) -> Iterator[Server]:
+    """The app under settings of an operator's."""
+    port, log = serve.free_port(), folder / "log"
+    before = dict(os.environ)
+    os.environ.update(settings)
+    try:
+        with log.open("wb") as file:
+            process = serve.start(port, "--server.address=127.0.0.1", log=file)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    try:
+        assert serve.wait_until_healthy(process, port), log.read_text()
+        pytestconfig.stash[RUNNING] = Server(f"http://127.0.0.1:{port}", log)
+        yield pytestconfig.stash[RUNNING]
+    finally:
+        serve.stop(process)
+
+
+@pytest.fixture(scope="module")
+def app_server(
+    models: Path, hub: Hub, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Server]:
+    """The app with both ways open."""
+    folder = tmp_path_factory.mktemp("open")
+    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
+    with app(folder, pytestconfig, ATTENTION_VIZ_MODELS=str(models), ATTENTION_VIZ_HUB="on", **settings) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def started(app_server: Server) -> None:
+    """Before a page is opened, so that the exceptions that are counted are this server's."""
+
+
+def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
+    screen.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
+    screen.get_by_role("option", name=option, exact=True).click()
+    idle(screen)
+
+
+def parameters(screen: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query).items()}
+
+
+def verified(screen: Page) -> None:
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible(timeout=60_000)
+
+
+def link(model: str, page: str = "/", **more: object) -> str:
+    told = "".join(f"&{name}={value}" for name, value in more.items())
+    return f"{page}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
+
+
+@pytest.mark.parametrize("place", ["/", "/steps", "/masks"])
+def test_a_link_to_a_folder_inside_the_allowed_one_reproduces_the_screen(
+    page: OpenPage, models: Path, place: str
+) -> None:
+    screen = page(link(str(models / "tiny-bert"), place, layer=2, head=3))
+    if place != "/steps":
+        verified(screen)
+    expect(screen.get_by_text("3 layers × 5 heads", exact=True)).to_be_visible()
+    told = parameters(screen)
+    assert (told["model"], told["layer"], told["head"]) == (str(models / "tiny-bert"), "2", "3")
+
+
+def test_a_folder_is_chosen_in_the_picker(page: OpenPage, models: Path, idle: Idle) -> None:
+    screen = page("/?text=" + quote(TEXT))
+    choose(screen, "Model", "a folder on this machine", idle)
+    expect(screen.get_by_text("still shown: all-MiniLM-L6-v2")).to_be_visible()
+    choose(screen, "Folder", "tiny-bert", idle)
+    verified(screen)
+    assert parameters(screen)["model"] == str(models / "tiny-bert")
+    choose(screen, "Model", "all-MiniLM-L6-v2", idle)
+    assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
+    expect(screen.get_by_label("Folder")).to_have_count(0)
+
+
+def test_a_layer_that_the_model_does_not_have_is_told(page: OpenPage, models: Path) -> None:
+    screen = page(link(str(models / "tiny-bert"), layer=7))
+    expect(screen.get_by_text("The address asks for layer “7”. Allowed here: 0 to 2.")).to_be_visible()
+    verified(screen)
+
+
+@pytest.mark.parametrize("asked", ["out", "../outside/secret-bert", "../../etc/passwd", "/etc", "a/../b", "/"])
+def test_what_lies_outside_the_allowed_folder_is_refused_in_words(page: OpenPage, models: Path, asked: str) -> None:
+    screen = page(link(asked))
+    told = screen.get_by_text(re.compile("The address asks for model"))
+    expect(told).to_contain_text("that may be read here")
+    assert str(models.parent) not in screen.content()
+    verified(screen)
+    assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
+
+
+def test_a_path_typed_into_the_picker_is_refused_as_well(page: OpenPage, models: Path, idle: Idle) -> None:
+    screen = page("/")
+    choose(screen, "Model", "a folder on this machine", idle)
+    box = screen.get_by_role("combobox", name=re.compile("Folder"))
+    box.click()
+    box.fill(str(models.parent / "outside" / "secret-bert"))
+    box.press("Enter")
+    idle(screen)
+    expect(screen.get_by_text(re.compile("This can't be had here: there is no folder"))).to_be_visible()
+    assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
+
+
+def test_a_model_on_the_hub_tells_its_size_and_comes_at_a_word(page: OpenPage, hub: Hub, idle: Idle) -> None:
+    screen = page("/?text=" + quote(TEXT))
+    choose(screen, "Model", "a hub id", idle)
+    screen.get_by_label("Hub id").fill(NAME)
+    screen.get_by_label("Hub id").press("Enter")
+    idle(screen)
+    expect(
+        screen.get_by_text(re.compile(rf"{NAME} at main \([0-9a-f]{{7}}\) is on the hub: \d files, 0\.1 MB"))
+    ).to_be_visible()
+    assert "model.safetensors" not in hub.fetched()
+    screen.get_by_role("button", name="Download 0.1 MB").click()
+    verified(screen)
+    assert "model.safetensors" in hub.fetched()
+    assert parameters(screen)["model"] == NAME
+
+
+def test_a_download_shows_how_far_it_is_and_is_cancelled(page: OpenPage, hub: Hub) -> None:
+    hub.bytes_a_second = 4e6
+    screen = page(link(LARGE))
+    screen.get_by_role("button", name=re.compile("^Download 3")).click()
+    expect(
+        screen.get_by_text(re.compile(f"Downloading {LARGE}: 10\\.5 of|Downloading {LARGE}: 10\\.5 MB of"))
+    ).to_be_visible(timeout=20_000)
+    screen.get_by_role("button", name="Cancel").click()
+    expect(screen.get_by_text(re.compile("download of somebody/large-bert was cancelled"))).to_be_visible(
+        timeout=20_000
+    )
+    expect(screen.get_by_role("button", name=re.compile("^Download 3"))).to_be_visible()
+    hub.bytes_a_second = None
+    screen.get_by_role("button", name=re.compile("^Download 3")).click()
+    verified(screen)
+
+
+def test_an_id_that_is_not_there_is_told_and_another_can_be_typed(page: OpenPage, hub: Hub) -> None:
+    screen = page(link("nobody/nothing@v9"))
+    expect(screen.get_by_text("There is no model nobody/nothing on the hub, or it is private")).to_be_visible()
+    expect(screen.get_by_label("Hub id")).to_have_value("nobody/nothing")
+    expect(screen.get_by_label("Revision")).to_have_value("v9")
+    assert parameters(screen)["model"] == "nobody/nothing@v9"
+
+
+def test_with_both_ways_closed_the_picker_lacks_them_and_addresses_are_refused(
+    page: OpenPage, models: Path, hub: Hub, tmp_path: Path, pytestconfig: pytest.Config, idle: Idle, app_server: Server
+) -> None:
+    asked, settings = len(hub.asked), {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path)}
+    with app(tmp_path, pytestconfig, ATTENTION_VIZ_MODELS="off", ATTENTION_VIZ_HUB="off", **settings) as server:
+        screen = page(server.address)
+        screen.get_by_role("textbox", name="Sentence", exact=True).wait_for(timeout=90_000)
+        idle(screen)
+        screen.get_by_role("combobox", name=re.compile("Model")).click()
+        names = screen.get_by_role("option").all_inner_texts()
+        assert "all-MiniLM-L6-v2" in names
+        assert not {"a folder on this machine", "a hub id"} & set(names)
+        screen.close()  # before its server goes
+        for name, way in ((str(models / "tiny-bert"), "folders on this machine"), (NAME, "ids on the hub")):
+            screen = page(server.address + link(name))
+            expect(screen.get_by_text(f"{way} are switched off here, by the operator")).to_be_visible(timeout=90_000)
+            verified(screen)
+            screen.close()
+    pytestconfig.stash[RUNNING] = app_server
+    assert len(hub.asked) == asked
