@@ -91,7 +91,7 @@ def weighed(opened: OpenHead) -> str:
     sink = opened.attention.sinks
     rest = "" if sink is None else f" The rest goes to this head's sink: a learned number, {_said(sink.item())}, that "
     rest += "" if sink is None else "stands in every row beside the keys and hands over nothing."
-    return f"Each query's row became shares between 0 and 1 that sum {said}; the largest share is {largest:.3g}.{rest}"
+    return f"Each query's row became shares that sum {said}; the largest is {largest:.3g}.{rest}"
 
 
 def mixed(opened: OpenHead) -> str:

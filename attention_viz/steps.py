@@ -123,7 +123,7 @@ STEPS: dict[str, Step] = {
     ),
     "scaled": Step(
         "Scaled",
-        "The scores times one number, so that longer vectors don't make them grow and the softmax doesn't saturate.",
+        "The scores times one number, so that long vectors don't let the softmax give all to one key.",
         r"S' = \lambda\, S",
         r"E' = \lambda\, E",
         ("query", "key"),
@@ -184,7 +184,7 @@ STEPS: dict[str, Step] = {
     ),
     "joined": Step(
         "Heads joined",
-        "The outputs of all heads side by side, times one more learned matrix: what leaves the attention.",
+        "All heads' outputs side by side, times a last learned matrix: what leaves the attention.",
         r"Y = [\,O_1 \; \cdots \; O_h\,]\, W_{O}",
         r"Y = W_{O}\, [\,C_1 \; \cdots \; C_h\,]^{\top}",
         ("token", "d_model"),

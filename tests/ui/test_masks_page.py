@@ -106,6 +106,33 @@ def test_the_pickers_change_the_numbers_and_the_address(page: OpenPage, idle: Id
     assert (weights(again) == weights(screen)).all()
 
 
+def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=prefix&prefix=2")
+    position = numpy.arange(9)
+    for prefix in (2, 5):
+        screen.get_by_label("Prefix", exact=True).fill(str(prefix))
+        screen.get_by_label("Prefix", exact=True).press("Enter")
+        idle(screen)
+        open_cells = (position[None] <= position[:, None]) | (position[None] < prefix)
+        assert ((weights(screen) > 0) == open_cells).all()
+        assert parameters(screen)["prefix"] == str(prefix)
+
+
+def test_a_mask_for_one_head_leaves_the_others_as_they_were(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=none")
+    own = weights(screen)
+    choose(screen, "Mask", re.compile("^causal"), idle)
+    assert (weights(screen)[numpy.triu_indices(9, 1)] == 0).all()
+    choose(screen, "Blocks for", "only 3", idle)
+    # In the first layer nothing that a head reads has changed: head 4 is as it was, to the last digit.
+    assert (weights(screen) == own).all()
+    expect(screen.get_by_text("in the head on the screen it blocks nothing")).to_be_visible()
+    choose(screen, "Head", "3", idle)
+    assert (weights(screen)[numpy.triu_indices(9, 1)] == 0).all()
+    choose(screen, "Mask", re.compile("^none"), idle)
+    assert (weights(screen) > 0).all()
+
+
 def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(page: OpenPage, idle: Idle) -> None:
     screen = page("/masks?mask=padding&second=A+boat")
     matrix = weights(screen)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
-from safetensors.torch import load
+from safetensors.torch import load, save_file
 from torch import Tensor
 from torch.testing import assert_close
 
@@ -144,6 +144,66 @@ def test_the_notation_turns_the_shape_and_keeps_the_number(page: OpenPage, idle:
     expect(screen.locator(".katex").first).to_be_visible()
 
 
+def test_half_the_bits_round_more_than_bfloat16s_do_not(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=scores&query=3&key=3")
+    exact, rounded = total(screen), {}
+    for option in ("float16", "bfloat16"):
+        choose(screen, "Precision", option, idle)
+        rounded[option] = abs(total(screen) - exact)
+    assert 0 < rounded["float16"] < rounded["bfloat16"]
+
+
+def test_keys_down_turns_the_numbers_of_scores_and_weights(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=scores&query=3&key=1")
+    before, number = cells(screen, "window"), total(screen)
+    choose(screen, "Notation", "K Qᵀ", idle)
+    after = cells(screen, "window")
+    assert after != before
+    assert after == [before[5 * column + row] for row in range(5) for column in range(5)]
+    assert total(screen) == number
+
+
+def test_the_window_of_numbers_follows_the_chosen_cell(page: OpenPage) -> None:
+    text = "+".join(f"w{number}" for number in range(30))
+    found = av.scratch(text.replace("+", " ")).attention(0).head(1).scores
+    for query, rows in ((0, slice(0, 9)), (20, slice(16, 25)), (29, slice(21, 30))):
+        screen = page(f"/steps?model=scratch&step=scores&query={query}&text={text}")
+        numbers = [float(cell.replace("−", "-")) for cell in cells(screen, "window")]
+        assert numbers == pytest.approx(found[rows, :9].flatten().tolist(), abs=1e-4)
+
+
+def test_the_statistics_beside_the_scale_are_those_of_the_weights(page: OpenPage) -> None:
+    screen = page(f"{CAT}&step=weights&query=3&scale=none")
+    numbers = [float(cell) for cell in cells(screen, "statistics")]
+    for weights, (entropy, largest, gradient) in (
+        (tensors(screen)["weights"][3], numbers[:3]),
+        (av.scratch("The cat sat on mat").weights(0, 1)[3], numbers[6:9]),
+    ):
+        p = weights.double()
+        assert entropy == pytest.approx(-(p * p.log()).sum().item(), abs=1e-4)
+        assert largest == pytest.approx(p.max().item(), abs=1e-4)
+        assert gradient == pytest.approx((p.diag() - p.outer(p)).norm().item(), abs=1e-4)
+
+
+def test_wide_heads_without_a_scale_saturate(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=weights&scale=none&d_model=512")
+    largest, gradient = (float(cell) for cell in cells(screen, "statistics")[4:6])
+    assert largest > 0.95
+    assert gradient < 0.1
+    choose(screen, "Scale", "√d_k", idle)
+    assert float(cells(screen, "statistics")[4]) < 0.8
+
+
+def test_another_sentence_keeps_the_place_that_is_open(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=scores&query=3&key=1")
+    before = total(screen)
+    screen.get_by_label("Sentence", exact=True).fill("A boat drifted by slowly")
+    screen.get_by_label("Sentence", exact=True).press("Control+Enter")
+    idle(screen)
+    assert total(screen) == pytest.approx(tensors(screen)["scores"][3, 1].item(), abs=1e-5) != before
+    assert {"query": "3", "key": "1", "scale": "model"}.items() <= parameters(screen).items()
+
+
 def test_our_own_module_shows_three_stages_of_attention(page: OpenPage, idle: Idle) -> None:
     screen = page(f"{CAT}&step=weights&query=3&key=1&variant=plain")
     found = tensors(screen)
@@ -209,6 +269,26 @@ def test_an_address_edited_by_hand_is_answered_in_words(page: OpenPage, idle: Id
         expect(alert).to_contain_text(part)
     go_to(screen, "Scores", idle)
     expect(screen.get_by_test_id("stAlert")).to_have_count(0)
+
+
+@pytest.mark.parametrize("step", ["Embeddings", "Query", "Scores", "Heads joined"])
+def test_the_first_screen_shows_the_matrix_without_scrolling(page: OpenPage, step: str) -> None:
+    name = {"Heads joined": "joined"}.get(step, step.lower())
+    screen = page(f"/steps?step={name}&query=2")
+    box = screen.locator(".js-plotly-plot").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 860
+
+
+def test_a_file_that_is_no_trace_is_refused_and_the_page_stays(page: OpenPage, idle: Idle, tmp_path: Path) -> None:
+    save_file({"weights": torch.ones(2, 2)}, tmp_path / "other.safetensors")
+    screen = page(f"{CAT}&step=scores&query=3&key=1")
+    before = total(screen)
+    screen.get_by_role("button", name="Open a trace").click()
+    screen.locator("input[type=file]").set_input_files(tmp_path / "other.safetensors")
+    idle(screen)
+    expect(screen.get_by_test_id("stAlert")).to_contain_text("This can't be shown")
+    assert total(screen) == before
 
 
 def test_a_width_that_the_heads_cannot_share_is_refused_in_words(page: OpenPage) -> None:
