@@ -4,6 +4,7 @@ Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1. Soft-capping of
 ("Gemma 2", section 2); attention sinks as a learned logit as in OpenAI 2025 (gpt-oss model card, section 2.3).
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from torch.nn import functional
 from attention_viz.errors import ShapeError
 from attention_viz.shapes import check_call, of_head, positions, shape_of_weights, shared_heads
 
-__all__ = ["Attention", "attend"]
+__all__ = ["Attention", "attend", "mixed"]
 
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
@@ -79,7 +80,7 @@ class Attention:
         """Refuse what doesn't fit together, in words, before torch does in its own."""
         check_call(self)
 
-    @property
+    @functools.cached_property
     def shape(self) -> tuple[int, ...]:
         """The shape of the weights, (…, query, key), without computing them."""
         return shape_of_weights(self.query, self.key, self.value)
@@ -120,10 +121,7 @@ class Attention:
 
         Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
         """
-        narrowed = self.bias is not None and self.bias.dtype != self.query.dtype
-        if self.softcap is None and self.sinks is None and not narrowed:
-            return _fused(self)
-        return self.weights @ shared_heads(self.value, self.query)
+        return mixed(self)
 
     def head(self, index: int) -> "Attention":
         """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).
@@ -177,17 +175,30 @@ def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
     return torch.cat([logits, column], dim=-1).softmax(dim=-1)[..., :-1].masked_fill(blocked, 0)
 
 
-def _fused(call: Attention) -> Tensor:
+def mixed(call: Attention, closed: bool | None = None) -> Float[Tensor, "... query d_v"]:
+    """A call's output.
+
+    Args:
+        call: the attention call.
+        closed: whether its mask is known to be just "no looking ahead"; None to find out from the mask itself.
+    """
+    narrowed = call.bias is not None and call.bias.dtype != call.query.dtype
+    if call.softcap is not None or call.sinks is not None or narrowed:
+        return call.weights @ shared_heads(call.value, call.query)
+    closed = _is_causal(call.allowed, call.shape[-2:]) if closed is None else closed
+    return _fused(call, closed and call.bias is None)
+
+
+def _fused(call: Attention, closed: bool) -> Tensor:
     """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for."""
     lead = call.shape[:-2]
-    causal = call.bias is None and _is_causal(call.allowed, call.shape[-2:])
-    mask = None if causal else _additive(call)
+    mask = None if closed else _additive(call)
     output = functional.scaled_dot_product_attention(
         _in_four_axes(call.query, lead),
         _in_four_axes(shared_heads(call.key, call.query), lead),
         _in_four_axes(shared_heads(call.value, call.query), lead),
         None if mask is None else _in_four_axes(mask, lead),
-        is_causal=causal,
+        is_causal=closed,
         scale=call.scale,
     )
     return output.reshape(*lead, *output.shape[-2:])
@@ -196,7 +207,9 @@ def _fused(call: Attention) -> Tensor:
 def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
     if len(lead) > 2:
         tensor = tensor.expand(*lead, *tensor.shape[-2:]).flatten(0, -4)
-    return tensor[(None,) * (4 - tensor.ndim)]
+    while tensor.ndim < 4:
+        tensor = tensor.unsqueeze(0)
+    return tensor
 
 
 def _additive(call: Attention) -> Tensor | None:

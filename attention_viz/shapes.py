@@ -35,6 +35,10 @@ __all__ = [
 # What can be computed with; eight bits and fewer are only for storing.
 FLOATING = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
+# The kinds and shapes of calls that were found to fit together, as many as are worth remembering.
+_REMEMBERED = 4096
+_fitting: set[tuple[object, ...]] = set()
+
 
 def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     """(…, query, key), the leading axes broadcast after key and value heads were repeated for the query's.
@@ -140,15 +144,15 @@ def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch
 def check_call(call: "Attention") -> None:
     """Refuse what can't be computed, each rule by its name, before torch does in its own words.
 
+    Calls of one kind and shape are checked once: a model's pass makes the same call in each of its layers.
+
     Raises:
         ShapeError: shapes, kinds of number or terms that don't fit together.
     """
-    for name in ("query", "key", "value", "allowed", "bias", "sinks"):
-        term: object = getattr(call, name)
-        if not isinstance(term, Tensor) and (term is not None or name in ("query", "key", "value")):
-            raise ShapeError(f"{name} has to be a tensor; got {type(term).__name__}")
-    if not isinstance(call.scale, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"scale has to be a number; got {call.scale!r}")
+    signature = _signature(call)
+    if signature in _fitting:
+        return
+    _check_terms(call)
     _check_kinds(call)
     _check_inputs(call.query, call.key, call.value)
     for name, extra in (("allowed", call.allowed), ("bias", call.bias)):
@@ -158,6 +162,25 @@ def check_call(call: "Attention") -> None:
     if call.sinks is not None and not _broadcasts(call.sinks.shape, call.shape[:-2]):
         heads, shape = _heads(call.query), tuple(call.sinks.shape)
         raise ShapeError(f"sinks is one number a head, of which there are {heads}; got {shape}")
+    if len(_fitting) >= _REMEMBERED:
+        _fitting.clear()
+    _fitting.add(signature)
+
+
+def _signature(call: "Attention") -> tuple[object, ...]:
+    """All that decides whether a call fits together, without its numbers."""
+    terms = (call.query, call.key, call.value, call.allowed, call.bias, call.sinks)
+    kinds = [(term.shape, term.dtype) if isinstance(term, Tensor) else type(term) for term in terms]
+    return (*kinds, type(call.scale), str(call.scale), str(call.softcap))
+
+
+def _check_terms(call: "Attention") -> None:
+    for name in ("query", "key", "value", "allowed", "bias", "sinks"):
+        term: object = getattr(call, name)
+        if not isinstance(term, Tensor) and (term is not None or name in ("query", "key", "value")):
+            raise ShapeError(f"{name} has to be a tensor; got {type(term).__name__}")
+    if not isinstance(call.scale, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"scale has to be a number; got {call.scale!r}")
 
 
 def _check_kinds(call: "Attention") -> None:

@@ -153,14 +153,17 @@ def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
     """Raise on anything that could change the result and that we would leave out."""
-    unknown = sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
-    if unknown:
+    if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
         raise UnsupportedModel(
             f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
             "leaving it out could give a wrong picture"
         )
     if dropout and module.training:
         raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even when evaluated")
+
+
+def _unknown(others: dict[str, object]) -> list[str]:
+    return sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
 
 
 def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
