@@ -29,18 +29,23 @@ def show_page() -> None:
     show_header()
     state = pickers.choose()
     pickers.keep(state)
-    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
-    notes, place = st.container(), st.empty()
+    line = st.empty()
+    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
+        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
+    notes = st.container()
+    # This height holds until the page's style has arrived, which lets the explorer have its own.
+    with st.container(key="stage", height=_HEIGHT, border=False):
+        place = st.empty()
     drawn = draw_in_place(state, place, _HEIGHT, whole=True)
     if drawn is None:
+        line.empty()
         return
     stream = drawn.stream(state)
     with notes:
         tell(drawn, state)
     with place.container():
         show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
-    with bar:
-        badge = Badge()
+    with downloads:
         show_downloads(drawn.trace, stream, state.layer, state.head)
     if drawn.fit is not None:
         verify(drawn)
@@ -62,5 +67,6 @@ def _matrix(trace: "Trace", stream: str, state: State) -> None:
     from attention_viz.views import heatmap
 
     theme = theme_name()
+    st.markdown("##### The same head, to zoom into")
     figure = heatmap(trace, state.layer, state.head, stream, theme=theme)
     st.plotly_chart(figure, theme=None, key="matrix", config={"displaylogo": False})

@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from typing import get_args
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.ui import model_choice, opening
 from attention_viz.ui.notices import tell_notices
@@ -16,10 +17,17 @@ _NAMES = tuple(field.name for field in fields(State))
 
 
 def begin() -> None:
-    """At a visitor's first run, take the choices from the address; from then on the widgets hold them."""
-    if "first" in st.session_state:
+    """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them."""
+    context = get_script_run_ctx()
+    if "first" in st.session_state and not (context and context.is_history_navigation):
         return
-    state, notices = read_address(st.query_params.to_dict())
+    # An address never means a file that was opened meanwhile.
+    opening.close()
+    parameters = st.query_params.to_dict()
+    state, notices = read_address(parameters)
+    if "first" in st.session_state and parameters and "text" not in parameters:
+        # What was too long for the address is only in the box.
+        state = replace(state, text=_held().text)
     st.session_state["first"], st.session_state["notices"] = state, notices
     for name in _NAMES:
         st.session_state[name] = getattr(state, name)
@@ -33,7 +41,9 @@ def show_examples() -> None:
 
 def choose() -> State:
     """The sentence and the pickers on one line."""
-    sentence, model, pickers = st.columns([6, 2.4, 2], vertical_alignment="top")
+    # The height holds until the page's style has arrived.
+    with st.container(key="pickers", height=106, border=False):
+        sentence, model, pickers = st.columns([6, 2.4, 2], vertical_alignment="top")
     sentence.text_area(
         "Sentence",
         key="text",
@@ -104,7 +114,8 @@ def _head_count(state: State) -> int:
 
 def _own_settings() -> None:
     """What can be changed about our own module."""
-    width, heads, seed, positions = st.columns(4)
+    with st.container(key="own"):
+        width, heads, seed, positions = st.columns(4)
     width.number_input(
         "Width (d_model)", 1, 512, key="d_model", help="How many numbers stand for a word.", persist_state="session"
     )

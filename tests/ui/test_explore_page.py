@@ -71,6 +71,36 @@ def test_the_first_screen_answers_without_scrolling(page: OpenPage, dark: bool) 
         assert box["y"] + box["height"] <= 860, f"{part} ends at {box['y'] + box['height']}"
     for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
         expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
+    found = screen.get_by_test_id("explorer-search").get_by_role("button").last.bounding_box()
+    assert found is not None and found["y"] + found["height"] <= 860
+
+
+def test_on_a_narrow_screen_the_arcs_stand_on_the_first_screen(page: OpenPage) -> None:
+    box = page("/", width=390, height=844).get_by_test_id("explorer-arcs").bounding_box()
+    assert box is not None and box["y"] + 130 <= 844
+
+
+def test_back_and_forward_show_what_the_address_says(page: OpenPage, idle: Idle) -> None:
+    screen = page(LINK)
+    for layer, head in ((3, 1), (5, 6)):
+        screen.get_by_test_id("explorer-grid").get_by_label(f"Layer {layer} head {head}", exact=True).click()
+        screen.wait_for_url(re.compile(f"layer={layer}&head={head}"))
+        idle(screen)
+    type_sentence(screen, "A boat drifted past", idle)
+    for step, layer, head, text in (
+        (screen.go_back, 5, 6, BANK),
+        (screen.go_back, 3, 1, BANK),
+        (screen.go_back, 0, 4, BANK),
+        (screen.go_forward, 3, 1, BANK),
+        (screen.go_forward, 5, 6, BANK),
+        (screen.go_forward, 5, 6, "A boat drifted past"),
+    ):
+        step()
+        idle(screen)
+        expect(readout(screen)).to_contain_text(f"Layer {layer} · Head {head}")
+        expect(sentence(screen)).to_have_value(text)
+        asked = parameters(screen)
+        assert (asked["layer"], asked["head"], asked["text"]) == (str(layer), str(head), text)
 
 
 def test_a_link_reproduces_the_screen_and_its_numbers(page: OpenPage) -> None:
