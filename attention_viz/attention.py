@@ -17,7 +17,7 @@ from torch.nn import functional
 from attention_viz.errors import ShapeError
 from attention_viz.shapes import check_call, of_head, positions, shape_of_weights, shared_heads
 
-__all__ = ["Attention", "attend", "mixed"]
+__all__ = ["Attention", "attend", "is_causal", "mixed"]
 
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
@@ -185,7 +185,7 @@ def mixed(call: Attention, closed: bool | None = None) -> Float[Tensor, "... que
     narrowed = call.bias is not None and call.bias.dtype != call.query.dtype
     if call.softcap is not None or call.sinks is not None or narrowed:
         return call.weights @ shared_heads(call.value, call.query)
-    closed = _is_causal(call.allowed, call.shape[-2:]) if closed is None else closed
+    closed = is_causal(call.allowed, call.shape[-2:]) if closed is None else closed
     return _fused(call, closed and call.bias is None)
 
 
@@ -219,7 +219,7 @@ def _additive(call: Attention) -> Tensor | None:
     return call.bias if call.allowed is None else call.bias.masked_fill(~call.allowed, -math.inf)
 
 
-def _is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
+def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
     queries, keys = shape
     if allowed is None or queries != keys or allowed.numel() != queries * keys:

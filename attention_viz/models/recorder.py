@@ -15,7 +15,7 @@ from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from transformers.masking_utils import AttentionMaskInterface
 
-from attention_viz.attention import Attention, attend
+from attention_viz.attention import Attention, attend, is_causal, mixed
 from attention_viz.edits import Edit, narrow
 from attention_viz.errors import UnsupportedModel
 from attention_viz.masks import causal
@@ -54,6 +54,7 @@ class Recorder:
     edits: Sequence[Edit] = ()
     calls: list[Call] = field(default_factory=list[Call])
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
+    _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
 
     def hear(self, module: nn.Module, attention: Attention) -> Attention:
         """Take down one call and hand back what is to be computed: the call with its edits."""
@@ -63,6 +64,16 @@ class Recorder:
             attention = replace(attention, allowed=None if allowed is None else allowed.to(attention.query.device))
         self.calls.append(Call(module, attention))
         return attention
+
+    def output(self, attention: Attention) -> Tensor:
+        """What one call computes; whether its mask is just "no looking ahead" is found out once a pass."""
+        allowed = attention.allowed
+        if allowed is None:
+            return mixed(attention, closed=False)
+        key = _place(allowed)
+        if key not in self._closed:
+            self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
+        return mixed(attention, self._closed[key][1])
 
     def split(self, mask: Tensor | None) -> Split:
         """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
@@ -121,7 +132,7 @@ def _attention(
         query, key, value = (_only_row(module, term) for term in (query, key, value))
         allowed, bias = (None if term is None else _only_row(module, term) for term in (allowed, bias))
     attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
-    output = attention.output if recorder is None else recorder.hear(module, attention).output[None]
+    output = attention.output if recorder is None else recorder.output(recorder.hear(module, attention))[None]
     return output.transpose(1, 2).contiguous(), None
 
 
