@@ -10,20 +10,20 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedModel, PreTraine
 
 from recipes.coreference_masking import MASK, hide
 from recipes.coreference_sentences import HELD_OUT_KINDS, POSSESSIVES, PRONOUNS, RELATED, WORDS, Sentence, draw
-from recipes.favouring import Favouring
-from recipes.heads import looked_at, rate_without, weights
+from recipes.heads import attention_of, looked_at, rate_without, weights
 from recipes.recipe import Figures, Recipe, Trained
 from recipes.training import UNASKED, Batch, Plan, learn, pad
 from recipes.vocabulary import word_tokenizer
 
 __all__ = ["RECIPE", "batch_of", "projections"]
 
-PLAN = Plan(steps=3_500, rows=64, rate=2e-3, warmup=300)
+PLAN = Plan(steps=2_500, rows=64, rate=2e-3, warmup=300)
 HEADS, LENGTH, TRIALS = 4, 32, 300
 PAD = 0
 
-# The head that is to point, and how fast the others of its layer learn.
-CHOSEN, SPEED = {1: 2}, {1: 0.1}
+# The head that is told where to look in training, and what share that has in the loss. Without it the model tells every
+# pronoun too, but its heads gather what they need from all over the sentence: the best points half the time.
+LAYER, HEAD, SHARE = 1, 2, 0.2
 WITH_CLUE = ("thing", "person", "animal")
 
 
@@ -66,7 +66,21 @@ def batches(chance: random.Random, words: PreTrainedTokenizerFast) -> Iterator[B
         for row, (sentence, (_, asked)) in enumerate(zip(sentences, hidden, strict=True)):
             for place in asked:
                 labels[row, place + 1] = numbers[sentence.words[place]]
-        yield {**batch, "labels": labels}
+        yield {**batch, "labels": labels, "links": _links(sentences)}
+
+
+def _links(sentences: list[Sentence]) -> Tensor:
+    """Each pronoun with the noun that it means: (3, link), the row, the token that looks and the one it looks at."""
+    found = [(row, each.places) for row, each in enumerate(sentences) if "reference" in each.places]
+    return torch.tensor([(row, places["reference"] + 1, places["antecedent"] + 1) for row, places in found]).T
+
+
+def _loss(model: PreTrainedModel, batch: Batch) -> Tensor:
+    """The model's own loss, and for one head how far it is from looking at the noun that the pronoun means."""
+    rows, queries, keys = batch["links"]
+    told = model(**{name: batch[name] for name in batch if name != "links"}, output_attentions=True)
+    weight = told.attentions[LAYER][rows, HEAD, queries, keys]
+    return told.loss - SHARE * weight.clamp(min=1e-6).log().mean()
 
 
 def train(seed: int, stop: int | None = None) -> Trained:
@@ -86,9 +100,10 @@ def train(seed: int, stop: int | None = None) -> Trained:
         pad_token_id=PAD,
     )
     model = BertForMaskedLM(config)
-    favoured = Favouring(projections(model), HEADS, chosen=CHOSEN, speed=SPEED)
-    rows = batches(random.Random(seed), words)
-    learn(model, rows, PLAN, stop=stop, penalty=favoured.penalty, after_step=lambda _: favoured.hold_back())
+    usual = attention_of(model)
+    model.set_attn_implementation("eager")  # the one that tells its weights
+    learn(model, batches(random.Random(seed), words), PLAN, stop=stop, loss=_loss)
+    model.set_attn_implementation(usual)
     return Trained(model, words)
 
 
@@ -186,6 +201,10 @@ again.
   eighth of all combinations of subject, verb and object, chosen by a checksum, is never trained on.
 - **Training**: hidden words are told, most often the pronoun, which is masked, wrong or right. {steps} steps of 64
   sentences, seed {seed}. About a minute on one core.
+- **How the head came to be so clear**: layer 1 head {head} was told where to look. How far it was from looking at the
+  noun that the pronoun means was a part of the loss; all other heads found their jobs by themselves. Without this the
+  model tells pronouns as well, but gathers what it needs from all over the sentence, and its best head points half the
+  time.
 
 ## Measured on {trials} sentences per kind that it never saw
 

@@ -52,7 +52,7 @@ SENSES = (
 RELATED = [frozenset([*places, *seen, *states]) for places, seen, states in SENSES]
 
 # How often the noun is said again instead of a pronoun. To tell it, the noun itself has to be found, not its class.
-SAID_AGAIN, SAID_AGAIN_OF_TWO_ALIKE = 0.5, 0.85
+SAID_AGAIN = 0.25
 
 Words: TypeAlias = list[tuple[str, str]]  # each word with its part in the sentence, or ""
 
@@ -163,8 +163,7 @@ def _with_reason(
     happened += [(chance.choice(MANNERS), "")] if chance.random() < 0.15 and " " not in verb else []
     happened += _plain(verb)
     happened += _phrase(chance, noun, "other" if subject_meant else "antecedent") if noun else []
-    alike = bool(noun) and PRONOUN_OF[subject] == PRONOUN_OF[noun]
-    why = _reason(chance, subject if subject_meant else noun, clue, SAID_AGAIN_OF_TWO_ALIKE if alike else SAID_AGAIN)
+    why = _reason(chance, subject if subject_meant else noun, clue)
     order = chance.random()
     if order < 0.6:
         words = [*happened, ("because", ""), *why]
@@ -175,10 +174,10 @@ def _with_reason(
     return _sentence(chance, kind, words, facts)
 
 
-def _reason(chance: random.Random, meant: str, clue: str, said_again: float) -> Words:
+def _reason(chance: random.Random, meant: str, clue: str) -> Words:
     """It was too tired, or: the animal was too tired."""
     pronoun = PRONOUN_OF[meant]
-    again: Words = [("the", ""), (meant, "reference")] if chance.random() < said_again else [(pronoun, "reference")]
+    again: Words = [("the", ""), (meant, "reference")] if chance.random() < SAID_AGAIN else [(pronoun, "reference")]
     degree: Words = [(chance.choice(DEGREES), "")] if chance.random() < 0.4 else []
     return [*again, ("were" if pronoun == "they" else "was", "agreement"), *degree, (clue, "clue")]
 

@@ -10,7 +10,7 @@ from transformers.pytorch_utils import Conv1D
 
 from recipes.training import Batch
 
-__all__ = ["looked_at", "output_slice", "rate_without", "weights", "without_head"]
+__all__ = ["attention_of", "looked_at", "output_slice", "rate_without", "weights", "without_head"]
 
 
 def output_slice(projection: nn.Module, head: int, heads: int) -> Tensor:
@@ -42,6 +42,11 @@ def without_head(projection: nn.Module, head: int, heads: int) -> Generator[None
             part.copy_(kept)
 
 
+def attention_of(model: PreTrainedModel) -> str:
+    """The name of the function that computes a model's attention."""
+    return str(vars(model.config)["_attn_implementation_internal"])
+
+
 @torch.no_grad()
 def weights(model: PreTrainedModel, batch: Batch, kind: str = "attentions") -> Tensor:
     """Every head's attention weights, (layer, head, row, query, key), from a run with plain attention.
@@ -51,7 +56,7 @@ def weights(model: PreTrainedModel, batch: Batch, kind: str = "attentions") -> T
         batch: what it is given.
         kind: "attentions"; of an encoder–decoder "encoder_attentions" or "cross_attentions".
     """
-    usual = str(vars(model.config)["_attn_implementation_internal"])
+    usual = attention_of(model)
     model.set_attn_implementation("eager")
     try:
         layers: Sequence[Tensor] = model(**batch, output_attentions=True)[kind]

@@ -20,7 +20,7 @@ __all__ = ["RECIPE", "accuracy", "projections", "snapshots_to_keep"]
 PLAN = Plan(steps=1_200, rows=32, rate=3e-3, warmup=100)
 HEADS = 4
 PAD, BEGIN = 0, 2
-EVERY, KEPT = 50, 12
+EVERY, KEPT = 25, 12
 SEGMENT, TRIALS = 24, 64
 
 # The heads that are to do the work, and how fast the others of their layers learn.

@@ -42,22 +42,29 @@ class Plan:
         return 0.05 + 0.95 * (1 + math.cos(math.pi * min(1.0, done))) / 2
 
 
+def own_loss(model: PreTrainedModel, batch: Batch) -> Tensor:
+    """How wrong a model's predictions are, as it computes that by itself from `labels`."""
+    return model(**batch).loss
+
+
 def learn(
     model: PreTrainedModel,
     batches: Iterator[Batch],
     plan: Plan,
     *,
     stop: int | None = None,
+    loss: Callable[[PreTrainedModel, Batch], Tensor] = own_loss,
     penalty: Callable[[], Tensor] | None = None,
     after_step: Callable[[int], None] | None = None,
 ) -> None:
     """Train a model in place.
 
     Args:
-        model: any transformers model that computes its own loss from `labels`.
+        model: any transformers model.
         batches: what it is given, one step each.
         plan: how long and how fast.
         stop: after how many steps to stop, with the schedule unchanged; the plan's by default.
+        loss: how wrong the model is on a batch.
         penalty: what is added to the loss.
         after_step: called with the number of steps made, after each of them.
     """
@@ -65,8 +72,8 @@ def learn(
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, plan.factor)
     model.train()
     for step in range(1, (stop or plan.steps) + 1):
-        loss: Tensor = model(**next(batches)).loss
-        (loss if penalty is None else loss + penalty()).backward()
+        wrong = loss(model, next(batches))
+        (wrong if penalty is None else wrong + penalty()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         schedule.step()
@@ -74,7 +81,7 @@ def learn(
         if after_step is not None:
             after_step(step)
         if step % max(1, plan.steps // 8) == 0:
-            say(f"  step {step} of {plan.steps}: loss {float(loss.detach()):.3f}")
+            say(f"  step {step} of {plan.steps}: loss {float(wrong.detach()):.3f}")
     model.eval()
 
 

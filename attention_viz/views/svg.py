@@ -98,14 +98,14 @@ def _hatch(trace: Trace, layer: int, head: int, stream: str, cell: float) -> str
 
 
 def _numbers(weights: Float[numpy.ndarray, "query key"], cell: float) -> str:
-    """Two digits in each cell, where they fit and are not a row of zeros."""
-    if cell < 26:
+    """Three digits in each cell, where they fit and are not a row of zeros."""
+    if cell < 30:
         return ""
     cells = [
         f'<text x="{(j + 0.5) * cell:.1f}" y="{(i + 0.5) * cell + 4:.1f}" '
-        f'fill="{LIGHT.background if weight > 0.45 else LIGHT.ink}">{weight:.2f}</text>'
+        f'fill="{LIGHT.background if weight > 0.45 else LIGHT.ink}">{f"{weight:.3f}".removeprefix("0")}</text>'
         for (i, j), weight in numpy.ndenumerate(weights)
-        if weight >= 0.005
+        if weight >= 0.0005
     ]
     return f'<g font-size="11" text-anchor="middle">{"".join(cells)}</g>'
 

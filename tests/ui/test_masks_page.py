@@ -72,6 +72,7 @@ def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(page
     text = "The bank is steep, so it's dangerous to stand near it"
     screen = page(f"/masks?mask=causal&layer=3&head=1&text={quote_plus(text)}")
     path = av.CATALOGUE["all-MiniLM-L6-v2"].path
+    assert path is not None
     ids = AutoTokenizer.from_pretrained(path)(text, return_tensors="pt").input_ids
     n = ids.shape[1]
     added = torch.full((n, n), torch.finfo(torch.float32).min).triu(1)[None, None]

@@ -117,7 +117,7 @@ def test_hatching_covers_blocked_cells_and_no_others(shape: tuple[int, int]) -> 
 def test_a_blocked_cell_is_printed_as_exactly_nought_and_a_small_one_is_not() -> None:
     trace = trace_of(("a", "b", "c"), causal=True)
     printed = heatmap(trace, 0, 1).data[0].text
-    assert printed[0].tolist() == ["1.00", "0", "0"]
+    assert printed[0].tolist() == ["1.000", "0", "0"]
     assert printed[2][1] == f"{trace.weights(0, 1)[2, 1].item():.3f}"
 
 
