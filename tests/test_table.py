@@ -137,7 +137,10 @@ def test_nothing_in_a_label_ends_its_cell_or_its_row() -> None:
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(
-        st.text(st.characters(exclude_characters="\0") | st.sampled_from("=+-@\t\r\n\"'; ,"), max_size=6),
+        st.text(
+            st.characters(exclude_characters="\0", exclude_categories=("Cs",)) | st.sampled_from("=+-@\t\r\n\"'; ,"),
+            max_size=6,
+        ),
         min_size=2,
         max_size=3,
     )
