@@ -189,7 +189,7 @@ Its mean weight on the word that a word comes from is {aligned_weight}.
 
 Cross-attention head {head}, in the row of the step that *says* a word: that step reads the word before, so rows named
 by what they read seem shifted by one. Adjectives cross over, and "la" looks at an "it" at the end of the sentence. That
-it is "la" and not "le" was found out in the encoder, where "it" looks at its noun.
+it is "la" and not "le" was found out in the encoder, where "it" looks at its noun in about half of the sentences.
 
 ## What it can't do
 
