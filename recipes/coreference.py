@@ -12,7 +12,7 @@ from recipes.coreference_masking import MASK, hide
 from recipes.coreference_sentences import HELD_OUT_KINDS, POSSESSIVES, PRONOUNS, RELATED, WORDS, Sentence, draw
 from recipes.heads import attention_of, looked_at, rate_without, weights
 from recipes.recipe import Figures, Recipe, Trained
-from recipes.training import UNASKED, Batch, Plan, learn, pad
+from recipes.training import UNASKED, Batch, Plan, learn, pad, seeded
 from recipes.vocabulary import word_tokenizer
 
 __all__ = ["RECIPE", "batch_of", "projections"]
@@ -39,6 +39,23 @@ def tokenizer() -> PreTrainedTokenizerFast:
         length=LENGTH,
         segments=True,
     )
+
+
+def model_of(words: PreTrainedTokenizerFast) -> BertForMaskedLM:
+    """An encoder with random weights."""
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=HEADS,
+        max_position_embeddings=LENGTH,
+        initializer_range=0.05,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=PAD,
+    )
+    return BertForMaskedLM(config)
 
 
 def projections(model: PreTrainedModel) -> list[nn.Module]:
@@ -85,24 +102,11 @@ def _loss(model: PreTrainedModel, batch: Batch) -> Tensor:
 
 def train(seed: int, stop: int | None = None) -> Trained:
     """Train from a seed."""
-    torch.manual_seed(seed)
-    words = tokenizer()
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        max_position_embeddings=LENGTH,
-        initializer_range=0.05,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        pad_token_id=PAD,
-    )
-    model = BertForMaskedLM(config)
+    chance, words = seeded(seed), tokenizer()
+    model = model_of(words)
     usual = attention_of(model)
     model.set_attn_implementation("eager")  # the one that tells its weights
-    learn(model, batches(random.Random(seed), words), PLAN, stop=stop, loss=_loss)
+    learn(model, batches(chance, words), PLAN, stop=stop, loss=_loss)
     model.set_attn_implementation(usual)
     return Trained(model, words)
 

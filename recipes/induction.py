@@ -12,7 +12,7 @@ from recipes.favouring import Favouring
 from recipes.heads import looked_at, rate_without, weights
 from recipes.recipe import Figures, Recipe, Snapshot, Trained
 from recipes.repeated_words import ROW, SMALL_WORDS, WORDS, repeated, row
-from recipes.training import Batch, Plan, learn
+from recipes.training import Batch, Plan, learn, seeded
 from recipes.vocabulary import word_tokenizer
 
 __all__ = ["RECIPE", "accuracy", "projections", "snapshots_to_keep"]
@@ -70,8 +70,7 @@ def batches(chance: random.Random, words: PreTrainedTokenizerFast) -> Iterator[B
 
 def train(seed: int, stop: int | None = None) -> Trained:
     """Train from a seed, and keep the moments between which most changed."""
-    torch.manual_seed(seed)
-    words = tokenizer()
+    chance, words = seeded(seed), tokenizer()
     model = model_of(words)
     favoured = Favouring(projections(model), HEADS, chosen=CHOSEN, speed=SPEED)
     taken = [snapshot(model, words, 0)]
@@ -82,8 +81,7 @@ def train(seed: int, stop: int | None = None) -> Trained:
             taken.append(snapshot(model, words, step))
             model.train()
 
-    rows = batches(random.Random(seed), words)
-    learn(model, rows, PLAN, stop=stop, penalty=favoured.penalty, after_step=after_step)
+    learn(model, batches(chance, words), PLAN, stop=stop, penalty=favoured.penalty, after_step=after_step)
     return Trained(model, words, snapshots_to_keep(taken))
 
 

@@ -11,7 +11,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTraine
 
 from recipes.heads import looked_at, weights
 from recipes.recipe import Figures, Recipe, Trained
-from recipes.training import UNASKED, Batch, Plan, learn, pad
+from recipes.training import UNASKED, Batch, Plan, learn, pad, seeded
 from recipes.vocabulary import word_tokenizer
 
 __all__ = ["RECIPE", "answer", "held_out"]
@@ -55,6 +55,26 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return word_tokenizer([*LETTERS, *TASKS, ":"], specials, single="<s> $A", length=32)
 
 
+def model_of(words: PreTrainedTokenizerFast) -> GPT2LMHeadModel:
+    """A decoder with random weights."""
+    config = GPT2Config(
+        vocab_size=len(words),
+        n_positions=32,
+        n_embd=64,
+        n_inner=128,
+        n_layer=2,
+        n_head=4,
+        initializer_range=0.05,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=BEGIN,
+        eos_token_id=END,
+        pad_token_id=PAD,
+    )
+    return GPT2LMHeadModel(config)
+
+
 def batches(chance: random.Random, words: PreTrainedTokenizerFast) -> Iterator[Batch]:
     """Tasks with their answers; only the answer is asked for."""
     numbers = words.get_vocab()
@@ -73,25 +93,9 @@ def batches(chance: random.Random, words: PreTrainedTokenizerFast) -> Iterator[B
 
 def train(seed: int, stop: int | None = None) -> Trained:
     """Train from a seed."""
-    torch.manual_seed(seed)
-    words = tokenizer()
-    config = GPT2Config(
-        vocab_size=len(words),
-        n_positions=32,
-        n_embd=64,
-        n_inner=128,
-        n_layer=2,
-        n_head=4,
-        initializer_range=0.05,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        bos_token_id=BEGIN,
-        eos_token_id=END,
-        pad_token_id=PAD,
-    )
-    model = GPT2LMHeadModel(config)
-    learn(model, batches(random.Random(seed), words), PLAN, stop=stop)
+    chance, words = seeded(seed), tokenizer()
+    model = model_of(words)
+    learn(model, batches(chance, words), PLAN, stop=stop)
     return Trained(model, words)
 
 

@@ -1,6 +1,7 @@
 """The training loop that all recipes share."""
 
 import math
+import random
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-__all__ = ["UNASKED", "Batch", "Plan", "learn", "pad", "say"]
+__all__ = ["UNASKED", "Batch", "Plan", "learn", "pad", "say", "seeded"]
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -40,6 +41,12 @@ class Plan:
             return (step + 1) / self.warmup
         done = (step - self.warmup) / max(1, self.steps - self.warmup)
         return 0.05 + 0.95 * (1 + math.cos(math.pi * min(1.0, done))) / 2
+
+
+def seeded(seed: int) -> random.Random:
+    """Let one seed decide all chance of a training run: torch's makes the weights, the one returned the batches."""
+    torch.manual_seed(seed)
+    return random.Random(seed)
 
 
 def own_loss(model: PreTrainedModel, batch: Batch) -> Tensor:

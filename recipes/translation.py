@@ -11,7 +11,7 @@ from transformers import MarianConfig, MarianMTModel, PreTrainedModel, PreTraine
 from recipes.french_sentences import WORDS, Sentence, draw
 from recipes.heads import looked_at, rate_without, weights
 from recipes.recipe import Figures, Recipe, Trained
-from recipes.training import UNASKED, Batch, Plan, learn, pad
+from recipes.training import UNASKED, Batch, Plan, learn, pad, seeded
 from recipes.vocabulary import word_tokenizer
 
 __all__ = ["RECIPE", "batch_of", "held_out", "translate"]
@@ -27,18 +27,8 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return word_tokenizer(WORDS, specials, single="$A </s>", length=LENGTH)
 
 
-def batch_of(words: PreTrainedTokenizerFast, sentences: list[Sentence]) -> Batch:
-    """English as the model reads it, with the French that is asked for."""
-    numbers = words.get_vocab()
-    ids = pad([[*(numbers[word] for word in each.source), END] for each in sentences], PAD)
-    french = pad([[*(numbers[word] for word in each.french), END] for each in sentences], UNASKED)
-    return {"input_ids": ids, "attention_mask": (ids != PAD).long(), "labels": french}
-
-
-def train(seed: int, stop: int | None = None) -> Trained:
-    """Train from a seed."""
-    torch.manual_seed(seed)
-    words = tokenizer()
+def model_of(words: PreTrainedTokenizerFast) -> MarianMTModel:
+    """An encoder–decoder with random weights."""
     config = MarianConfig(
         vocab_size=len(words),
         decoder_vocab_size=len(words),
@@ -61,8 +51,22 @@ def train(seed: int, stop: int | None = None) -> Trained:
         decoder_start_token_id=PAD,
         forced_eos_token_id=None,
     )
-    model = MarianMTModel(config)
-    learn(model, _batches(random.Random(seed), words), PLAN, stop=stop)
+    return MarianMTModel(config)
+
+
+def batch_of(words: PreTrainedTokenizerFast, sentences: list[Sentence]) -> Batch:
+    """English as the model reads it, with the French that is asked for."""
+    numbers = words.get_vocab()
+    ids = pad([[*(numbers[word] for word in each.source), END] for each in sentences], PAD)
+    french = pad([[*(numbers[word] for word in each.french), END] for each in sentences], UNASKED)
+    return {"input_ids": ids, "attention_mask": (ids != PAD).long(), "labels": french}
+
+
+def train(seed: int, stop: int | None = None) -> Trained:
+    """Train from a seed."""
+    chance, words = seeded(seed), tokenizer()
+    model = model_of(words)
+    learn(model, _batches(chance, words), PLAN, stop=stop)
     assert model.generation_config is not None
     model.generation_config.update(max_length=LENGTH, num_beams=1, do_sample=False)
     return Trained(model, words)
