@@ -1,15 +1,17 @@
-"""What tests that look at pages share: one browser and one server for each worker, and pages on which any error counts.
+"""What tests share: one browser and one server for each worker, pages on which any error counts, types left unchecked.
 
 A test that opens a page carries the marker `browser` by itself: `pytest -m "not browser"` leaves them all out.
 """
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import jaxtyping
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
@@ -150,6 +152,43 @@ def page(browser: Browser, idle: Callable[[Page], None], request: pytest.Fixture
     if exceptions_so_far(request.config) > before:
         problems.append(UNCAUGHT)
     assert not problems, "\n".join(problems)
+
+
+@contextmanager
+def unchecked_types() -> Iterator[None]:
+    """As outside the tests, where nothing but our own errors stands between a wrong argument and torch."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Nobody checks types while this test runs."""
+    with unchecked_types():
+        yield
+
+
+@pytest.fixture(scope="module")
+def unchecked_module() -> Iterator[None]:
+    """Nobody checks types in a whole file, what it prepares for its tests included."""
+    with unchecked_types():
+        yield
+
+
+@contextmanager
+def on_one_thread() -> Iterator[None]:
+    """While this lasts, torch computes on one thread; each room's conftest says why it wants that."""
+    import torch  # not above: tests of scripts and of the architecture run without it
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def exceptions_so_far(config: pytest.Config) -> int:

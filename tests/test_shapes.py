@@ -1,37 +1,12 @@
 import math
-from collections.abc import Iterator
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
-from torch import Tensor
 
 from attention_viz.attention import Attention, attend
 from attention_viz.errors import ShapeError
-
-HEADS, QUERIES, KEYS, D_K, D_V = 3, 5, 7, 11, 13
-
-
-def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
-
-
-def inputs(*lead: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value whose axes all differ."""
-    return (
-        random(*lead, QUERIES, D_K, seed=seed, dtype=dtype),
-        random(*lead, KEYS, D_K, seed=seed + 1, dtype=dtype),
-        random(*lead, KEYS, D_V, seed=seed + 2, dtype=dtype),
-    )
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """As outside the tests, where nothing but our own errors stands between a wrong argument and torch."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+from tests.random_calls import D_K, HEADS, KEYS, QUERIES, inputs, random
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +12,8 @@ from attention_viz.attention import attend
 from attention_viz.errors import TraceError
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+
+pytestmark = pytest.mark.usefixtures("unchecked_module")
 
 N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
 TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
@@ -66,14 +66,6 @@ def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.dtype == other.dtype and torch.equal(one, other)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def unchecked() -> Iterator[None]:
-    """As outside the tests, where nothing but our own checks stands between a file and its use."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,10 @@ import copy
 import json
 import pickle
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
@@ -18,6 +17,8 @@ from attention_viz.attention import Attention, attend
 from attention_viz.errors import TraceError
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+
+pytestmark = pytest.mark.usefixtures("unchecked_module")
 
 N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
 FIDELITY = Fidelity(1.5e-7, 2.5e-8, 1e-5, "itself, <b>plainly</b>", 0.25)
@@ -52,14 +53,6 @@ def put_together(path: Path, header: dict[str, Any], body: bytes) -> Path:
     told = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(told)) + told + body)
     return path
-
-
-@pytest.fixture(autouse=True, scope="module")
-def unchecked() -> Iterator[None]:
-    """As outside the tests, where nothing but our own checks stands between a file and its use."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")

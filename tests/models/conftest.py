@@ -3,14 +3,13 @@
 import threading
 from collections.abc import Callable, Iterator
 
-import jaxtyping
 import pytest
-import torch
 import transformers
 from transformers import PreTrainedModel
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
+from tests.conftest import on_one_thread
 
 NAME = "all-MiniLM-L6-v2"
 
@@ -18,10 +17,8 @@ NAME = "all-MiniLM-L6-v2"
 @pytest.fixture(scope="package", autouse=True)
 def one_thread() -> Iterator[None]:
     """Matrices this small are slower on several threads, which wait for each other; much slower on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with on_one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -37,14 +34,6 @@ def eager_minilm() -> PreTrainedModel:
     """The same weights read a second time, under transformers' eager attention: ours never touched this one."""
     path = av.CATALOGUE[NAME].path
     return transformers.AutoModel.from_pretrained(path, attn_implementation="eager", local_files_only=True).eval()
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """As outside the tests, where nobody checks types before the code itself does."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-import torch
+
+from tests.conftest import on_one_thread
 
 
 @pytest.fixture(scope="package", autouse=True)
 def one_thread() -> Iterator[None]:
     """Sums in another order would give other weights."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with on_one_thread():
+        yield
