@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,8 +11,8 @@ from attention_viz.trace import Layer
 from tests.test_steps import numbers, own, pretrained, shared, trace_of
 
 
-def made(**terms: object) -> OpenHead:
-    call = av.attend(numbers(2, 5, 4), numbers(2, 5, 4), numbers(2, 5, 4), **terms)  # type: ignore[arg-type]
+def made(**terms: Any) -> OpenHead:
+    call = av.attend(numbers(2, 5, 4), numbers(2, 5, 4), numbers(2, 5, 4), **terms)
     return open_head(trace_of(Layer(call, "0", None, None)), 0, 0)
 
 

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import numpy
@@ -61,9 +61,10 @@ def test_the_first_screen_shows_before_and_after_without_scrolling(page: OpenPag
     assert boxes[0]["y"] + boxes[0]["height"] <= 860
     expect(screen.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
     expect(screen.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
-    for label, role in (("Sentence", "textbox"), ("Model", "combobox"), ("Mask", "combobox")):
+    named: dict[str, Literal["textbox", "combobox"]] = {"Sentence": "textbox", "Model": "combobox", "Mask": "combobox"}
+    for label, role in named.items():
         name = re.compile(rf"(^|\W){label}$")
-        expect(screen.get_by_role(role, name=name)).to_have_count(1)  # type: ignore[arg-type]
+        expect(screen.get_by_role(role, name=name)).to_have_count(1)
 
 
 def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(page: OpenPage) -> None:

@@ -9,7 +9,7 @@ import attention_viz as av
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.hatching import segments
-from attention_viz.views.theme import DARK, LIGHT
+from attention_viz.views.theme import DARK, LIGHT, Palette, ThemeName
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")
 
@@ -52,12 +52,10 @@ def test_hovering_says_who_looks_at_whom_and_how_much() -> None:
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
-def test_zero_has_the_colour_of_the_page_and_the_scale_ends_at_one(
-    theme: av.views.theme.ThemeName, palette: object
-) -> None:
+def test_zero_has_the_colour_of_the_page_and_the_scale_ends_at_one(theme: ThemeName, palette: Palette) -> None:
     figure = heatmap(trace_of(("a", "b")), 0, 0, theme=theme)
-    assert figure.data[0].colorscale[0][1] == palette.background  # type: ignore[attr-defined]
-    assert figure.layout.paper_bgcolor == palette.background  # type: ignore[attr-defined]
+    assert figure.data[0].colorscale[0][1] == palette.background
+    assert figure.layout.paper_bgcolor == palette.background
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
 
 

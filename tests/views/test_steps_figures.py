@@ -7,7 +7,7 @@ from attention_viz.from_scratch import Scratch
 from attention_viz.open_head import open_head, row_statistics
 from attention_viz.steps import NOTATIONS, STEPS, steps_of, transposed
 from attention_viz.views import learned, saturation, steps
-from attention_viz.views.theme import DARK, LIGHT, ThemeName
+from attention_viz.views.theme import DARK, LIGHT, Palette, ThemeName
 
 NASTY = "</script> <b>x</b> =cmd() a&b"
 
@@ -32,12 +32,12 @@ def test_blocked_cells_are_hatched_and_said(step: str) -> None:
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
-def test_query_key_and_value_run_from_the_page_to_their_own_colour(theme: ThemeName, palette: object) -> None:
+def test_query_key_and_value_run_from_the_page_to_their_own_colour(theme: ThemeName, palette: Palette) -> None:
     for name in ("query", "key", "value"):
         figure = steps(av.scratch("a b"), 0, 0, name, theme=theme)
         colours = [colour for _, colour in figure.data[0].colorscale]
         assert colours[-1] == getattr(palette, name)
-        assert colours[len(colours) // 2] == palette.background  # type: ignore[attr-defined]
+        assert colours[len(colours) // 2] == palette.background
         assert figure.data[0].zmin == -figure.data[0].zmax
 
 
