@@ -34,7 +34,6 @@ def show_matrix(
     opens: bool = True,
 ) -> None:
     """One step's matrix; where it opens, a click on a cell makes it the chosen one."""
-    from attention_viz.steps import transposed
     from attention_viz.views import steps
 
     figure = steps(
@@ -51,19 +50,8 @@ def show_matrix(
     key = f"steps-picture-{name}-{side}"
     if cell is None or not opens:
         _show(figure, key, step.label)
-        return
-    matrix = step.function(opened)
-    if matrix is not None:
-        _add_targets(figure, tuple(matrix.shape), cell, turned=transposed(step, notation))
-    st.plotly_chart(
-        figure,
-        theme=None,
-        key=key,
-        config=_CONFIG,
-        alt=f"{step.label} as a matrix of colours",
-        on_select=lambda: _take_click(key, step.axes),
-        selection_mode="points",
-    )
+    else:
+        _show_to_click(figure, key, opened, step, notation, cell)
 
 
 def show_learned(opened: "OpenHead", name: str, notation: str) -> None:
@@ -125,6 +113,25 @@ _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 
 def _show(figure: "go.Figure", key: str, said: str) -> None:
     st.plotly_chart(figure, theme=None, key=key, config=_CONFIG, alt=said)
+
+
+def _show_to_click(
+    figure: "go.Figure", key: str, opened: "OpenHead", step: "Step", notation: str, cell: tuple[int, int]
+) -> None:
+    from attention_viz.steps import transposed
+
+    matrix = step.function(opened)
+    if matrix is not None:
+        _add_targets(figure, tuple(matrix.shape), cell, turned=transposed(step, notation))
+    st.plotly_chart(
+        figure,
+        theme=None,
+        key=key,
+        config=_CONFIG,
+        alt=f"{step.label} as a matrix of colours",
+        on_select=lambda: _take_click(key, step.axes),
+        selection_mode="points",
+    )
 
 
 def _add_targets(figure: "go.Figure", shape: tuple[int, ...], cell: tuple[int, int], *, turned: bool) -> None:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.open_head import open_head
+from attention_viz.open_head import OpenHead, open_head
 from attention_viz.projection import Projection
 from attention_viz.rotation import rotation
 from attention_viz.steps import STEPS, transposed
@@ -89,18 +89,8 @@ def steps(
     opened = open_head(trace, layer, head, stream)
     if step not in STEPS:
         raise ShapeError(f"the step {step!r} was asked for; there are {', '.join(STEPS)}")
-    matrix = STEPS[step].function(opened)
-    if matrix is None:
-        raise ShapeError(f"the step {step!r} was asked for, and it was not recorded in this trace")
-    axes, name = STEPS[step].axes, STEPS[step].label
-    if step == "rotated" and side == "key":
-        matrix, axes = opened.attention.key, ("key", "d_k")
-    name = f"{name} {side}" if step == "rotated" else name
-    down, across = (_labels(trace, stream, axis, count) for axis, count in zip(axes, matrix.shape, strict=True))
     colours = palette(theme)
-    family = _family(side if step == "rotated" else step, colours)
-    titles = (_WORDS[axes[0]], _WORDS[axes[1]])
-    sheet = _Sheet(_numbers(matrix), down, across, titles, name, family, step == "weights")
+    sheet = _sheet(opened, step, side, colours)
     blocked = numpy.isneginf(_numbers(opened.attention.masked) if step == "weights" else sheet.values)
     if transposed(STEPS[step], notation):
         return _figure(sheet.turned(), blocked.T, None if cell is None else (cell[1], cell[0]), colours)
@@ -159,6 +149,22 @@ def angles(trace: Trace, layer: int, head: int, stream: str | None = None, *, th
     values, rows = _numbers(found.angles), _labels(trace, stream, "query", len(found.angles))
     sheet = _Sheet(values, rows, pairs, ("query", "pair of dimensions"), "Angle in radians", _family("", colours))
     return _figure(sheet, numpy.zeros_like(values, bool), None, colours)
+
+
+def _sheet(opened: OpenHead, step: str, side: str, colours: Palette) -> _Sheet:
+    """A step's numbers with what names them; "rotated" is two matrices, of which the side chooses one."""
+    matrix, axes, name, family = STEPS[step].function(opened), STEPS[step].axes, STEPS[step].label, step
+    if matrix is None:
+        raise ShapeError(f"the step {step!r} was asked for, and it was not recorded in this trace")
+    if step == "rotated":
+        name, family = f"{name} {side}", side
+        if side == "key":
+            matrix, axes = opened.attention.key, ("key", "d_k")
+    down, across = (
+        _labels(opened.trace, opened.stream, axis, count) for axis, count in zip(axes, matrix.shape, strict=True)
+    )
+    titles = (_WORDS[axes[0]], _WORDS[axes[1]])
+    return _Sheet(_numbers(matrix), down, across, titles, name, _family(family, colours), step == "weights")
 
 
 _WORDS = {

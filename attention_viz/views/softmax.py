@@ -5,9 +5,9 @@ import math
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
-from attention_viz.open_head import open_head, row_statistics
+from attention_viz.open_head import OpenHead, open_head, row_statistics
 from attention_viz.trace import Trace
-from attention_viz.views.theme import SANS, ThemeName, palette
+from attention_viz.views.theme import SANS, Palette, ThemeName, palette
 
 __all__ = ["saturation"]
 
@@ -42,23 +42,37 @@ def saturation(
         raise ShapeError("saturation needs at least one trace; none was given")
     colours, figure = palette(theme), go.Figure()
     for scale, said in _SCALES:
-        opened = sorted(
-            (open_head(trace, layer, head, stream, scale=scale) for trace in traces), key=lambda one: one.d_k
-        )
-        rows = [row_statistics(one.weights) for one in opened]
-        for name, measure, dash in _LINES:
-            figure.add_scatter(
-                x=[one.d_k for one in opened],
-                y=[float(getattr(statistics, name).mean()) for statistics in rows],
-                name=f"{measure}, {said}",
-                mode="lines+markers",
-                line={"color": colours.accent if scale == "d_k" else colours.bad, "dash": dash},
-                hovertemplate=f"d_k %{{x}}: {measure} %{{y:.4f}}, {said}<extra></extra>",
-            )
+        opened = [open_head(trace, layer, head, stream, scale=scale) for trace in traces]
+        _add_lines(figure, opened, said, colours.accent if scale == "d_k" else colours.bad)
     if chosen is not None:
-        figure.add_vline(x=chosen, line={"color": colours.ink, "width": 1})
-        # On a logarithmic axis Plotly places annotations by exponent.
-        figure.add_annotation(x=math.log10(chosen), y=1.02, text=f"d_k = {chosen}", showarrow=False, yanchor="bottom")
+        _mark(figure, chosen, colours)
+    _arrange(figure, sorted({trace.attention(layer, stream).query.shape[-1] for trace in traces}), colours)
+    return figure
+
+
+def _add_lines(figure: go.Figure, opened: list[OpenHead], said: str, colour: str) -> None:
+    """Both measures against d_k, narrow to wide."""
+    opened = sorted(opened, key=lambda one: one.d_k)
+    rows = [row_statistics(one.weights) for one in opened]
+    for name, measure, dash in _LINES:
+        figure.add_scatter(
+            x=[one.d_k for one in opened],
+            y=[float(getattr(statistics, name).mean()) for statistics in rows],
+            name=f"{measure}, {said}",
+            mode="lines+markers",
+            line={"color": colour, "dash": dash},
+            hovertemplate=f"d_k %{{x}}: {measure} %{{y:.4f}}, {said}<extra></extra>",
+        )
+
+
+def _mark(figure: go.Figure, d_k: int, colours: Palette) -> None:
+    figure.add_vline(x=d_k, line={"color": colours.ink, "width": 1})
+    # On a logarithmic axis Plotly places annotations by exponent.
+    figure.add_annotation(x=math.log10(d_k), y=1.02, text=f"d_k = {d_k}", showarrow=False, yanchor="bottom")
+
+
+def _arrange(figure: go.Figure, widths: list[int], colours: Palette) -> None:
+    """Page colours and axes, with a tick at every width there is."""
     figure.update_layout(
         font={"family": SANS, "color": colours.ink, "size": 12},
         paper_bgcolor=colours.background,
@@ -67,7 +81,5 @@ def saturation(
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
         legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
     )
-    widths = sorted({trace.attention(layer, stream).query.shape[-1] for trace in traces})
     figure.update_xaxes(type="log", title="d_k: width of a query and a key", gridcolor=colours.line, tickvals=widths)
     figure.update_yaxes(range=[0, 1.02], title="mean over the rows", gridcolor=colours.line, automargin=True)
-    return figure
