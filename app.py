@@ -3,6 +3,8 @@
 import streamlit as st
 
 from attention_viz.ui.explore import show_page
+from attention_viz.ui.layout import arranged
 
 st.set_page_config(page_title="attention_viz · Explore", layout="wide")
-show_page()
+with arranged():
+    show_page()

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
+from attention_viz.ui.layout import arranged
 from attention_viz.ui.step_by_step import show_page
 
 st.set_page_config(page_title="attention_viz · Step by step", layout="wide")
-show_page()
+with arranged():
+    show_page()

@@ -10,7 +10,6 @@ from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.serving import Drawn, draw, is_loaded
-from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
@@ -64,13 +63,11 @@ def show_problem(error: AttentionVizError, place: DeltaGenerator) -> None:
 
 
 def tell(drawn: Drawn, state: State) -> None:
-    """Say what is shown instead of what, what was cut, and what a link can't carry; nothing typed is lost."""
+    """Say what is shown instead of what, and what was cut; nothing typed is lost."""
     if drawn.fit is None:
         opening.tell(drawn)
     elif drawn.fit.cut:
         _tell_cut(drawn.fit, state)
-    if len(state.text) > SETTINGS.longest_link:
-        st.caption("This text is too long for a link: the address leaves it out.")
 
 
 def _tell_cut(fit: "Fit", state: State) -> None:

@@ -1,12 +1,22 @@
 """Where things stand on a page, beyond what Streamlit arranges: room kept while parts arrive, and narrow screens."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-__all__ = ["arrange"]
+__all__ = ["arranged"]
 
 # Each part has its height from the first moment, so that nothing jumps while the others arrive. On a narrow screen
 # everything above the picture moves together, so that the picture begins on the first screen.
+#
+# The page itself comes before its style, which the browser fetches a script for. Until that is there, the page is one
+# pixel high: what was placed without the style would move once it comes.
 _STYLE = """<style>
+.st-key-page,
+[data-testid="stLayoutWrapper"]:has(> .st-key-page) {
+  flex: none;
+  height: auto;
+  overflow: visible;
+}
 .st-key-header { min-height: 40px; }
 .st-key-pickers,
 [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) {
@@ -15,6 +25,9 @@ _STYLE = """<style>
   min-height: 106px;
   overflow: visible;
 }
+.st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head),
+.st-key-steps-switches > *,
+.st-key-mask-pickers > * { min-height: 64px; }
 .st-key-bar { min-height: 40px; }
 .st-key-stage,
 [data-testid="stLayoutWrapper"]:has(> .st-key-stage) {
@@ -28,8 +41,13 @@ _STYLE = """<style>
 .st-key-downloads,
 [data-testid="stLayoutWrapper"]:has(> .st-key-downloads) { display: contents; }
 @media (max-width: 640px) {
-  .stMainBlockContainer > .stVerticalBlock { gap: 8px; }
-  .st-key-header { display: grid; grid-template-columns: 1fr auto auto; gap: 4px 8px; min-height: 72px; }
+  .st-key-page { gap: 8px; }
+  .st-key-header {
+    display: grid;
+    grid-template: 36px 32px / 1fr auto auto;
+    gap: 4px 8px;
+    min-height: 72px;
+  }
   .st-key-header > :nth-child(2) { grid-area: 2 / 1 / 3 / -1; }
   .st-key-header h4 { padding: 0; font-size: 17px; }
   .st-key-header button,
@@ -38,26 +56,47 @@ _STYLE = """<style>
   .st-key-bar p { font-size: 13px; }
   .st-key-menu { flex-wrap: nowrap; min-height: 32px; }
   .st-key-pickers,
-  [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 164px; }
+  [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 168px; }
   .st-key-pickers .stHorizontalBlock { gap: 4px 8px; }
-  .st-key-pickers .stHorizontalBlock:has(> .stColumn) { display: grid; grid-template-columns: minmax(0, 1fr) 168px; }
+  .st-key-pickers .stHorizontalBlock:has(> .stColumn) { display: grid; grid-template-columns: minmax(0, 1fr) 148px; }
   .st-key-pickers .stColumn { min-width: 0; width: auto; }
   .st-key-pickers .stColumn:first-child { grid-column: 1 / -1; }
   .st-key-pickers .stVerticalBlock { gap: 0; }
+  .st-key-pickers .stHorizontalBlock:has(> .st-key-layer) { flex-wrap: nowrap; }
   .st-key-pickers .st-key-layer,
-  .st-key-pickers .st-key-head,
+  .st-key-pickers .st-key-head { flex: 1 1 0 !important; min-width: 0; }
   .st-key-pickers .st-key-layer > *,
-  .st-key-pickers .st-key-head > * { width: 75px !important; min-width: 0; }
+  .st-key-pickers .st-key-head > * { width: 100% !important; }
+  .st-key-pickers .stElementContainer:has([data-testid="stCaptionContainer"]) {
+    width: calc(100vw - 32px) !important;
+    max-width: none;
+  }
+  .st-key-pickers .st-key-unlinked .stElementContainer { width: auto !important; margin-top: 20px; }
+  .st-key-pickers [data-testid="stCaptionContainer"] { font-size: 13px; }
+  .st-key-pickers .st-key-text { min-height: 74px; }
   .st-key-pickers textarea { height: 48px !important; min-height: 48px; }
   .st-key-pickers [data-testid="stWidgetLabel"] { min-height: 20px; margin-bottom: 2px; }
   .st-key-own .stHorizontalBlock:has(> .stColumn) { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 8px; }
   .st-key-pickers [data-testid="stLayoutWrapper"] { min-height: 0; }
   .st-key-own .stColumn { min-width: 0; width: auto; }
   .st-key-bar { gap: 4px 8px; min-height: 140px; align-content: start; }
+  .st-key-bar .stElementContainer { max-height: 32px; }
+  .st-key-steps-walk { gap: 4px 8px; min-height: 156px; }
+  .st-key-steps-step { min-height: 112px; }
+  .st-key-steps-switches { gap: 4px 8px; }
+  .st-key-mask-pickers { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 4px 8px; }
+  .st-key-mask-pickers:has(.st-key-in_layer) { min-height: 162px; }
+  .st-key-mask-pickers > *,
+  .st-key-mask-pickers > * > .stVerticalBlock { width: auto; min-width: 0; }
+  .st-key-mask-pickers > :has(.st-key-mask, .st-key-second, .st-key-row, .st-key-drawing-board),
+  .st-key-mask-pickers > .st-key-mask,
+  .st-key-mask-pickers > .st-key-second,
+  .st-key-mask-pickers > .st-key-row { grid-column: 1 / -1; }
 }
 </style>"""
 
 
-def arrange() -> None:
-    """Keep each part's place on the page; takes none itself."""
+def arranged() -> DeltaGenerator:
+    """The place where a page is written, so that each of its parts has its own from the first moment."""
     st.html(_STYLE)
+    return st.container(key="page", height=1, border=False)

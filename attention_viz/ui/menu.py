@@ -5,7 +5,6 @@ from pathlib import Path
 import streamlit as st
 
 from attention_viz.ui import opening, pickers
-from attention_viz.ui.layout import arrange
 
 __all__ = ["PAGES", "show_header"]
 
@@ -21,7 +20,6 @@ _ROOT = Path(__file__).parents[2]
 
 def show_header() -> None:
     """Name, pages, examples and the way to open a trace, on one line."""
-    arrange()
     carried = pickers.address()
     with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("#### attention_viz", width="content")

@@ -61,6 +61,9 @@ def choose() -> State:
     with pickers.container(horizontal=True):
         _pick("layer", _layer_count(held))
         _pick("head", _head_count(_held()))
+    if len(held.text) > SETTINGS.longest_link:
+        # Where no part below has to make room for it.
+        pickers.container(key="unlinked").caption("Too long for a link", help="The address leaves this text out.")
     if held.own and opening.opened() is None:
         _own_settings()
     state = _held()

@@ -1,0 +1,58 @@
+"""Where things stand on every page, from the first moment on, in a real browser."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.conftest import OpenPage
+
+PAGES = ("/", "/steps", "/masks")
+
+# How far what was on the screen moved, each time weighed by how much of the screen moved.
+SHIFTS = """() => new Promise(resolve => {
+    const tell = entries => resolve(entries.reduce((sum, entry) => sum + entry.value, 0));
+    new PerformanceObserver(list => tell(list.getEntries())).observe({type: "layout-shift", buffered: true});
+    setTimeout(() => tell([]), 1000);
+})"""
+
+
+def box(part: Locator) -> dict[str, float]:
+    found = part.bounding_box()
+    assert found is not None
+    return {"left": found["x"], "top": found["y"], "bottom": found["y"] + found["height"], "width": found["width"]}
+
+
+@pytest.mark.parametrize("address", PAGES)
+@pytest.mark.parametrize("width", [390, 1360])
+def test_nothing_jumps_while_a_page_arrives(page: OpenPage, address: str, width: int) -> None:
+    assert page(address, width=width, height=844).evaluate(SHIFTS) < 0.1
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_on_a_narrow_screen_model_layer_and_head_stand_side_by_side(page: OpenPage, address: str) -> None:
+    screen = page(address, width=390, height=844)
+    boxes = [box(screen.get_by_role("combobox", name=re.compile(name))) for name in ("Model", "Layer$", "Head$")]
+    assert len({one["top"] for one in boxes}) == 1
+    assert boxes[0]["left"] < boxes[1]["left"] < boxes[2]["left"]
+
+
+@pytest.mark.parametrize("address", ["/masks?mask=window", "/masks?mask=prefix"])
+def test_on_a_narrow_screen_what_belongs_to_a_mask_stands_on_one_line(page: OpenPage, address: str) -> None:
+    screen = page(address, width=390, height=844)
+    where = [box(screen.get_by_role("combobox", name=re.compile(name))) for name in ("Blocks in$", "Blocks for$")]
+    number = box(screen.get_by_role("spinbutton", name=re.compile("Window|Prefix")))
+    assert number["left"] < where[0]["left"] < where[1]["left"]
+    assert max(abs(number["top"] - one["top"]) for one in where) <= 2
+
+
+def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Callable[[Page], None]) -> None:
+    screen = page("/")
+    before = box(screen.locator(".st-key-pickers"))
+    screen.get_by_label("Sentence").fill("boat drifted " * 200)
+    screen.get_by_label("Sentence").press("Control+Enter")
+    idle(screen)
+    expect(screen.get_by_text("Too long for a link")).to_be_visible()
+    assert box(screen.locator(".st-key-pickers")) == before
+    assert box(screen.get_by_test_id("explorer-search").get_by_role("button").last)["bottom"] <= 860
