@@ -17,6 +17,7 @@ _STYLE = """<style>
   height: auto;
   overflow: visible;
 }
+[data-testid="stCaptionContainer"] { color: inherit; opacity: 0.72; }
 .st-key-header { min-height: 40px; }
 .st-key-pickers,
 [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) {
