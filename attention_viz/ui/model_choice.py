@@ -20,17 +20,29 @@ from attention_viz.ui.state import State, write_address
 
 if TYPE_CHECKING:
     from attention_viz.models import Plan
+    from attention_viz.trace import Trace
 
 __all__ = ["described", "pick_model", "prepare", "show_way"]
 
+# In characters: in a file a model may be called anything.
+_LONGEST = 40
+
 
 def pick_model() -> None:
-    """The picker: the catalogue, and the ways to other models that the operator leaves open."""
-    model = st.session_state["model"]
+    """The picker: the catalogue, the ways to other models that the operator leaves open, and the model of a file."""
+    model, drawn = st.session_state["model"], opening.opened()
+    file = [] if drawn is None else [_name_in_file(drawn.trace)]
+    of = (model, *file, opening.count())
     # A way stays chosen before anything is chosen on it, and what was shown is shown on; another model brings its own.
-    if st.session_state.get("way_of") != model or "way" not in st.session_state:
-        st.session_state["way_of"], st.session_state["way"] = model, _way(model) or model
-    st.selectbox("Model", [*CATALOGUE, *allowed.ways()], key="way", on_change=_take_way, persist_state="session")
+    if st.session_state.get("way_of") != of or "way" not in st.session_state:
+        st.session_state["way_of"], st.session_state["way"] = of, (file or [_way(model) or model])[0]
+    st.selectbox("Model", [*CATALOGUE, *allowed.ways(), *file], key="way", on_change=_take_way, persist_state="session")
+
+
+def _name_in_file(trace: "Trace") -> str:
+    from attention_viz.views.wording import one_line
+
+    return f"{one_line(trace.provenance.model, _LONGEST)} (a file)"
 
 
 def show_way() -> None:
@@ -46,15 +58,21 @@ def show_way() -> None:
 
 def described(state: State) -> str:
     """What stands below the picker, on one line: what is shown in a few words, and how many layers and heads it has."""
+    if (drawn := opening.opened()) is not None:
+        stream = drawn.stream(state)
+        layers = drawn.trace.layer_count(stream)
+        return _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream))
     in_catalogue = state.model in CATALOGUE
     if in_catalogue and st.session_state["way"] != state.model:
         return plain(f"still shown: {state.model}")
     if state.layer_count == UNKNOWN:
         return ""
     words = f"{CATALOGUE[state.model].short}: " if in_catalogue else ""
-    layers = "1 layer" if state.layer_count == 1 else f"{state.layer_count} layers"
-    heads = "1 head" if state.head_count == 1 else f"{state.head_count} heads"
-    return plain(f"{words}{layers} × {heads}")
+    return plain(words + _counted(state.layer_count, state.head_count))
+
+
+def _counted(layers: int, heads: int) -> str:
+    return f"{layers} layer{'s' * (layers != 1)} × {heads} head{'s' * (heads != 1)}"
 
 
 def prepare(state: State) -> State:

@@ -9,7 +9,7 @@ from attention_viz.changes import moved_output, moved_weight
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange, axis, bar_title, blocked_cells, hatch
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
-from attention_viz.views.wording import caption, escaped, shown
+from attention_viz.views.wording import caption, escaped, shown, with_minus
 
 __all__ = ["changed_heads", "changed_outputs", "difference"]
 
@@ -120,7 +120,7 @@ def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -
         hovertext=said,
         hovertemplate="%{hovertext}<extra></extra>",
         # Without "−0.00", which is neither a gain nor a loss.
-        text=[[f"{one:+.2f}" if abs(one) >= 0.005 else "0" for one in row] for row in change.tolist()],
+        text=[[with_minus(f"{one:+.2f}") if abs(one) >= 0.005 else "0" for one in row] for row in change.tolist()],
         texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,

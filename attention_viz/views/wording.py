@@ -5,7 +5,7 @@ import unicodedata
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Trace
 
-__all__ = ["caption", "escaped", "one_line", "provenance_line", "shortened", "shown", "spread"]
+__all__ = ["caption", "escaped", "one_line", "provenance_line", "shortened", "shown", "spread", "with_minus"]
 
 _LONGEST_LABEL = 18
 
@@ -29,6 +29,11 @@ def escaped(text: str) -> str:
         .replace('"', "&quot;")
         .replace("'", "&#39;")
     )
+
+
+def with_minus(number: str) -> str:
+    """A written number with the minus sign, as wide as a plus, where Python writes a hyphen: for pages, not files."""
+    return number.replace("-", "−")
 
 
 def spread(count: int, most: int) -> list[int]:

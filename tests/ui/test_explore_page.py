@@ -249,11 +249,15 @@ def test_a_trace_saved_elsewhere_can_be_opened_and_closed(page: OpenPage, idle: 
     screen.locator("input[type=file]").set_input_files(path)
     idle(screen)
     expect(screen.get_by_text("A trace of my own")).to_be_visible()
+    model = screen.get_by_role("combobox", name="Model")
+    expect(model).to_have_value("scratch (a file)")
+    expect(screen.locator(".st-key-pickers")).to_contain_text("1 layer × 3 heads")
     expect(screen.get_by_text(re.compile("^Not verified here"))).to_be_visible()
     assert weights_csv(screen).query_token.unique().tolist() == ["A", "trace", "of", "my", "own"]
     screen.get_by_role("button", name="Close it").click()
     idle(screen)
     expect(sentence(screen)).to_have_value(BANK)
+    expect(model).to_have_value("all-MiniLM-L6-v2")
 
 
 def test_a_file_that_is_no_trace_is_refused_in_words(page: OpenPage, idle: Idle, tmp_path: Path) -> None:

@@ -53,6 +53,19 @@ def test_small_changes_are_printed_without_a_sign_of_their_own() -> None:
     assert {text for row in difference(before, after, 0, 0).data[0].text for text in row} == {"0"}
 
 
+def test_a_loss_is_printed_with_a_minus_sign_and_a_gain_with_a_plus() -> None:
+    before, after = pair()
+    figure = difference(before, after, 0, 1).data[0]
+    printed = [
+        (number, text)
+        for row, said in zip(figure.z, figure.text, strict=True)
+        for number, text in zip(row, said, strict=True)
+    ]
+    assert min(figure.z.flat) < -0.01
+    assert {text[0] for number, text in printed if number < -0.01} == {"−"}
+    assert {text[0] for number, text in printed if number > 0.01} == {"+"}
+
+
 def test_heads_and_outputs_hold_the_measured_numbers() -> None:
     before, after = pair()
     assert numpy.allclose(changed_heads(before, after).data[0].z, moved_weight(before, after))
