@@ -1,6 +1,6 @@
 """Changes made inside a model while it runs, in the same place where recording happens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-__all__ = ["Allow", "Edit", "check_layers", "narrow"]
+__all__ = ["Allow", "Edit", "check_places", "narrow"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +20,13 @@ class Allow:
         allowed: True where a query may look at a key, (query, key).
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
     """
 
     allowed: Bool[Tensor, "query key"]
     layer: int | None = None
     head: int | None = None
+    stream: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no mask of one matrix."""
@@ -40,32 +42,41 @@ class Allow:
         blocked = int((~self.allowed).sum())
         where = ["all layers" if self.layer is None else f"layer {self.layer}"]
         where.append("all heads" if self.head is None else f"head {self.head}")
+        where += [] if self.stream is None else [f"of the {self.stream}"]
         return f"allow: {blocked} of {queries} × {keys} cells blocked in {', '.join(where)}"
 
 
 Edit = Allow
 
 
-def check_layers(edits: Sequence[Edit], layers: int) -> None:
+def check_places(edits: Sequence[Edit], layers: Mapping[str, int]) -> None:
     """Refuse an edit that would change nothing, since the layer it names isn't there.
 
+    Args:
+        edits: all edits of a run.
+        layers: how many layers each stream of the model has.
+
     Raises:
-        ShapeError: an edit for a layer that the model doesn't have.
+        ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several.
     """
-    there = "only layer 0" if layers == 1 else f"layers 0 to {layers - 1}"
     for edit in edits:
-        if edit.layer is not None and not 0 <= edit.layer < layers:
+        if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
+            asked = "without its stream" if edit.stream is None else f"for the {edit.stream}"
+            raise ShapeError(f"a mask was asked for {asked}; the model has {', '.join(layers)}")
+        count = layers[edit.stream or next(iter(layers))]
+        there = "only layer 0" if count == 1 else f"layers 0 to {count - 1}"
+        if edit.layer is not None and not 0 <= edit.layer < count:
             raise ShapeError(f"a mask for layer {edit.layer} was asked for; the model has {there}")
 
 
 def narrow(
-    edits: Sequence[Edit], layer: int, heads: int, shape: tuple[int, int], own: Bool[Tensor, "..."] | None
+    edits: Sequence[Edit], place: tuple[str, int], heads: int, shape: tuple[int, int], own: Bool[Tensor, "..."] | None
 ) -> Bool[Tensor, "..."] | None:
     """The model's own mask of one layer with every edit that concerns it and-ed on.
 
     Args:
         edits: all edits of the run.
-        layer: the layer's place in its stream, from 0.
+        place: the layer's stream, and its place there, from 0.
         heads: how many heads the layer has.
         shape: (query, key) of its weights.
         own: the model's own mask, None where it blocks nothing.
@@ -73,8 +84,9 @@ def narrow(
     Raises:
         ShapeError: an edit that doesn't fit the layer's matrix or names a head it doesn't have.
     """
+    stream, layer = place
     for edit in edits:
-        if edit.layer not in (None, layer):
+        if edit.stream not in (None, stream) or edit.layer not in (None, layer):
             continue
         if tuple(edit.allowed.shape) != shape:
             raise ShapeError(

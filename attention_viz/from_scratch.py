@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from attention_viz import masks
 from attention_viz.attention import Attention
-from attention_viz.edits import Edit, check_layers, narrow
+from attention_viz.edits import Edit, check_places, narrow
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.modules import MultiHeadAttention
 from attention_viz.projection import Projection
@@ -97,7 +97,14 @@ class Scratch:
             raise ShapeError(f"positions {self.positions!r} was asked for; there are {', '.join(POSITIONS)}")
 
     def trace(
-        self, text: str, second_text: str | None = None, *, target: str | None = None, edits: Sequence[Edit] = ()
+        self,
+        text: str,
+        second_text: str | None = None,
+        *,
+        target: str | None = None,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
     ) -> Trace:
         """Run a text through the module and keep what it computed.
 
@@ -106,15 +113,16 @@ class Scratch:
             second_text: refused, as this model reads one sentence.
             target: refused, as this model has no decoder to say it.
             edits: changes made inside, such as `Allow`.
+            special_tokens: either way nothing is added: this model has no such tokens.
+            chat: refused, as this model has no chat template.
 
         Raises:
-            UnusableText: nothing visible in the text, or a second one.
+            UnusableText: nothing visible in the text, a second one, or a chat template.
             TextTooLong: more words than `limit`.
             UnsupportedModel: a target.
             ShapeError: an edit that doesn't fit, or for another layer than the only one.
         """
-        if second_text:
-            raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
+        self._check_wishes(second_text, chat)
         if target is not None:
             raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
         count = len(split_words(text))
@@ -135,12 +143,14 @@ class Scratch:
         if not words:
             came = "holds only characters that aren't seen" if text.strip() else "is empty"
             raise UnusableText(f"the text {came}: type at least one word")
-        check_layers(edits, self.layer_count)
+        check_places(edits, {self.stream: self.layer_count})
         count, module = len(words), self.module()
         stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"
         with torch.no_grad():
             embeddings = self.embed(words)
-            attention = module.attention(embeddings, narrow(edits, 0, self.heads, (count, count), allowed))
+            attention = module.attention(
+                embeddings, narrow(edits, (self.stream, 0), self.heads, (count, count), allowed)
+            )
             joined = module.join(attention)
         tokens = {stream: Tokens(words, tuple(_number(word) for word in words), tuple(range(count)))}
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}
@@ -153,15 +163,36 @@ class Scratch:
         """How far our module's output is from that of torch's own with the same weights, on this text."""
         return self.trace(text).fidelity
 
-    def fit(self, text: str, limit: int | None = None) -> Fit:
+    def fit(
+        self,
+        text: str,
+        limit: int | None = None,
+        *,
+        before: str | None = None,
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Fit:
         """Which part of a text is within the limit, and what would have to be cut.
 
         Args:
             text: what to read.
             limit: a lower limit than the model's own, in words.
+            before: refused, as this model reads one sentence.
+            special_tokens: as in `trace`.
+            chat: as in `trace`.
+
+        Raises:
+            UnusableText: another sentence before it, or a chat template.
         """
+        self._check_wishes(before, chat)
         limit = self.limit if limit is None else min(limit, self.limit)
         return fit_text(text, lambda part: len(split_words(part)), limit)
+
+    def _check_wishes(self, other_text: str | None, chat: bool) -> None:
+        if other_text:
+            raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
+        if chat:
+            raise UnusableText(f"a chat template was asked for, and {self.name} has none")
 
     def embed(self, words: Sequence[str]) -> Float[Tensor, "word d_model"]:
         """What enters the attention: each word's vector, with its place added where positions are on."""

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_viz.attention import Attention
 from attention_viz.errors import TraceError
+from attention_viz.provenance import Fidelity, Provenance
 from attention_viz.shapes import FLOATING
 from attention_viz.tokens import Tokens
 
@@ -21,55 +22,6 @@ if TYPE_CHECKING:
 _STREAMS = ("encoder", "decoder", "cross")
 
 __all__ = ["Fidelity", "Layer", "Provenance", "Trace"]
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where a trace comes from: enough to make it again.
-
-    Attributes:
-        model: the name it was loaded by, or the class of a model that was wrapped in memory.
-        text: what the person typed; None where only ids were given.
-        second_text: the second sentence, where there was one.
-        revision: which version of the model, where one is known.
-        sha256: of the weights file, where there is one.
-        dtype: of the model's numbers, such as "float32".
-        versions: of the packages that computed it, by name.
-        edits: what was changed inside the model, in words, in order.
-    """
-
-    model: str
-    text: str | None = None
-    second_text: str | None = None
-    revision: str | None = None
-    sha256: str | None = None
-    dtype: str = "float32"
-    versions: Mapping[str, str] = field(default_factory=dict[str, str])
-    edits: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fidelity:
-    """How far the run with our attention is from the same run without it.
-
-    Attributes:
-        output_error: largest difference in the model's output, relative to its largest number.
-        weight_error: largest difference in any attention weight, relative to the largest weight of its layer.
-        bound: what either may reach in this precision.
-        reference: what ours was compared with, in words.
-        seconds: what the comparison took, apart from the recorded run.
-    """
-
-    output_error: float
-    weight_error: float
-    bound: float
-    reference: str
-    seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether both errors are within the bound; an error that is not a number is not."""
-        return self.output_error <= self.bound and self.weight_error <= self.bound
 
 
 @dataclass(frozen=True, eq=False)

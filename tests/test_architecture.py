@@ -19,7 +19,7 @@ PACKAGE = "attention_viz"
 ROOMS = (
     ("errors",),
     ("attention", "blocking", "masks", "modules", "shapes"),
-    ("projection", "tokens", "trace", "storage", "table", "tensors"),
+    ("projection", "provenance", "tokens", "trace", "storage", "table", "tensors"),
     ("open_head", "rotation", "arithmetic", "step_changes", "steps", "step_formulas"),
     ("metrics", "attribution", "changes", "edits"),
     ("models", "from_scratch", "variants"),

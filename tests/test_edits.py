@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.edits import check_layers, narrow
+from attention_viz.edits import check_places, narrow
 from attention_viz.from_scratch import Scratch
 from attention_viz.masks import causal
 
@@ -45,20 +45,20 @@ def test_what_is_no_boolean_matrix_is_refused(allowed: torch.Tensor) -> None:
 
 def test_without_edits_the_models_own_mask_is_handed_back_itself() -> None:
     own = mask((1, 1))
-    assert narrow((), 0, 2, SHAPE, own) is own
-    assert narrow((), 0, 2, SHAPE, None) is None
-    assert narrow([av.Allow(mask(), layer=1)], 0, 2, SHAPE, own) is own
+    assert narrow((), ("encoder", 0), 2, SHAPE, own) is own
+    assert narrow((), ("encoder", 0), 2, SHAPE, None) is None
+    assert narrow([av.Allow(mask(), layer=1)], ("encoder", 0), 2, SHAPE, own) is own
 
 
 def test_edits_are_and_ed_with_the_models_own_mask_and_with_each_other() -> None:
     own = mask((0, 0))[None]
     edits = [av.Allow(mask((1, 1))), av.Allow(mask((2, 2)), layer=4)]
-    allowed = narrow(edits, 4, 2, SHAPE, own)
+    allowed = narrow(edits, ("encoder", 4), 2, SHAPE, own)
     assert torch.equal(allowed, mask((0, 0), (1, 1), (2, 2))[None])
 
 
 def test_an_edit_of_one_head_leaves_the_others_open() -> None:
-    allowed = narrow([av.Allow(mask((1, 3)), head=1)], 0, 2, SHAPE, None)
+    allowed = narrow([av.Allow(mask((1, 3)), head=1)], ("encoder", 0), 2, SHAPE, None)
     assert torch.equal(allowed, torch.stack([mask(), mask((1, 3))]))
 
 
@@ -66,25 +66,25 @@ def test_an_edit_of_one_head_leaves_the_others_open() -> None:
 def test_an_edit_never_opens_what_the_model_blocks(drawn: list[tuple[int, int | None, int]]) -> None:
     own = causal(*SHAPE)[None]
     edits = [av.Allow(mask(divmod(cell, 5)), layer, head) for layer, head, cell in drawn]
-    allowed = narrow(edits, 0, 2, SHAPE, own)
+    allowed = narrow(edits, ("encoder", 0), 2, SHAPE, own)
     assert not (allowed & ~own).any()
 
 
 @pytest.mark.parametrize("head", [-1, 2])
 def test_a_head_that_is_not_there_is_refused(head: int) -> None:
     with pytest.raises(av.ShapeError, match=f"head {head} was asked for; layer 0 has heads 0 to 1"):
-        narrow([av.Allow(mask(), head=head)], 0, 2, SHAPE, None)
+        narrow([av.Allow(mask(), head=head)], ("encoder", 0), 2, SHAPE, None)
 
 
 def test_a_mask_of_another_size_is_refused() -> None:
     with pytest.raises(av.ShapeError, match=r"\(3, 3\) was asked for; this text needs \(query, key\) = \(3, 5\)"):
-        narrow([av.Allow(causal(3))], 0, 2, SHAPE, None)
+        narrow([av.Allow(causal(3))], ("encoder", 0), 2, SHAPE, None)
 
 
 @pytest.mark.parametrize("layer", [-1, 6])
 def test_a_layer_that_is_not_there_is_refused_rather_than_left_unedited(layer: int) -> None:
     with pytest.raises(av.ShapeError, match=f"layer {layer} was asked for; the model has layers 0 to 5"):
-        check_layers([av.Allow(mask(), layer=layer)], 6)
+        check_places([av.Allow(mask(), layer=layer)], {"encoder": 6})
 
 
 def test_an_edit_for_a_layer_that_our_own_module_does_not_have_is_refused() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attention_viz.models.hub import Plan as Plan
     from attention_viz.models.hub import plan as plan
     from attention_viz.models.model import AttentionModel as AttentionModel
-    from attention_viz.models.model import wrap as wrap
+    from attention_viz.models.wrapping import wrap as wrap
 
 _HOMES = {
     "CATALOGUE": "entries",
@@ -26,7 +26,7 @@ _HOMES = {
     "Plan": "hub",
     "plan": "hub",
     "AttentionModel": "model",
-    "wrap": "model",
+    "wrap": "wrapping",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll] -- resolved by __getattr__

@@ -15,7 +15,7 @@ from attention_viz.models.recorder import Call
 from attention_viz.models.running import Pass, Runner
 from attention_viz.trace import Fidelity
 
-__all__ = ["BOUNDS", "REFERENCE", "compare"]
+__all__ = ["BOUNDS", "REFERENCE", "Real", "compare"]
 
 REFERENCE = "the same model with transformers' eager attention"
 
@@ -23,35 +23,54 @@ REFERENCE = "the same model with transformers' eager attention"
 # last bits. In half precision one rounding is already 5e-4 (float16) or 4e-3 (bfloat16), and layers add up.
 BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
+# How far a row of weights may be from 1 and still be meant to sum to it, in half precision too.
+_ROUNDING = 5e-3
+
 # Weights of a whole layer are made at once up to 16 MiB of them.
 _AT_ONCE = 2**22
 
 
-def compare(
-    recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Sequence[bool] | None = None
-) -> Fidelity:
+@dataclass(frozen=True)
+class Real:
+    """Which rows are not padding; None where all are real.
+
+    What happens at padding concerns nobody and differs by design: ours gives zeros where a row has nothing to look at.
+
+    Attributes:
+        output: of the model's output.
+        calls: of each attention call.
+    """
+
+    output: Sequence[bool] | None = None
+    calls: Sequence[Sequence[bool] | None] = ()
+
+    def of_call(self, number: int) -> Sequence[bool] | None:
+        """Of one call; all real where nothing is known."""
+        return self.calls[number] if number < len(self.calls) else None
+
+
+def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real | None = None) -> Fidelity:
     """Run the model plainly and measure the recorded pass against it.
 
     Args:
         recorded: the pass with ours.
         runner: runs the model plainly.
         inputs: what was run.
-        real: which positions are not padding; all by default. What happens at padding concerns nobody and differs by
-            design: ours gives zeros where a row has nothing to look at.
+        real: which rows are not padding; all are by default.
 
     Raises:
         UnsupportedModel: a module didn't hand back weights to compare with.
     """
     started = time.perf_counter()
-    calls, output = recorded.calls, recorded.output
-    listener = _Listener(calls, None if real is None else torch.tensor(real, device=output.device))
+    calls, output, real = recorded.calls, recorded.output, real or Real()
+    listener = _Listener(calls, real)
     plain = runner.plain(inputs, listener.hear)
     if listener.heard != len(calls) or listener.outside:
         raise UnsupportedModel(
             f"{len(calls)} attention calls ran with ours and {listener.heard + listener.outside} with the model's own; "
             "part of the attention runs outside the interface that can be recorded"
         )
-    keep = slice(None) if listener.real is None or output.shape[0] != len(listener.real) else listener.real
+    keep = _kept(real.output, len(output), output.device)
     return Fidelity(
         output_error=_relative(output[keep], plain[keep]),
         weight_error=max(listener.errors, default=0.0),
@@ -73,7 +92,7 @@ class _Listener:
 
     Attributes:
         calls: what was recorded with ours.
-        real: which positions are not padding.
+        real: which rows are not padding.
         heard: how many turns modules took that had called ours.
         outside: how many turns other modules took that attend all the same.
         errors: of each turn, how far its weights are from ours.
@@ -81,7 +100,7 @@ class _Listener:
     """
 
     calls: Sequence[Call]
-    real: Tensor | None
+    real: Real
     heard: int = 0
     outside: int = 0
     errors: list[float] = field(default_factory=list[float])
@@ -105,13 +124,14 @@ class _Listener:
                 f"{type(module).__name__} hands back no attention weights of shape {call.attention.shape} "
                 "to compare with, so what it computes can't be proven"
             )
-        self.errors.append(_weights_error(call.attention, self.latest[0], self.real))
+        self.errors.append(_weights_error(call.attention, self.latest[0], self.real.of_call(position)))
 
     def _attends(self, outputs: object) -> bool:
         """Whether something returned looks like weights: a square a head, whose rows share out 1, and not heard yet."""
-        _, queries, keys = self.calls[0].attention.shape
-        found = _weights_in(outputs, (None, queries, keys))
-        if found is None or keys < 2 or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
+        shapes = {call.attention.shape[1:] for call in self.calls}
+        candidates = (_weights_in(outputs, (None, *shape)) for shape in shapes if shape[-1] > 1)
+        found = next((one for one in candidates if one is not None), None)
+        if found is None or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
             return False
         self.latest = found
         return bool((found >= 0).all()) and 0.5 < _largest(found.sum(dim=-1)) < 1.01
@@ -131,11 +151,28 @@ def _weights_in(outputs: object, shape: Sequence[int | None]) -> Tensor | None:
     return fitting[-1] if fitting else None
 
 
-def _weights_error(attention: Attention, theirs: Tensor, real: Tensor | None) -> float:
+def _weights_error(attention: Attention, theirs: Tensor, real: Sequence[bool] | None) -> float:
     """The largest difference in a layer, relative to its largest weight."""
-    rows = slice(None) if real is None or len(real) != attention.shape[-2] else real
-    differences = [_largest(ours[rows] - plain[rows]) for ours, plain in _matrices(attention, theirs)]
+    rows = _kept(real, attention.shape[-2], theirs.device)
+    pairs = ((ours[rows], plain[rows]) for ours, plain in _matrices(attention, theirs))
+    sunk = attention.sinks is not None
+    differences = [_largest(ours - (_with_sink(ours, plain) if sunk else plain)) for ours, plain in pairs]
     return _ratio(max(differences), _largest(theirs[:, rows]))
+
+
+def _with_sink(ours: Tensor, theirs: Tensor) -> Tensor:
+    """Their weights as they reach the values.
+
+    Some models let the sink take its share of the output instead, softmax(·) V × (1 − share), which is the same, and
+    hand back the weights from before: rows that sum to 1 are those. That the share is right shows in the output.
+    """
+    before = (theirs.sum(dim=-1, keepdim=True) - 1).abs() < _ROUNDING
+    return torch.where(before, theirs * ours.sum(dim=-1, keepdim=True), theirs)
+
+
+def _kept(real: Sequence[bool] | None, count: int, device: torch.device) -> slice | Tensor:
+    """The rows to compare: the real ones, where that many are known of."""
+    return slice(None) if real is None or len(real) != count else torch.tensor(real, device=device)
 
 
 def _matrices(attention: Attention, theirs: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

@@ -107,6 +107,17 @@ CATALOGUE: dict[str, Entry] = {
         source="recipes/lists.py",
         size=144_440,
     ),
+    "translation": Entry(
+        short="a toy encoder–decoder",
+        description="A toy, trained here: an encoder–decoder that translates small English sentences into French.",
+        layers=1,
+        heads=4,
+        package="attention_viz",
+        folder="models/trained/translation",
+        sha256="f7e45d1fd3c76e2a51a3036eae0773080ab4aa06ba9ff7f6ce141d1ab747e5c0",
+        source="recipes/translation.py",
+        size=193_830,
+    ),
 }
 
 

@@ -1,53 +1,38 @@
 """A transformers model whose attention is ours while we look: text in, `Trace` out."""
 
-import platform
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
-from attention_viz.attention import Attention
-from attention_viz.edits import Edit, check_layers
-from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
-from attention_viz.models.comparison import compare
-from attention_viz.models.probe import Anatomy, probe
-from attention_viz.models.reading import Reading, count_tokens, read, token_limit, vocabulary
-from attention_viz.models.recorder import Call
-from attention_viz.models.running import Pass, Runner
-from attention_viz.models.wiring import Wiring
+from attention_viz.edits import Edit
+from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.models.answering import Answering
+from attention_viz.models.candidates import candidates
+from attention_viz.models.growing import Growing
+from attention_viz.models.inputs import Inputs, checked_mask
+from attention_viz.models.probe import probe
+from attention_viz.models.reading import (
+    Reading,
+    Wording,
+    count_tokens,
+    read,
+    read_target,
+    token_limit,
+)
+from attention_viz.models.running import Runner, versions
+from attention_viz.models.saying import chooses
+from attention_viz.models.tracing import Axes, Tracer
 from attention_viz.projection import Projection
 from attention_viz.tokens import Fit, fit_text
-from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace import Fidelity, Provenance, Trace
 
 if TYPE_CHECKING:
+    import pandas
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["AttentionModel", "wrap"]
-
-
-def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None" = None) -> "AttentionModel":
-    """Look into a transformers model that is already in memory.
-
-    Works on the object it is given, without a copy, and leaves its configuration as it found it. A small run decides
-    at once whether the model can be recorded exactly. Others may run the model at the same time and get what they
-    always get; only training has to wait, since the model is in evaluation mode while it is recorded.
-
-    Args:
-        hf_model: any transformers model of text: an encoder or a causal decoder.
-        tokenizer: what turns text into its tokens; without one, use `trace_ids`.
-
-    Raises:
-        UnsupportedModel: the model's attention can't be recorded exactly.
-    """
-    config = getattr(hf_model, "config", None)
-    if config is None:
-        raise UnsupportedModel(f"wrap takes a transformers model; got {type(hf_model).__name__}, without configuration")
-    name = str(getattr(config, "name_or_path", "") or type(hf_model).__name__)
-    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name))
+__all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,17 +43,15 @@ class AttentionModel:
         name: the name it was loaded by.
         hf_model: the transformers model itself.
         tokenizer: what turns text into its tokens, where there is one.
-        stream: "encoder" where tokens see the whole text, "decoder" where they see only what came before.
         limit: how many tokens it can read at once; None where nothing says.
     """
 
     name: str
     hf_model: "PreTrainedModel"
     tokenizer: "PreTrainedTokenizerBase | None"
-    stream: str
     limit: int | None
-    _anatomy: Anatomy
-    _runner: Runner
+    _tracer: Tracer
+    _inputs: Inputs
     _provenance: Provenance
 
     @classmethod
@@ -77,42 +60,132 @@ class AttentionModel:
     ) -> "AttentionModel":
         """Probe a model and wrap it, with what is known of where it comes from."""
         runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
-        anatomy = probe(runner, limit)
-        dtype, versions = str(hf_model.dtype).removeprefix("torch."), _versions(hf_model.device)
-        provenance = replace(provenance, dtype=dtype, versions=versions)
-        return cls(provenance.model, hf_model, tokenizer, anatomy.stream, limit, anatomy, runner, provenance)
+        name = provenance.model
+        tracer, inputs = Tracer(name, runner, probe(runner, limit)), Inputs(name, hf_model, limit)
+        dtype = str(hf_model.dtype).removeprefix("torch.")
+        provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
+        return cls(name, hf_model, tokenizer, limit, tracer, inputs, provenance)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The kinds of attention its traces have.
+
+        ("encoder",) where tokens see the whole text, ("decoder",) where they see only what came before, ("encoder",
+        "decoder", "cross") where it reads one text and says another.
+        """
+        return tuple(self._tracer.anatomy.layers)
+
+    @property
+    def stream(self) -> str:
+        """The first of its streams; most models have but one."""
+        return self.streams[0]
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is an encoder–decoder."""
+        return len(self.streams) > 1
+
+    @property
+    def predicts(self) -> bool:
+        """Whether its output tells how likely each token is: the next one, or the one behind a mask."""
+        return chooses(self.hf_model)
+
+    @property
+    def heads(self) -> Mapping[str, tuple[int, ...]]:
+        """Of each stream, how many heads each layer has."""
+        anatomy = self._tracer.anatomy
+        placed = list(zip(anatomy.streams, anatomy.heads, strict=True))
+        return {name: tuple(heads for stream, heads in placed if stream == name) for name in self.streams}
 
     @property
     def layer_count(self) -> int:
-        """How many attention layers it has."""
-        return len(self._anatomy.modules)
+        """How many attention layers its first stream has."""
+        return len(self.heads[self.stream])
+
+    @property
+    def layers_without_attention(self) -> tuple[str, ...]:
+        """The model's own numbers of those layers that do something else instead, as in hybrids."""
+        return self._tracer.anatomy.without
 
     def trace(
-        self, text: str, second_text: str | None = None, *, target: str | None = None, edits: Sequence[Edit] = ()
+        self,
+        text: str,
+        second_text: str | None = None,
+        *,
+        target: str | None = None,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
     ) -> Trace:
         """Run a text through the model with our attention and keep what it computed.
 
         Args:
             text: what to read.
             second_text: a second sentence, for encoders that read pairs.
-            target: what an encoder–decoder should say; refused by every other model.
+            target: what an encoder–decoder is to say; by default what it says of its own accord, always taking the
+                likeliest token. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
+            special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
+            chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
 
         Raises:
             UnusableText: nothing to read in it, or no tokenizer to read it with.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
         """
-        if target is not None:
+        if target is not None and not self.answers:
             raise UnsupportedModel(
                 f"a target was given, and {self.name} is no encoder–decoder: its only stream is the {self.stream}"
             )
         second_text = second_text if second_text and second_text.strip() else None
-        if second_text is not None and self.stream != "encoder":
-            raise UnusableText(f"a second sentence was given, and {self.name} reads one text only, as every decoder")
-        reading = read(self.name, self.tokenizer, text, second_text)
-        self._check_ids(reading.tokens.ids)
-        return self._trace(reading, edits, replace(self._provenance, text=text, second_text=second_text))
+        if second_text is not None and self.streams != ("encoder",):
+            raise UnusableText(
+                f"a second sentence was given, and {self.name} reads one text only, as every "
+                f"{'encoder–decoder' if self.answers else 'decoder'}"
+            )
+        wording = Wording(special_tokens, chat)
+        reading = read(self.name, self.tokenizer, text, second_text, wording)
+        self._inputs.check_ids(reading.tokens.ids)
+        provenance = replace(
+            self._provenance, text=text, second_text=second_text, special_tokens=special_tokens, chat=chat
+        )
+        if self.answers:
+            produced = None if target is None else read_target(self.name, self.tokenizer, target)
+            return self._answering.trace(reading, produced, edits, replace(provenance, target=target))
+        return self._trace(reading, edits, provenance)
+
+    def generate(
+        self,
+        text: str,
+        tokens: int = 20,
+        *,
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Iterator[Trace]:
+        """Let a decoder continue a text, always by the likeliest token: a trace of the text, then one a token more.
+
+        Each is a run over the whole text so far, without a cache of keys and values, so that each shows all that was
+        computed. Ends early where the model says that it is done or has no more positions.
+
+        Args:
+            text: what to read.
+            tokens: how many tokens at most.
+            special_tokens: as in `trace`.
+            chat: as in `trace`.
+
+        Raises:
+            UnsupportedModel: the model is no decoder with a head that chooses words.
+        """
+        if self.streams != ("decoder",) or not self.predicts:
+            raise UnsupportedModel(
+                f"{self.name} is no decoder that chooses a next token, so it can't go on with a text"
+            )
+        reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
+        provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
+        growing = Growing(self.hf_model, self.tokenizer, self._inputs)
+        return growing.traces(
+            reading, tokens, lambda part, count: self._trace(part, (), replace(provenance, generated=count))
+        )
 
     def trace_ids(
         self,
@@ -128,7 +201,8 @@ class AttentionModel:
             input_ids: one row, (1, n).
             attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay as
                 rows and columns, labelled as padding; their keys get exactly 0.
-            decoder_input_ids: for encoder–decoders; refused by every other model.
+            decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m), its start included; by default
+                what the model says of its own accord. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
 
         Raises:
@@ -136,142 +210,85 @@ class AttentionModel:
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: decoder ids for a model that has no use for them.
         """
-        if decoder_input_ids is not None:
+        if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
-        if not isinstance(input_ids, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-            raise ShapeError(f"trace_ids takes a tensor of ids, (1, n); got {type(input_ids).__name__}")
-        if input_ids.ndim != 2 or input_ids.shape[0] != 1 or input_ids.shape[1] == 0:
-            raise ShapeError(f"trace_ids takes one row of ids, (1, n) with n ≥ 1; got {tuple(input_ids.shape)}")
-        if input_ids.dtype not in (torch.int32, torch.int64):
-            raise ShapeError(f"ids are whole numbers, int64 or int32; got {input_ids.dtype}")
-        self._check_ids(cast("list[int]", input_ids[0].tolist()))
-        reading = Reading.of_ids(input_ids, _checked_mask(input_ids, attention_mask), self.tokenizer)
-        return self._trace(reading, edits, self._provenance)
+        self._inputs.check_row(input_ids)
+        reading = Reading.of_ids(input_ids, checked_mask(input_ids, attention_mask), self.tokenizer)
+        if not self.answers:
+            return self._trace(reading, edits, self._provenance)
+        if decoder_input_ids is None:
+            return self._answering.trace(reading, None, edits, self._provenance)
+        return self._answering.trace_ids(reading, decoder_input_ids, edits, self._provenance)
 
     def verify(self, text: str) -> Fidelity:
         """How far the model's output with our attention is from its output without, on this text."""
         return self.trace(text).fidelity
 
-    def fit(self, text: str, limit: int | None = None) -> Fit:
+    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
+        """The likeliest tokens at a position of a trace of this model: columns token, id, probability.
+
+        For a decoder the token that comes after the position; for an encoder the one behind a mask, so only there.
+
+        Raises:
+            UnsupportedModel: the model has no head that chooses tokens.
+            ShapeError: there is no such position.
+            UnusableText: an encoder was asked where its text has no mask.
+        """
+        return candidates(self.hf_model, self.tokenizer, trace, position, count)
+
+    def fit(
+        self,
+        text: str,
+        limit: int | None = None,
+        *,
+        before: str | None = None,
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Fit:
         """Which part of a text the model can read at once, and what would have to be cut.
 
         Args:
             text: what to read.
             limit: a lower limit than the model's own, in tokens.
+            before: of a second sentence, the first, which is read whole.
+            special_tokens: as in `trace`.
+            chat: as in `trace`.
 
         Raises:
             UnusableText: no tokenizer to read it with.
         """
         bounds = [bound for bound in (limit, self.limit) if bound is not None]
-        return fit_text(text, lambda part: count_tokens(self.name, self.tokenizer, part), min(bounds, default=None))
+        wording = Wording(special_tokens, chat)
 
-    def projections(self, layer: int) -> Mapping[str, Projection]:
+        def count(part: str) -> int:
+            pair = (part, None) if before is None else (before, part)
+            return count_tokens(self.name, self.tokenizer, *pair, wording)
+
+        return fit_text(text, count, min(bounds, default=None))
+
+    def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
         """The learned matrices around one layer's attention, by "query", "key", "value" and "output".
 
         Those that were found, that is: where a model does something else between a matrix and its attention, that
         matrix is left out.
 
         Raises:
-            ShapeError: there is no such layer.
+            ShapeError: there is no such layer or stream, or no stream was named where there are several.
         """
-        if not 0 <= layer < self.layer_count:
-            raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {self.layer_count - 1}")
-        return self._anatomy.wirings[layer].projections()
+        if stream not in self.streams and (stream is not None or self.answers):
+            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
+            raise ShapeError(f"{asked}; {self.name} has {', '.join(self.streams)}")
+        stream = stream or self.stream
+        count = len(self.heads[stream])
+        if not 0 <= layer < count:
+            raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {count - 1}")
+        anatomy = self._tracer.anatomy
+        return anatomy.wirings[anatomy.call(stream, layer)].projections()
 
     def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
-        check_layers(edits, self.layer_count)
-        inputs = self._runner.inputs(reading.tensors)
-        recorded = self._runner.record(inputs, edits)
-        self._check_calls(recorded.calls)
-        calls = zip(recorded.calls, self._anatomy.labels, strict=True)
-        layers = tuple(Layer(call.attention, label) for call, label in calls)
-        tokens = {self.stream: reading.tokens}
-        return Trace(
-            layers={self.stream: layers},
-            queries=tokens,
-            keys=tokens,
-            output=recorded.output,
-            provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
-            measure=_measure(self._runner, inputs, None if edits else recorded, reading.real),
-            complete=lambda: {self.stream: _surrounded(self._runner, inputs, edits, layers, self._anatomy.wirings)},
-        )
+        axes = Axes.of_one(self.stream, reading.tokens)
+        return self._tracer.trace(self._tracer.runner.inputs(reading.tensors), lambda _output: axes, edits, provenance)
 
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        if self.limit is not None and len(ids) > self.limit:
-            raise TextTooLong(self.name, len(ids), self.limit)
-        known = vocabulary(self.hf_model)
-        wrong = [number for number in ids if not 0 <= number < known]
-        if wrong:
-            raise UnusableText(f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}")
-
-    def _check_calls(self, calls: Sequence[Call]) -> None:
-        """A pass that took another way through the model than the probe did is not shown."""
-        if [id(call.module) for call in calls] != [id(module) for module in self._anatomy.modules]:
-            raise UnsupportedModel(
-                f"{self.name} made {len(calls)} attention calls for this text where the probe saw "
-                f"{len(self._anatomy.modules)}, or in another order; which layer is which can't be told"
-            )
-
-
-def _checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
-    """The mask of a row of ids as whole numbers; all real where there is none."""
-    if mask is None:
-        return torch.ones_like(ids)
-    if mask.shape != ids.shape:
-        raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
-    if not bool(((mask == 0) | (mask == 1)).all()):
-        raise ShapeError("attention_mask has 1 for real positions and 0 for padding; something else came")
-    if not bool(mask.any()):
-        raise UnusableText("attention_mask says that every position is padding, so there is nothing to read")
-    return mask.long()
-
-
-def _measure(
-    runner: Runner, inputs: dict[str, Tensor], recorded: Pass | None, real: Sequence[bool] | None
-) -> Callable[[], Fidelity]:
-    """What makes a trace's fidelity, when it is asked for.
-
-    Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
-    """
-
-    def measure() -> Fidelity:
-        if recorded is not None:
-            return compare(recorded, runner, inputs, real)
-        unedited = compare(runner.record(inputs), runner, inputs, real)
-        return replace(unedited, reference=f"{unedited.reference}, before the edits")
-
-    return measure
-
-
-def _surrounded(
-    runner: Runner,
-    inputs: dict[str, Tensor],
-    edits: Sequence[Edit],
-    layers: Sequence[Layer],
-    wirings: Sequence[Wiring],
-) -> tuple[Layer, ...]:
-    """The layers with what stands around their calls, from the same run once more.
-
-    Where the model has changed since, the run differs and what it shows doesn't belong to the trace.
-    """
-    again, around = runner.record_around(inputs, edits, wirings)
-    if len(again.calls) != len(layers):
-        return tuple(layers)
-    pairs = zip(layers, again.calls, strict=True)
-    return tuple(
-        around.layer(number, layer.attention, layer.label) if _alike(layer.attention, call.attention) else layer
-        for number, (layer, call) in enumerate(pairs)
-    )
-
-
-def _alike(one: Attention, other: Attention) -> bool:
-    """Whether two calls had the same inputs, up to the order in which threads add."""
-    terms = ((one.query, other.query), (one.key, other.key), (one.value, other.value))
-    return all(a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in terms)
-
-
-def _versions(device: torch.device) -> dict[str, str]:
-    packages = {name: version(name) for name in ("torch", "transformers")}
-    # Ours is read from the package in use, which may run from its source without being installed.
-    own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
-    return {"attention_viz": own, **packages, "python": platform.python_version(), "device": device.type}
+    @property
+    def _answering(self) -> Answering:
+        return Answering(self._tracer, self._inputs, self.tokenizer)

@@ -1,7 +1,8 @@
 """The small run that decides whether a model may be shown at all. Its name decides nothing."""
 
 import contextlib
-from collections.abc import Generator, Sequence
+import functools
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,26 +20,47 @@ from attention_viz.models.wiring import Wiring, find_wirings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+_STREAMS = ("encoder", "decoder", "cross")
+
 __all__ = ["Anatomy", "first_line", "probe"]
 
-_TOKENS = 11
+# Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
+_TOKENS, _TARGET = 11, 7
 
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """What the probe learnt of a model.
+    """What the probe learnt of a model: of each attention call, in the order they run, what it is.
 
     Attributes:
-        stream: its one stream.
-        modules: each layer's attention module in the order they run.
-        labels: each layer's label.
-        wirings: what stands around each layer's call.
+        streams: which kind of attention it is: "encoder", "decoder" or "cross".
+        modules: the module that makes it.
+        labels: the model's own number for its layer.
+        heads: how many heads it has.
+        wirings: what stands around it.
+        without: the model's own numbers of layers that do something else instead of attention.
     """
 
-    stream: str
+    streams: tuple[str, ...]
     modules: tuple[nn.Module, ...]
     labels: tuple[str, ...]
+    heads: tuple[int, ...]
     wirings: tuple[Wiring, ...]
+    without: tuple[str, ...]
+
+    @functools.cached_property
+    def layers(self) -> Mapping[str, int]:
+        """How many layers each stream has."""
+        return {stream: self.streams.count(stream) for stream in _STREAMS if stream in self.streams}
+
+    @functools.cached_property
+    def places(self) -> tuple[tuple[str, int], ...]:
+        """Of each call, its stream and which of that stream's layers it is."""
+        return tuple((stream, self.streams[:number].count(stream)) for number, stream in enumerate(self.streams))
+
+    def call(self, stream: str, layer: int) -> int:
+        """Which call a layer of a stream is."""
+        return self.places.index((stream, layer))
 
 
 def probe(runner: Runner, limit: int | None) -> Anatomy:
@@ -53,11 +75,13 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
     """
     model = runner.model
     family = f"{model.config.model_type} ({type(model).__name__})"
-    if getattr(model.config, "is_encoder_decoder", False):
-        raise UnsupportedModel(f"{family} is an encoder–decoder; only encoders and causal decoders can be shown so far")
     ids = _ids(family, model, min(_TOKENS, limit or _TOKENS))
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    target = min(_TARGET, ids.shape[1] - 1) if runner.answers else 0
+    if runner.answers:
+        inputs["decoder_input_ids"] = ids[:, -target:]
     with _naming(family):
-        inputs = runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        inputs = runner.inputs(inputs)
         recorded = runner.record(inputs)
     if not recorded.calls:
         raise UnsupportedModel(
@@ -72,11 +96,14 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
             f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known here"
         )
     calls = recorded.calls
+    streams = _pair(family, calls, ids.shape[1], target) if runner.answers else _alone(family, calls, ids.shape[1])
     return Anatomy(
-        _stream(family, calls, ids.shape[1]),
+        streams,
         tuple(call.module for call in calls),
-        _labels(model, calls),
+        _labels(model, calls, streams),
+        tuple(call.attention.shape[0] for call in calls),
         find_wirings(model, lambda: runner.record(inputs).calls),
+        _without(model, calls),
     )
 
 
@@ -107,31 +134,74 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or ["no reason given"])[0]
 
 
-def _stream(family: str, calls: Sequence[Call], count: int) -> str:
+def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
     """A model that never looks ahead is a decoder, one that does is an encoder."""
-    ahead = ~causal(count)
-    closed: list[bool] = []
     for call in calls:
-        if call.attention.shape[1:] != (count, count):
-            raise UnsupportedModel(
-                f"{family} attends over {call.attention.shape[1:]} (query, key) for a text of {count} tokens; "
-                "only attention of a text to itself can be shown so far"
-            )
-        allowed = call.attention.allowed
-        closed.append(allowed is not None and not bool((allowed & ahead.to(allowed.device)).any()))
-    if all(closed):
-        return "decoder"
-    if any(closed):
+        _check_shape(family, call, ((count, count),))
+    closed = [_looks_back(call) for call in calls]
+    if any(closed) and not all(closed):
         raise UnsupportedModel(
             f"{family} looks ahead in some layers and not in others; such a mixture can't be shown so far"
         )
-    return "encoder"
+    return ("decoder" if all(closed) else "encoder",) * len(calls)
 
 
-def _labels(model: "PreTrainedModel", calls: Sequence[Call]) -> tuple[str, ...]:
-    """The model's own number for each layer where its module names have one, else the order of the calls."""
+def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
+    """The kinds of attention of an encoder–decoder, by the lengths of what attends and what is attended to."""
+    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+    for call in calls:
+        _check_shape(family, call, tuple(kinds))
+    streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
+    if "decoder" not in streams or "cross" not in streams:
+        raise UnsupportedModel(
+            f"{family} reads two texts, and its attention is only {', '.join(sorted(set(streams)))}; an "
+            "encoder–decoder whose decoder looks at itself and at the source is what can be shown"
+        )
+    if not all(_looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
+        raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")
+    return streams
+
+
+def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
+    if call.attention.shape[1:] not in known:
+        raise UnsupportedModel(
+            f"{family} attends over {call.attention.shape[1:]} (query, key) where tokens and tokens are "
+            f"{' or '.join(map(str, known))}: its keys or queries are not the tokens, so they can't be labelled"
+        )
+
+
+def _looks_back(call: Call) -> bool:
+    """Whether no query of a call may look at a key that comes later."""
+    allowed = call.attention.allowed
+    return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
+
+
+def _labels(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
+    """The model's own number for each layer where its module names tell one, else the order of the stream's calls."""
     names = {id(module): name for name, module in model.named_modules()}
-    paths = [names.get(id(call.module), "").split(".") for call in calls]
-    numbers = [next((part for part in path if part.isdigit()), "") for path in paths]
-    distinct = len(set(numbers)) == len(numbers) and all(numbers)
-    return tuple(numbers) if distinct else tuple(str(position) for position in range(len(calls)))
+    numbers = [_number(names.get(id(call.module), "")) for call in calls]
+    places = list(zip(streams, numbers, strict=True))
+    if len(set(places)) == len(places) and all(numbers):
+        return tuple(numbers)
+    return tuple(str(streams[:place].count(stream)) for place, stream in enumerate(streams))
+
+
+def _number(name: str) -> str:
+    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
+    return next((part for part in name.split(".") if part.isdigit()), "")
+
+
+def _without(model: "PreTrainedModel", calls: Sequence[Call]) -> tuple[str, ...]:
+    """The numbers of layers beside those that attend, in a list of layers of which some don't."""
+    names = {id(module): name for name, module in model.named_modules()}
+    inside = {name for call in calls if (name := names.get(id(call.module)))}
+    lists = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+    found: list[str] = []
+    for name, layers in lists.items():
+        attending = {
+            rest.split(".")[0] for full in inside if full.startswith(f"{name}.") and (rest := full[len(name) + 1 :])
+        }
+        # A list inside a layer is not a list of layers: the outermost one with a number of its own counts.
+        if attending and not _number(name):
+            found += [str(number) for number in range(len(layers)) if str(number) not in attending]
+    return tuple(found)

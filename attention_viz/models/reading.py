@@ -1,5 +1,6 @@
 """Text to tokens: what a tokenizer makes of it, and what it refuses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,10 +12,36 @@ from attention_viz.tokens import Tokens
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Reading", "count_tokens", "read", "token_limit", "vocabulary"]
+__all__ = [
+    "AS_TYPED",
+    "Reading",
+    "Wording",
+    "count_tokens",
+    "label_ids",
+    "read",
+    "read_target",
+    "token_limit",
+    "vocabulary",
+]
 
 # Tokenizers without a limit say so with a huge number.
 _NO_LIMIT = 10**9
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What is put around a text before a model reads it.
+
+    Attributes:
+        special_tokens: whether the tokenizer adds those that belong there, such as [CLS].
+        chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
+    """
+
+    special_tokens: bool = True
+    chat: bool = False
+
+
+AS_TYPED = Wording()
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,29 +51,32 @@ class Reading:
     tokens: Tokens
     tensors: dict[str, Tensor]
 
-    @property
-    def real(self) -> tuple[bool, ...] | None:
-        """Which positions are not padding; None where none is."""
-        return tuple(not padded for padded in self.tokens.padding) if any(self.tokens.padding) else None
-
     @classmethod
     def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "Reading":
         """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
-        row = [int(i) for i in ids[0].tolist()]
         padding = tuple(not flag for flag in attention_mask[0].tolist())
-        if tokenizer is None:
-            tokens = Tokens.of_ids(row, padding)
-        else:
-            pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(row))
-            # A model may know more ids than its tokenizer has pieces for.
-            labels = [piece or str(number) for piece, number in zip(pieces, row, strict=True)]
-            reserved = set(tokenizer.all_special_ids)
-            special = tuple(i in reserved for i in row)
-            tokens = Tokens(tuple(labels), tuple(row), special=special, padding=padding)
+        tokens = label_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
         return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
 
 
-def read(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, second_text: str | None = None) -> Reading:
+def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
+    """The tokenizer's pieces for a row of ids; the ids as text where there is no tokenizer."""
+    if tokenizer is None:
+        return Tokens.of_ids(ids, padding)
+    pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
+    # A model may know more ids than its tokenizer has pieces for.
+    labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
+    reserved = set(tokenizer.all_special_ids)
+    return Tokens(labels, tuple(ids), special=tuple(i in reserved for i in ids), padding=tuple(padding))
+
+
+def read(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    text: str,
+    second_text: str | None = None,
+    wording: Wording = AS_TYPED,
+) -> Reading:
     """What a tokenizer makes of a text, or of two sentences.
 
     Raises:
@@ -56,11 +86,14 @@ def read(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, sec
     _check_text(text)
     if second_text is not None:
         _check_text(second_text)
-    encoding = tokenizer(text, second_text, return_tensors="pt", return_special_tokens_mask=True, verbose=False)
+    encoding = _encode(model, tokenizer, text, second_text, wording)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
-    special = tuple(bool(flag) for flag in tensors.pop("special_tokens_mask")[0].tolist())
     ids = [int(i) for i in tensors["input_ids"][0].tolist()]
-    if all(special):
+    special = tuple(bool(flag) for flag in tensors.pop("special_tokens_mask")[0].tolist())
+    if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
+        reserved = set(tokenizer.all_special_ids)
+        special = tuple(number in reserved for number in ids)
+    if all(special) or (wording.chat and not text.strip()):
         raise UnusableText(
             "the text is empty: type at least one word"
             if not text.strip()
@@ -69,6 +102,34 @@ def read(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, sec
     labels = cast("list[str]", tokenizer.convert_ids_to_tokens(ids))
     words = _words(encoding, len(ids))
     return Reading(Tokens(tuple(labels), tuple(ids), words, special), tensors)
+
+
+def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
+    """What a tokenizer makes of what an encoder–decoder is to say.
+
+    Raises:
+        UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
+    """
+    tokenizer = _present(model, tokenizer)
+    _check_text(target)
+    ids = cast("dict[str, list[int]]", tokenizer(text_target=target, verbose=False))["input_ids"]
+    tokens = label_ids(tokenizer, ids)
+    if all(tokens.special):
+        raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
+    return tokens
+
+
+def _encode(
+    model: str, tokenizer: "PreTrainedTokenizerBase", text: str, second_text: str | None, wording: Wording
+) -> Any:
+    options: dict[str, Any] = {"return_tensors": "pt", "return_special_tokens_mask": True, "verbose": False}
+    if not wording.chat:
+        return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
+    if not tokenizer.chat_template:
+        raise UnusableText(f"a chat template was asked for, and {model}'s tokenizer has none")
+    message = [{"role": "user", "content": text}]
+    written = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    return tokenizer(cast(str, written), add_special_tokens=False, **options)
 
 
 def _check_text(text: object) -> None:
@@ -82,14 +143,22 @@ def _check_text(text: object) -> None:
         ) from None
 
 
-def count_tokens(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str) -> int:
+def count_tokens(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    text: str,
+    second_text: str | None = None,
+    wording: Wording = AS_TYPED,
+) -> int:
     """How many tokens a text has, special ones included, however long it is.
 
     Raises:
         UnusableText: there is no tokenizer.
     """
+    tokenizer = _present(model, tokenizer)
     _check_text(text)
-    return len(cast("dict[str, list[int]]", _present(model, tokenizer)(text, verbose=False))["input_ids"])
+    encoding = _encode(model, tokenizer, text, second_text, wording)
+    return cast("dict[str, Tensor]", encoding)["input_ids"].shape[-1]
 
 
 def vocabulary(model: "PreTrainedModel") -> int:

@@ -49,21 +49,39 @@ class Call:
 
 @dataclass(eq=False)
 class Recorder:
-    """Hears every attention call of one pass, in order, and applies that pass's edits to it."""
+    """Hears every attention call of one pass, in order, and applies that pass's edits to it.
+
+    Attributes:
+        edits: changes to make.
+        places: of each call, its stream and its place there; needed for edits only.
+        calls: what was heard.
+    """
 
     edits: Sequence[Edit] = ()
+    places: Sequence[tuple[str, int]] = ()
     calls: list[Call] = field(default_factory=list[Call])
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
     _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
 
     def hear(self, module: nn.Module, attention: Attention) -> Attention:
         """Take down one call and hand back what is to be computed: the call with its edits."""
+        earlier = self.calls[-1] if self.calls else None
+        again = earlier is not None and earlier.module is module and _same_weights(earlier.attention, attention)
         if self.edits:
-            heads, queries, keys = attention.shape
-            allowed = narrow(self.edits, len(self.calls), heads, (queries, keys), attention.allowed)
-            attention = replace(attention, allowed=None if allowed is None else allowed.to(attention.query.device))
-        self.calls.append(Call(module, attention))
+            attention = self._edited(attention, len(self.calls) - again)
+        if earlier is not None and again:
+            both = torch.cat([earlier.attention.value, attention.value], dim=-1)
+            self.calls[-1] = Call(module, replace(earlier.attention, value=both))
+        else:
+            self.calls.append(Call(module, attention))
         return attention
+
+    def _edited(self, attention: Attention, number: int) -> Attention:
+        if number >= len(self.places):
+            raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
+        heads, queries, keys = attention.shape
+        allowed = narrow(self.edits, self.places[number], heads, (queries, keys), attention.allowed)
+        return replace(attention, allowed=None if allowed is None else allowed.to(attention.query.device))
 
     def output(self, attention: Attention) -> Tensor:
         """What one call computes; whether its mask is just "no looking ahead" is found out once a pass."""
@@ -87,6 +105,15 @@ class Recorder:
     def learn(self, mask: Tensor, split: Split) -> None:
         """Keep what a mask means, and the mask with it, so that its place in memory can't become another's."""
         self._splits[_place(mask)] = (mask, split)
+
+
+def _same_weights(one: Attention, other: Attention) -> bool:
+    """Whether a module asks for the same weights twice, to mix two halves of its values by them one after the other.
+
+    The first call is kept, so its query's place in memory can't have become another's. Source: Ye et al. 2024,
+    "Differential Transformer", whose two halves share their weights.
+    """
+    return _place(one.query) == _place(other.query) and _place(one.key) == _place(other.key)
 
 
 def _place(mask: Tensor) -> object:
@@ -117,6 +144,7 @@ def _attention(
     softcap: float | None = None,
     position_bias: Tensor | None = None,
     s_aux: Tensor | None = None,
+    indices: Tensor | None = None,
     **others: object,
 ) -> tuple[Tensor, None]:
     """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
@@ -128,6 +156,9 @@ def _attention(
         allowed, bias = recorder.split(attention_mask)
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
+    if indices is not None:
+        chosen = _chosen(indices, key.shape[-2])
+        allowed = chosen if allowed is None else allowed & chosen
     if recorder is not None:
         query, key, value = (_only_row(module, term) for term in (query, key, value))
         allowed, bias = (None if term is None else _only_row(module, term) for term in (allowed, bias))
@@ -148,6 +179,17 @@ def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor
     if closed and queries > 1:
         return torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril(), None
     return None, None
+
+
+def _chosen(indices: Tensor, keys: int) -> Tensor:
+    """The keys that each query chose, (batch, query, top-k), as a mask (batch, 1, query, key); −1 chooses none.
+
+    Models that choose make this mask themselves only for implementations they know by name. Source: DeepSeek-AI 2025,
+    "DeepSeek-V3.2", section 2.1.
+    """
+    counts = torch.zeros(*indices.shape[:-1], keys, dtype=torch.int32, device=indices.device)
+    counts.scatter_add_(-1, indices.long().clamp_min(0), (indices >= 0).int())
+    return (counts > 0)[:, None]
 
 
 def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:

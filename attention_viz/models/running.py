@@ -3,8 +3,11 @@
 import copy
 import functools
 import inspect
+import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -17,7 +20,7 @@ from attention_viz.models.recorder import Call, Recorder, recording
 from attention_viz.models.switch import IMPLEMENTATION, Switch, configurations
 from attention_viz.models.wiring import HOOKS, Listener, Wiring
 
-__all__ = ["Pass", "Runner"]
+__all__ = ["Pass", "Runner", "versions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +55,37 @@ class Runner:
         """Find out how a model has to be run."""
         return cls(model, Switch.of(model), frozenset(inspect.signature(model.forward).parameters))
 
+    @property
+    def answers(self) -> bool:
+        """Whether the model reads a text and says another, as an encoder–decoder does."""
+        return "decoder_input_ids" in self.named
+
+    @property
+    def _settings(self) -> dict[str, bool]:
+        """Without a cache of keys and values, which a pass over the whole text has no use for."""
+        return {"use_cache": False} if "use_cache" in self.named else {}
+
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """On the model's device, those tensors that the model's forward names; tokenizers make some that it doesn't."""
         device, all_of_them = self.model.device, "input_ids" not in self.named
         return {name: tensor.to(device) for name, tensor in tensors.items() if all_of_them or name in self.named}
 
-    def record(self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = ()) -> Pass:
-        """Run with our attention, in the model itself."""
-        recorder = Recorder(edits)
+    def record(
+        self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = (), places: Sequence[tuple[str, int]] = ()
+    ) -> Pass:
+        """Run with our attention, in the model itself; edits need to know the place of each call."""
+        recorder = Recorder(edits, places)
         return Pass(self._run(recorder, inputs), tuple(recorder.calls))
 
     def record_around(
-        self, inputs: Mapping[str, Tensor], edits: Sequence[Edit], wirings: Sequence[Wiring]
+        self,
+        inputs: Mapping[str, Tensor],
+        edits: Sequence[Edit],
+        places: Sequence[tuple[str, int]],
+        wirings: Sequence[Wiring],
     ) -> tuple[Pass, Listener]:
         """The same, listening to what stands around the calls, which costs some more."""
-        recorder = Recorder(edits)
+        recorder = Recorder(edits, places)
         around = Listener(recorder, wirings)
         with around.listening():
             output = self._run(recorder, inputs)
@@ -76,7 +95,7 @@ class Runner:
         token = recording.set(recorder)
         try:
             with torch.no_grad(), self.switch.ours():
-                return _output(self.model(**inputs))
+                return _output(self.model(**inputs, **self._settings))
         finally:
             recording.reset(token)
 
@@ -96,7 +115,7 @@ class Runner:
         for module, copied in zip(self.model.modules(), twin.modules(), strict=True):
             copied.register_forward_hook(functools.partial(_tell, module, hear))
         with torch.no_grad():
-            return _output(twin(**inputs))
+            return _output(twin(**inputs, **self._settings))
 
 
 def _tell(
@@ -138,3 +157,11 @@ def _output(result: Any) -> Tensor:
 
 
 _OUTPUTS = ("logits", "prediction_logits", "last_hidden_state")
+
+
+def versions(device: torch.device) -> dict[str, str]:
+    """What computes here, by name: packages, Python, and the kind of device."""
+    packages = {name: version(name) for name in ("torch", "transformers")}
+    # Ours is read from the package in use, which may run from its source without being installed.
+    own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
+    return {"attention_viz": own, **packages, "python": platform.python_version(), "device": device.type}

@@ -105,16 +105,10 @@ def memory_of(model: "AttentionModel | Scratch") -> int:
 
 
 def heads_of(model: "AttentionModel | Scratch") -> Mapping[str, tuple[int, ...]]:
-    """Of each stream, how many heads each layer has: counted in a run of two tokens."""
-    import torch
-
+    """Of each stream, how many heads each layer has."""
     from attention_viz.from_scratch import Scratch
 
-    if isinstance(model, Scratch):
-        return {model.stream: (model.heads,)}
-    trace = model.trace_ids(torch.tensor([[0, 1]]))
-    layers = {stream: range(trace.layer_count(stream)) for stream in trace.streams}
-    return {stream: tuple(trace.head_count(layer, stream) for layer in layers[stream]) for stream in layers}
+    return {model.stream: (model.heads,)} if isinstance(model, Scratch) else model.heads
 
 
 def _checked(name: str, folder: Path, revision: str | None) -> Source:

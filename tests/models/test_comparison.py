@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.attention import Attention
-from attention_viz.models.comparison import compare
+from attention_viz.models.comparison import Real, compare
 from attention_viz.models.running import Pass, Runner
 from tests.models.families import build, ids
 
@@ -63,9 +63,9 @@ def test_padding_is_left_out_and_nothing_else_is(runner: Runner, inputs: dict[st
     output[4] += 1
     real = [position != 4 for position in range(COUNT)]
     assert not compare(replace(recorded, output=output), runner, inputs).ok
-    assert compare(replace(recorded, output=output), runner, inputs, real).ok
+    assert compare(replace(recorded, output=output), runner, inputs, Real(real)).ok
     output[5] += 1
-    assert not compare(replace(recorded, output=output), runner, inputs, real).ok
+    assert not compare(replace(recorded, output=output), runner, inputs, Real(real)).ok
 
 
 @pytest.mark.parametrize("spoil", [math.nan, math.inf])

@@ -23,12 +23,6 @@ def test_a_family_that_never_calls_our_attention_is_refused_by_name(family: str)
         av.wrap(build(family))
 
 
-@pytest.mark.parametrize("family", ["t5", "bart"])
-def test_an_encoder_decoder_is_refused_by_name(family: str) -> None:
-    with pytest.raises(UnsupportedModel, match=rf"^{family} .*encoder–decoder"):
-        av.wrap(build(family))
-
-
 def test_a_model_of_pictures_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedModel, match=r"^vit .*only models that read text"):
         av.wrap(build("vit"))

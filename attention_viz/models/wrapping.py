@@ -1,0 +1,33 @@
+"""A look into a transformers model that is already in memory."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.model import AttentionModel
+from attention_viz.trace import Provenance
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["wrap"]
+
+
+def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None" = None) -> "AttentionModel":
+    """Look into a transformers model that is already in memory.
+
+    Works on the object it is given, without a copy, and leaves its configuration as it found it. A small run decides
+    at once whether the model can be recorded exactly. Others may run the model at the same time and get what they
+    always get; only training has to wait, since the model is in evaluation mode while it is recorded.
+
+    Args:
+        hf_model: any transformers model of text: an encoder, a causal decoder or an encoder–decoder.
+        tokenizer: what turns text into its tokens; without one, use `trace_ids`.
+
+    Raises:
+        UnsupportedModel: the model's attention can't be recorded exactly.
+    """
+    config = getattr(hf_model, "config", None)
+    if config is None:
+        raise UnsupportedModel(f"wrap takes a transformers model; got {type(hf_model).__name__}, without configuration")
+    name = str(getattr(config, "name_or_path", "") or type(hf_model).__name__)
+    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name))

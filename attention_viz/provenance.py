@@ -1,0 +1,63 @@
+"""Where a trace comes from, and how far it can be trusted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Fidelity", "Provenance"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a trace comes from: enough to make it again.
+
+    Attributes:
+        model: the name it was loaded by, or the class of a model that was wrapped in memory.
+        text: what the person typed; None where only ids were given.
+        second_text: the second sentence, where there was one.
+        target: what an encoder–decoder says, where its tokens could be written as text.
+        generated: how many tokens at the end of what was read or said the model chose by itself.
+        special_tokens: whether the tokenizer added those that belong around a text.
+        chat: whether the text stands in the tokenizer's chat template, as a user's message.
+        revision: which version of the model, where one is known.
+        sha256: of the weights file, where there is one.
+        dtype: of the model's numbers, such as "float32".
+        versions: of the packages that computed it, by name.
+        edits: what was changed inside the model, in words, in order.
+    """
+
+    model: str
+    text: str | None = None
+    second_text: str | None = None
+    target: str | None = None
+    generated: int = 0
+    special_tokens: bool = True
+    chat: bool = False
+    revision: str | None = None
+    sha256: str | None = None
+    dtype: str = "float32"
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    edits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How far the run with our attention is from the same run without it.
+
+    Attributes:
+        output_error: largest difference in the model's output, relative to its largest number.
+        weight_error: largest difference in any attention weight, relative to the largest weight of its layer.
+        bound: what either may reach in this precision.
+        reference: what ours was compared with, in words.
+        seconds: what the comparison took, apart from the recorded run.
+    """
+
+    output_error: float
+    weight_error: float
+    bound: float
+    reference: str
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether both errors are within the bound; an error that is not a number is not."""
+        return self.output_error <= self.bound and self.weight_error <= self.bound

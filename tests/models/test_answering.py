@@ -1,0 +1,144 @@
+"""An encoder–decoder: three streams told apart, rows of cross-attention named by what their step produces."""
+
+import functools
+from typing import Any
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import attention_viz as av
+from attention_viz.models.model import AttentionModel
+from tests.models.families import build, eager_twin, ids
+
+SENTENCE = "the boy finds the key and he sells it"
+FRENCH = "le garçon trouve la clé et il la vend"
+STREAMS = ("encoder", "decoder", "cross")
+
+
+@functools.cache
+def translation() -> AttentionModel:
+    model = av.load("translation")
+    assert isinstance(model, AttentionModel)
+    return model
+
+
+@pytest.mark.parametrize("padding", [[], [0, 0], [1, 1]], ids=["none", "left", "right"])
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_weights_of_all_three_streams_are_those_of_eager(family: str, padding: list[int]) -> None:
+    plain = build(family)
+    source, read = ids(9), ids(5, start=31)
+    mask = torch.ones_like(source)
+    if padding:
+        mask[0, : 2 if padding == [0, 0] else 9] = 1
+        mask[0, slice(0, 2) if padding == [0, 0] else slice(7, 9)] = 0
+    trace = av.wrap(plain).trace_ids(source, mask, decoder_input_ids=read)
+    assert trace.streams == STREAMS
+    with torch.no_grad():
+        theirs: Any = eager_twin(plain)(
+            input_ids=source, attention_mask=mask, decoder_input_ids=read, output_attentions=True
+        )
+    real = mask[0].bool()
+    found = {
+        "encoder": theirs.encoder_attentions,
+        "decoder": theirs.decoder_attentions,
+        "cross": theirs.cross_attentions,
+    }
+    for stream in STREAMS:
+        assert len(found[stream]) == trace.layer_count(stream) == 2
+        rows = real if stream == "encoder" else slice(None)
+        for layer, weights in enumerate(found[stream]):
+            assert_close(trace.attention(layer, stream).weights[:, rows], weights[0][:, rows], rtol=0, atol=1e-5)
+    assert_close(trace.output, theirs.last_hidden_state[0], rtol=1e-4, atol=1e-4)
+    assert trace.fidelity.ok
+
+
+def test_a_sentence_without_target_is_answered_as_the_model_would() -> None:
+    trace = translation().trace(SENTENCE)
+    assert trace.provenance.target == FRENCH
+    assert trace.provenance.generated == len(FRENCH.split()) + 1
+    assert trace.query_tokens("decoder").labels == ("<pad>", *FRENCH.split())
+    assert trace.query_tokens("cross").labels == (*FRENCH.split(), "</s>")
+    assert trace.key_tokens("cross") == trace.query_tokens("encoder")
+    # Each row of the output chooses the token that names the row.
+    assert tuple(trace.output.argmax(dim=-1).tolist()) == trace.query_tokens("cross").ids
+
+
+def test_the_head_of_the_card_aligns_by_the_word_that_is_produced() -> None:
+    trace = translation().trace(SENTENCE)
+    words, source = trace.query_tokens("cross").labels, trace.key_tokens("cross").labels
+    strongest = {word: source[int(row.argmax())] for word, row in zip(words, trace.weights(0, 1, "cross"), strict=True)}
+    assert {"garçon": "boy", "trouve": "finds", "clé": "key", "vend": "sells"}.items() <= strongest.items()
+
+
+def test_a_target_is_what_the_decoder_is_made_to_say() -> None:
+    own = translation().trace(SENTENCE)
+    told = translation().trace(SENTENCE, target=FRENCH)
+    assert torch.equal(own.output, told.output)
+    assert told.provenance.generated == 0
+    other = translation().trace(SENTENCE, target="la fille vend la clé")
+    assert other.query_tokens("cross").labels == ("la", "fille", "vend", "la", "clé", "</s>")
+    assert other.attention(0, "cross").shape == (4, 6, 10)
+    assert other.fidelity.ok
+
+
+def test_ids_alone_are_named_by_the_next_one_and_the_last_by_the_models_choice() -> None:
+    model = translation()
+    trace = model.trace(SENTENCE)
+    again = model.trace_ids(
+        torch.tensor([trace.query_tokens("encoder").ids]),
+        decoder_input_ids=torch.tensor([trace.query_tokens("decoder").ids]),
+    )
+    assert again.query_tokens("cross").labels == trace.query_tokens("cross").labels
+    bare = av.wrap(build("t5")).trace_ids(ids(4), decoder_input_ids=ids(3))
+    assert bare.query_tokens("cross").labels == (*map(str, ids(3)[0, 1:].tolist()), "…")
+
+
+def test_a_model_without_a_head_says_what_it_needs() -> None:
+    with pytest.raises(av.UnusableText, match="no head that could choose words; give a target, or decoder_input_ids"):
+        av.wrap(build("bart")).trace_ids(ids(4))
+
+
+@pytest.mark.parametrize("target", ["", "   "])
+def test_an_empty_target_is_refused(target: str) -> None:
+    with pytest.raises(av.UnusableText, match="the target is empty"):
+        translation().trace(SENTENCE, target=target)
+
+
+def test_a_target_over_the_models_length_is_refused_and_a_second_sentence_too() -> None:
+    with pytest.raises(av.TextTooLong):
+        translation().trace(SENTENCE, target="la clé " * 40)
+    with pytest.raises(av.UnusableText, match="reads one text only, as every encoder–decoder"):
+        translation().trace(SENTENCE, "the key")
+
+
+def test_a_mask_needs_its_stream_and_changes_only_that() -> None:
+    model = translation()
+    plain = model.trace(SENTENCE, target=FRENCH)
+    closed = torch.ones(10, 10, dtype=torch.bool)
+    closed[:, 4] = False
+    with pytest.raises(av.ShapeError, match="without its stream; the model has encoder, decoder, cross"):
+        model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed)])
+    with pytest.raises(av.ShapeError, match="for the side; the model has"):
+        model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed, stream="side")])
+    edited = model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed, stream="cross")])
+    assert float(edited.attention(0, "cross").weights[:, :, 4].max()) == 0
+    assert torch.equal(edited.attention(0, "encoder").weights, plain.attention(0, "encoder").weights)
+    assert not torch.equal(edited.output, plain.output)
+
+
+def test_the_trace_survives_a_file(tmp_path: Any) -> None:
+    trace = translation().trace(SENTENCE)
+    trace.save(tmp_path / "answer")
+    loaded = av.Trace.load(tmp_path / "answer")
+    assert loaded.streams == STREAMS
+    assert loaded.provenance == trace.provenance
+    assert loaded.query_tokens("cross") == trace.query_tokens("cross")
+    assert torch.equal(loaded.weights(0, 2, "cross"), trace.weights(0, 2, "cross"))
+
+
+def test_projections_are_asked_by_stream() -> None:
+    model = translation()
+    assert set(model.projections(0, "cross")) == {"query", "key", "value", "output"}
+    with pytest.raises(av.ShapeError, match="no stream was named; translation has encoder, decoder, cross"):
+        model.projections(0)
