@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from attention_viz.changes import moved_output, moved_weight
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, axis, bar_title, blocked_cells, hatch
+from attention_viz.views.matrix import arrange, axis, blocked_cells, colour_bar, hatch
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shown, with_minus
 
@@ -68,7 +68,7 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
         texttemplate="%{z:.2f}" if len(heads) <= _PRINTED_UP_TO else None,
         xgap=1,
         ygap=1,
-        colorbar=_bar("moved"),
+        colorbar=colour_bar("moved"),
     )
     figure = go.Figure([cells])
     arrange(figure, "Share of the weight that moved, by head", colours)
@@ -124,13 +124,9 @@ def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -
         texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
-        colorbar=_bar("change"),
+        colorbar=colour_bar("change"),
     )
 
 
 def _scale(stops: tuple[str, ...]) -> list[list[Any]]:
     return [[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)]
-
-
-def _bar(title: str) -> dict[str, Any]:
-    return {"title": {"text": bar_title(title)}, "tickformat": ".3~g", "thickness": 10, "outlinewidth": 0}

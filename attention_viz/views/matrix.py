@@ -11,7 +11,7 @@ from attention_viz.views.hatching import segments
 from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shortened, shown, spread
 
-__all__ = ["arrange", "axis", "bar_title", "blocked_cells", "full_colour", "hatch", "heatmap"]
+__all__ = ["arrange", "axis", "blocked_cells", "colour_bar", "full_colour", "hatch", "heatmap"]
 
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
@@ -60,9 +60,15 @@ def blocked_cells(trace: Trace, layer: int, head: int, stream: str) -> Bool[nump
     return ~numpy.broadcast_to(one.allowed.cpu().numpy(), one.shape)
 
 
-def bar_title(text: str) -> str:
-    """A colour bar's title with a line below it, so that it doesn't lie on the first number."""
-    return f"{text}<br> "
+def colour_bar(title: str) -> dict[str, Any]:
+    """What a colour stands for; its numbers stand below their lines, so that the first is clear of the title."""
+    return {
+        "title": {"text": title, "font": {"size": 12}},
+        "tickformat": ".3~g",
+        "ticklabelposition": "outside bottom",
+        "thickness": 10,
+        "outlinewidth": 0,
+    }
 
 
 def full_colour(weights: Float[numpy.ndarray, "query key"]) -> float:
@@ -99,13 +105,7 @@ def _cells(
         texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
-        colorbar={
-            "title": {"text": bar_title("weight")},
-            "tickformat": ".3~g",
-            "thickness": 10,
-            "outlinewidth": 0,
-            "tickvals": _ticks(full),
-        },
+        colorbar={**colour_bar("weight"), "tickvals": _ticks(full)},
     )
 
 

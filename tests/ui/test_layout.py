@@ -56,3 +56,12 @@ def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Ca
     expect(screen.get_by_text("Too long for a link")).to_be_visible()
     assert box(screen.locator(".st-key-pickers")) == before
     assert box(screen.get_by_test_id("explorer-search").get_by_role("button").last)["bottom"] <= 860
+
+
+@pytest.mark.parametrize("words", [7, 128])
+def test_the_title_of_a_colour_bar_stands_clear_of_its_first_number(page: OpenPage, words: int) -> None:
+    screen = page(f"/masks?model=scratch&mask=window&text={'+'.join(['boat'] * words)}")
+    bar = screen.locator(".st-key-after .colorbar")
+    expect(bar.locator(".cbaxis text")).to_have_count(5)
+    numbers = [box(number)["top"] for number in bar.locator(".cbaxis text").all()]
+    assert box(bar.locator(".cbtitle text").first)["bottom"] + 3 <= min(numbers)
