@@ -12,6 +12,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, ROWS, Cells, MaskChoice, from_code, read_choice, to_code
 from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.pen import strokes
+from attention_viz.ui.pickers import went_through_history
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
@@ -75,13 +76,18 @@ def take_strokes(count: int) -> None:
 
 
 def _begin(state: State) -> None:
-    """At a visitor's first run of this page, take the choices from the address."""
-    if "mask-first" not in st.session_state:
-        choice, notices = read_choice(st.query_params.to_dict(), state)
-        st.session_state["mask-first"], st.session_state["mask-notices"] = choice, notices
+    """Take the choices from the address at a visitor's first run of this page, and after Back or Forward."""
+    first = "mask-first" not in st.session_state
+    if first or went_through_history():
+        parameters = st.query_params.to_dict()
+        choice, notices = read_choice(parameters, state)
+        # What an address leaves out stands for the default, or is of no use to its mask and may stay.
+        told = {*parameters, "mask", "in_layer", "in_head", *(["cells"] if choice.mask == "drawn" else [])}
         for name in _NAMES:
-            value = getattr(choice, name)
-            st.session_state.setdefault(name, _ALL if value is None else value)
+            if first or name in told:
+                value = getattr(choice, name)
+                st.session_state[name] = _ALL if value is None else value
+        st.session_state["mask-first"], st.session_state["mask-notices"] = _held(), notices
     for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
         # Another model may have fewer.
         held = st.session_state[name]

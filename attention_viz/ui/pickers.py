@@ -11,15 +11,14 @@ from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
 
-__all__ = ["address", "begin", "choose", "keep", "show_examples"]
+__all__ = ["address", "begin", "choose", "keep", "show_examples", "went_through_history"]
 
 _NAMES = tuple(field.name for field in fields(State))
 
 
 def begin() -> None:
     """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them."""
-    context = get_script_run_ctx()
-    if "first" in st.session_state and not (context and context.is_history_navigation):
+    if "first" in st.session_state and not went_through_history():
         return
     # An address never means a file that was opened meanwhile.
     opening.close()
@@ -31,6 +30,12 @@ def begin() -> None:
     st.session_state["first"], st.session_state["notices"] = state, notices
     for name in _NAMES:
         st.session_state[name] = getattr(state, name)
+
+
+def went_through_history() -> bool:
+    """Whether the page runs because of Back or Forward: then what is chosen is what the address says."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
 
 
 def show_examples() -> None:

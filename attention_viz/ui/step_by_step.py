@@ -32,7 +32,7 @@ _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
     pickers.begin()
-    step_choice.begin(st.query_params.to_dict())
+    step_choice.begin(st.query_params.to_dict(), again=pickers.went_through_history())
     show_header()
     state = pickers.choose()
     controls = st.container()

@@ -46,9 +46,15 @@ class Choice:
         return {name: str(getattr(self, name)) for name in names}
 
 
-def begin(parameters: Mapping[str, str]) -> None:
-    """At a visitor's first run, hold what the address asks for until it is known what is possible."""
-    if f"{PREFIX}asked" not in st.session_state:
+def begin(parameters: Mapping[str, str], *, again: bool) -> None:
+    """At a visitor's first run, hold what the address asks for until it is known what is possible.
+
+    Args:
+        parameters: the address's, as anybody may have typed them.
+        again: whether to ask the address though it isn't the first run, as after Back or Forward.
+    """
+    if again or f"{PREFIX}asked" not in st.session_state:
+        st.session_state.pop(f"{PREFIX}first", None)
         asked = {name: parameters[name] for name in Choice.__dataclass_fields__ if name in parameters}
         st.session_state[f"{PREFIX}asked"], st.session_state[f"{PREFIX}notices"] = asked, []
         for name, field in Choice.__dataclass_fields__.items():

@@ -27,6 +27,9 @@ __all__ = [
 _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
+# The switch's key: what it holds is told by the page, which Back and Forward may change.
+_ALL = f"{PREFIX}all-at-once"
+
 # In pixels, so that all of them stand on one line with the cell's pickers, and two side by side on a phone.
 _WIDTHS = {"scale": 120, "notation": 205, "precision": 115, "variant": 190}
 # Where the place on an axis of tokens is kept; on any other axis it is the dimension.
@@ -108,8 +111,12 @@ def _show_walk(names: list[str]) -> None:
                 on_click=_go_to,
                 args=(names[other] if inside else names[place],),
             )
-        all_at_once = st.toggle("All at once", value=st.session_state[f"{PREFIX}all"] == "yes")
-        st.session_state[f"{PREFIX}all"] = "yes" if all_at_once else "no"
+        st.session_state[_ALL] = st.session_state[f"{PREFIX}all"] == "yes"
+        st.toggle("All at once", key=_ALL, on_change=_take_all)
+
+
+def _take_all() -> None:
+    st.session_state[f"{PREFIX}all"] = "yes" if st.session_state[_ALL] else "no"
 
 
 def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, own: bool) -> None:

@@ -108,6 +108,35 @@ def test_the_pickers_change_the_numbers_and_the_address(page: OpenPage, idle: Id
     assert (weights(again) == weights(screen)).all()
 
 
+def test_back_and_forward_show_what_the_address_says(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=window&window=2")
+    seen = [(weights(screen), parameters(screen))]
+    screen.get_by_label("Window", exact=True).fill("4")
+    screen.get_by_label("Window", exact=True).press("Enter")
+    idle(screen)
+    seen.append((weights(screen), parameters(screen)))
+    choose(screen, "Blocks for", "only 3", idle)
+    seen.append((weights(screen), parameters(screen)))
+    choose(screen, "Mask", re.compile("^drawn"), idle)
+    screen.get_by_role("button", name="Block", exact=True).click()
+    idle(screen)
+    drawn = weights(screen), parameters(screen)
+    screen.go_back()
+    idle(screen)
+    seen.append((weights(screen), parameters(screen)))
+    assert ("cells" in drawn[1], "cells" in seen[3][1]) == (True, False)
+    for move, place in (("back", 2), ("back", 1), ("back", 0), ("forward", 1), ("forward", 2), ("forward", 3)):
+        getattr(screen, f"go_{move}")()
+        idle(screen)
+        expected, asked = seen[place]
+        assert parameters(screen) == asked
+        assert (weights(screen) == expected).all()
+    screen.go_forward()
+    idle(screen)
+    assert parameters(screen) == drawn[1]
+    assert (weights(screen) == drawn[0]).all()
+
+
 def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(page: OpenPage, idle: Idle) -> None:
     screen = page("/masks?mask=prefix&prefix=2")
     position = numpy.arange(9)

@@ -271,6 +271,47 @@ def test_an_address_edited_by_hand_is_answered_in_words(page: OpenPage, idle: Id
     expect(screen.get_by_test_id("stAlert")).to_have_count(0)
 
 
+def test_back_and_forward_show_what_the_address_says(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=scores&query=3&key=1")
+    first = total(screen)
+    go_to(screen, "Weights", idle)
+    second = total(screen)
+    choose(screen, "Key token", "4 · mat", idle)
+    third = total(screen)
+    choose(screen, "Scale", "none", idle)
+    fourth = total(screen)
+    assert len({first, second, third, fourth}) == 4
+    shown = {
+        1: (first, "scores", "1", "model"),
+        2: (second, "weights", "1", "model"),
+        3: (third, "weights", "4", "model"),
+        4: (fourth, "weights", "4", "none"),
+    }
+    for move, place in (("back", 3), ("back", 2), ("back", 1), ("forward", 2), ("forward", 3), ("forward", 4)):
+        getattr(screen, f"go_{move}")()
+        idle(screen)
+        number, name, key, scale = shown[place]
+        assert total(screen) == number
+        asked = parameters(screen)
+        assert (asked["step"], asked["query"], asked["key"], asked["scale"]) == (name, "3", key, scale)
+        expect(step(screen, name.capitalize())).to_be_checked()
+
+
+def test_back_from_all_steps_at_once_shows_one_again(page: OpenPage, idle: Idle) -> None:
+    screen = page(f"{CAT}&step=scores&query=3&key=1")
+    screen.get_by_text("All at once").click()
+    idle(screen)
+    expect(screen.get_by_test_id("total")).to_have_count(0)
+    screen.go_back()
+    idle(screen)
+    expect(screen.get_by_test_id("total")).to_have_count(1)
+    assert parameters(screen)["all"] == "no"
+    screen.go_forward()
+    idle(screen)
+    expect(screen.get_by_test_id("total")).to_have_count(0)
+    assert parameters(screen)["all"] == "yes"
+
+
 @pytest.mark.parametrize("step", ["Embeddings", "Query", "Scores", "Heads joined"])
 def test_the_first_screen_shows_the_matrix_without_scrolling(page: OpenPage, step: str) -> None:
     name = {"Heads joined": "joined"}.get(step, step.lower())
