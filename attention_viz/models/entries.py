@@ -30,6 +30,9 @@ class Entry:
         sha256: of the weights file.
         source: where the weights come from.
         size: of the weights file, in bytes.
+        streams: the kinds of attention it has.
+        predicts: whether it tells how likely each token is.
+        marks: whether its tokenizer adds special tokens around a text.
     """
 
     short: str
@@ -41,6 +44,9 @@ class Entry:
     sha256: str | None = None
     source: str = ""
     size: int = 0
+    streams: tuple[str, ...] = ("encoder",)
+    predicts: bool = False
+    marks: bool = False
 
     @property
     def path(self) -> Path | None:
@@ -67,6 +73,7 @@ CATALOGUE: dict[str, Entry] = {
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         source="sentence-transformers/all-MiniLM-L6-v2",
         size=90_868_376,
+        marks=True,
     ),
     "scratch": Entry(
         short="ours, untrained",
@@ -84,6 +91,8 @@ CATALOGUE: dict[str, Entry] = {
         sha256="e05d4a70613a8d17ba45a3f89a092fa8ecc0a83c4801d45243ba73972d98c892",
         source="recipes/coreference.py",
         size=173_684,
+        predicts=True,
+        marks=True,
     ),
     "induction": Entry(
         short="a toy decoder",
@@ -95,6 +104,9 @@ CATALOGUE: dict[str, Entry] = {
         sha256="b545a739cb6c2de27acf764f4a5619c15576e880a710a6f5ed98319482b4c7db",
         source="recipes/induction.py",
         size=133_232,
+        streams=("decoder",),
+        predicts=True,
+        marks=True,
     ),
     "lists": Entry(
         short="a toy decoder",
@@ -106,6 +118,8 @@ CATALOGUE: dict[str, Entry] = {
         sha256="3a1126f89158d9a68c429123e30067a430a5d5a2621e82fb5c0a181a805b89a5",
         source="recipes/lists.py",
         size=144_440,
+        streams=("decoder",),
+        predicts=True,
     ),
     "translation": Entry(
         short="a toy encoder–decoder",
@@ -117,6 +131,9 @@ CATALOGUE: dict[str, Entry] = {
         sha256="f7e45d1fd3c76e2a51a3036eae0773080ab4aa06ba9ff7f6ce141d1ab747e5c0",
         source="recipes/translation.py",
         size=193_830,
+        streams=("encoder", "decoder", "cross"),
+        predicts=True,
+        marks=True,
     ),
 }
 

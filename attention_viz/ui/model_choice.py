@@ -12,9 +12,9 @@ from attention_viz.ui.allowed import FOLDER, HUB
 from attention_viz.ui.arriving import Arrival
 from attention_viz.ui.drawing import show_problem
 from attention_viz.ui.markdown import plain
+from attention_viz.ui.natures import UNKNOWN
 from attention_viz.ui.notices import notice
 from attention_viz.ui.serving import is_loaded, load_model
-from attention_viz.ui.sizes import UNKNOWN
 from attention_viz.ui.sources import check_room, plan_of
 from attention_viz.ui.state import State, write_address
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import TraceError
-from attention_viz.ui import sizes
+from attention_viz.ui import natures
 from attention_viz.ui.keeping import Kept
+from attention_viz.ui.natures import nature
 from attention_viz.ui.settings import SETTINGS
-from attention_viz.ui.sources import find, heads_of, memory_of, open_source
+from attention_viz.ui.sources import find, memory_of, open_source
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
@@ -35,10 +36,12 @@ class Drawn:
     Attributes:
         trace: what was recorded.
         fit: which part of the text was read, and what was cut; None for a trace from a file.
+        second: the same of the second sentence, where there was one.
     """
 
     trace: "Trace"
     fit: "Fit | None" = None
+    second: "Fit | None" = None
 
     def stream(self, state: State) -> str:
         """The stream that the state asks for, where the trace has it; else its first."""
@@ -51,7 +54,9 @@ class Drawn:
             return self
         parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
         layers = {stream: trace.whole_layers[stream]}
-        return Drawn(replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts), self.fit)
+        return Drawn(
+            replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts), self.fit, self.second
+        )
 
     @functools.cached_property
     def payload(self) -> bytes:
@@ -87,8 +92,8 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
         AttentionVizError: the text or the model can't be used; the message says why.
     """
     settings, edits = _settings(state), tuple(edits)
-    wish = (state.model, state.text, settings, beside, tuple(_cells(edit) for edit in edits))
-    drawn = _traces.get(wish, lambda: _draw(state.model, state.text, settings, beside, edits))
+    wish = (state.model, state.text, settings, beside, tuple(_cells(edit) for edit in edits), _asked(state))
+    drawn = _traces.get(wish, lambda: _draw(state, settings, beside, edits))
     if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
         _forget(state.model)
     return drawn
@@ -129,27 +134,54 @@ def verify(drawn: Drawn) -> None:
 
 def _cells(edit: "Allow") -> tuple[object, ...]:
     """What tells one mask from another, for the cache."""
-    return edit.layer, edit.head, edit.allowed.shape, edit.allowed.numpy().tobytes()
+    return edit.stream, edit.layer, edit.head, edit.allowed.shape, edit.allowed.numpy().tobytes()
+
+
+def _asked(state: State) -> tuple[object, ...]:
+    """What else decides a run, besides text and model."""
+    return state.second, state.target, state.more, state.special, state.chat
 
 
 def _draw(
-    name: str,
-    text: str,
-    settings: tuple[int, int, int, str] | None,
-    beside: str | None,
-    edits: "tuple[Edit, ...]",
+    state: State, settings: tuple[int, int, int, str] | None, beside: str | None, edits: "tuple[Edit, ...]"
 ) -> Drawn:
-    from attention_viz.models.filling import trace_filled
-
-    model = _model(name, settings)
+    model = _model(state.model, settings)
     limit = None if settings else SETTINGS.longest_text
     with _forwards:
-        fit = model.fit(text, limit)
-        if beside is None:
-            return Drawn(model.trace(fit.kept, edits=edits), fit)
-        kept = (fit.kept, model.fit(beside, limit).kept)
-        length = max(model.fit(one).count for one in kept)
-        return Drawn(trace_filled(model, fit.kept, length, edits), fit)
+        if beside is not None:
+            return _filled(model, state.text, beside, limit, edits)
+        return _read(model, state, limit, edits)
+
+
+def _filled(
+    model: "AttentionModel | Scratch", text: str, beside: str, limit: int | None, edits: "tuple[Edit, ...]"
+) -> Drawn:
+    """A row of a batch of two."""
+    from attention_viz.models.filling import trace_filled
+
+    fit = model.fit(text, limit)
+    kept = (fit.kept, model.fit(beside, limit).kept)
+    length = max(model.fit(one).count for one in kept)
+    return Drawn(trace_filled(model, fit.kept, length, edits), fit)
+
+
+def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+    """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
+    from attention_viz.from_scratch import Scratch
+
+    can = nature(state.model)
+    around: dict[str, bool] = {"special_tokens": not can.marks or state.special == "on"}
+    if can.template and state.chat == "on":
+        around["chat"] = True
+    fit = model.fit(state.text, limit, **around)
+    if can.goes_on and state.more and not edits and not isinstance(model, Scratch):
+        *_, trace = model.generate(fit.kept, state.more, **around)
+        return Drawn(trace, fit)
+    target = state.target if can.answers and state.target.strip() else None
+    if not can.pairs or not state.second.strip():
+        return Drawn(model.trace(fit.kept, target=target, edits=edits, **around), fit)
+    second = model.fit(state.second, limit, before=fit.kept, **around)
+    return Drawn(model.trace(fit.kept, second.kept, edits=edits, **around), fit, second)
 
 
 def projections(state: State, layer: int) -> "Mapping[str, Projection]":
@@ -183,7 +215,7 @@ def _open(name: str) -> "AttentionModel | Scratch":
     source = find(name)
     _models.make_room(source.memory)
     model = open_source(source)
-    sizes.learn(name, heads_of(model))
+    natures.learn(name, model)
     # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
     gc.collect()
     gc.freeze()

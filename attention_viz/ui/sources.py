@@ -1,6 +1,5 @@
 """Where a model that somebody asked for is loaded from, and whether there is room for it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel, Plan
 
-__all__ = ["Source", "check_room", "find", "heads_of", "memory_of", "open_source", "plan_of"]
+__all__ = ["Source", "check_room", "find", "memory_of", "open_source", "plan_of"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
@@ -102,13 +101,6 @@ def memory_of(model: "AttentionModel | Scratch") -> int:
         return 0
     tensors = (*model.hf_model.parameters(), *model.hf_model.buffers())
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-
-def heads_of(model: "AttentionModel | Scratch") -> Mapping[str, tuple[int, ...]]:
-    """Of each stream, how many heads each layer has."""
-    from attention_viz.from_scratch import Scratch
-
-    return {model.stream: (model.heads,)} if isinstance(model, Scratch) else model.heads
 
 
 def _checked(name: str, folder: Path, revision: str | None) -> Source:

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from attention_viz.models import CATALOGUE
-from attention_viz.ui import allowed, sizes
+from attention_viz.ui import allowed
+from attention_viz.ui.natures import Nature, nature
 from attention_viz.ui.notices import notice, with_number
 from attention_viz.ui.settings import SETTINGS
 
-__all__ = ["DEFAULT", "EXAMPLES", "Positions", "State", "read_address", "write_address"]
+__all__ = ["DEFAULT", "EXAMPLES", "MOST_MORE", "Positions", "State", "Switch", "read_address", "write_address"]
 
 Positions = Literal["sinusoidal", "none"]
+Switch = Literal["on", "off"]
 
 EXAMPLES = (
     "The bank of the river was flooded",
@@ -30,6 +32,11 @@ class State:
         layer: from 0.
         head: from 0.
         stream: "encoder", "decoder" or "cross", for traces with several; None for the first there is.
+        second: another sentence that an encoder reads together with the text; empty for none.
+        target: what an encoder–decoder is to say; empty for what it says of its own accord.
+        more: by how many tokens a decoder goes on with the text.
+        special: "off" where the tokenizer adds no special tokens.
+        chat: "on" where the text stands in the model's chat template.
         d_model: width of our own module, where that is the model.
         heads: how many heads our own module has.
         seed: of our own module's random weights.
@@ -41,6 +48,11 @@ class State:
     layer: int = 0
     head: int = 4
     stream: str | None = None
+    second: str = ""
+    target: str = ""
+    more: int = 0
+    special: Switch = "on"
+    chat: Switch = "off"
     d_model: int = 8
     heads: int = 2
     seed: int = 0
@@ -52,14 +64,19 @@ class State:
         return self.model == "scratch"
 
     @property
+    def nature(self) -> Nature:
+        """What is known of the model."""
+        return nature(self.model)
+
+    @property
     def layer_count(self) -> int:
         """How many layers there are to choose from."""
-        return sizes.layer_count(self.model, self.stream)
+        return self.nature.layer_count(self.stream)
 
     @property
     def head_count(self) -> int:
         """How many heads there are to choose from."""
-        return self.heads if self.own else sizes.head_count(self.model, self.stream, self.layer)
+        return self.heads if self.own else self.nature.head_count(self.stream, self.layer)
 
     def within(self) -> "State":
         """The same with layer and head as far in as the model has them: another model may have fewer."""
@@ -69,7 +86,11 @@ class State:
 
 DEFAULT = State()
 
+_TEXTS = ("text", "second", "target")
 _STREAMS = ("encoder", "decoder", "cross")
+
+# By how many tokens a decoder goes on at most: each of them is a run of its own.
+MOST_MORE = 40
 
 # The smallest and largest value of each number of our own module; layer and head depend on the model.
 _RANGES = {"d_model": (1, 512), "heads": (1, 16), "seed": (0, 9999)}
@@ -82,7 +103,10 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
         parameters: the address's query parameters, as anybody may have typed them.
     """
     notices: list[str] = []
-    state = replace(DEFAULT, text=parameters.get("text", DEFAULT.text)[: SETTINGS.longest_input])
+    texts: dict[str, Any] = {
+        name: parameters.get(name, getattr(DEFAULT, name))[: SETTINGS.longest_input] for name in _TEXTS
+    }
+    state = replace(DEFAULT, **texts)
     model = parameters.get("model", state.model)
     reason = allowed.refusal(model)
     if reason is None:
@@ -95,14 +119,15 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
         state = replace(state, stream=stream)
     else:
         notices.append(notice("stream", stream, ", ".join(_STREAMS), "the first there is"))
-    positions = parameters.get("positions", state.positions)
-    if positions in get_args(Positions):
-        state = replace(state, positions=cast(Positions, positions))
-    else:
-        notices.append(notice("positions", positions, " and ".join(get_args(Positions)), state.positions))
+    for name, kind in (("positions", Positions), ("special", Switch), ("chat", Switch)):
+        given, there, usual = parameters.get(name), get_args(kind), getattr(state, name)
+        if given in (None, *there):
+            state = replace(state, **{name: given or usual})
+        else:
+            notices.append(notice(name, given, " and ".join(there), usual))
     for name, (low, high) in _RANGES.items():
         state = with_number(state, name, parameters, low, high, notices)
-    state = state.within()
+    state = with_number(state, "more", parameters, 0, MOST_MORE, notices).within()
     for name, count in (("layer", state.layer_count), ("head", state.head_count)):
         state = with_number(state, name, parameters, 0, count - 1, notices)
     return state, notices
@@ -111,10 +136,15 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
 def write_address(state: State) -> dict[str, str]:
     """The query parameters that reproduce a state; the text is left out where a link can't carry it."""
     parameters = {"model": state.model, "layer": str(state.layer), "head": str(state.head)}
-    if len(state.text) <= SETTINGS.longest_link:
-        parameters["text"] = state.text
+    for name in _TEXTS:
+        text: str = getattr(state, name)
+        if len(text) <= SETTINGS.longest_link and (text or name == "text"):
+            parameters[name] = text
     if state.stream is not None:
         parameters["stream"] = state.stream
+    for name in ("more", "special", "chat"):
+        if getattr(state, name) != getattr(DEFAULT, name):
+            parameters[name] = str(getattr(state, name))
     if state.own:
         parameters |= {name: str(getattr(state, name)) for name in (*_RANGES, "positions")}
     return parameters
