@@ -54,9 +54,8 @@ class Drawn:
             return self
         parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
         layers = {stream: trace.whole_layers[stream]}
-        return Drawn(
-            replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts), self.fit, self.second
-        )
+        alone = replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts)
+        return Drawn(alone, self.fit, self.second)
 
     @functools.cached_property
     def payload(self) -> bytes:
@@ -170,18 +169,18 @@ def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, ed
     from attention_viz.from_scratch import Scratch
 
     can = nature(state.model)
-    around: dict[str, bool] = {"special_tokens": not can.marks or state.special == "on"}
-    if can.template and state.chat == "on":
-        around["chat"] = True
-    fit = model.fit(state.text, limit, **around)
+    special, chat = not can.marks or state.special == "on", can.template and state.chat == "on"
+    fit = model.fit(state.text, limit, special_tokens=special, chat=chat)
     if can.goes_on and state.more and not edits and not isinstance(model, Scratch):
-        *_, trace = model.generate(fit.kept, state.more, **around)
+        *_, trace = model.generate(fit.kept, state.more, special_tokens=special, chat=chat)
         return Drawn(trace, fit)
     target = state.target if can.answers and state.target.strip() else None
     if not can.pairs or not state.second.strip():
-        return Drawn(model.trace(fit.kept, target=target, edits=edits, **around), fit)
-    second = model.fit(state.second, limit, before=fit.kept, **around)
-    return Drawn(model.trace(fit.kept, second.kept, edits=edits, **around), fit, second)
+        trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
+        return Drawn(trace, fit)
+    second = model.fit(state.second, limit, before=fit.kept, special_tokens=special, chat=chat)
+    trace = model.trace(fit.kept, second.kept, edits=edits, special_tokens=special, chat=chat)
+    return Drawn(trace, fit, second)
 
 
 def projections(state: State, layer: int) -> "Mapping[str, Projection]":
