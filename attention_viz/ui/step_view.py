@@ -112,7 +112,7 @@ def _facts(opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: 
 
     words, symbols = shape_of_step(step, matrix, chosen.notation)
     since = "What comes in" if name == "embeddings" else "Since the step before"
-    return f"**Shape** {words} (${symbols}$)", f"**{since}** {plain(step.change(opened))}"
+    return f"**Shape** {words} $({symbols})$", f"**{since}** {plain(step.change(opened))}"
 
 
 def _tell_unknown(step: "Step") -> None:

@@ -65,3 +65,10 @@ def test_the_title_of_a_colour_bar_stands_clear_of_its_first_number(page: OpenPa
     expect(bar.locator(".cbaxis text")).to_have_count(5)
     numbers = [box(number)["top"] for number in bar.locator(".cbaxis text").all()]
     assert box(bar.locator(".cbtitle text").first)["bottom"] + 3 <= min(numbers)
+
+
+def test_on_a_narrow_screen_a_shape_keeps_its_brackets(page: OpenPage) -> None:
+    screen = page("/steps?model=scratch&text=the+cat+sat&step=embeddings", width=390, height=844)
+    # What stands in one piece of a formula is never parted by a line's end.
+    pieces = screen.locator("p", has_text="Shape").locator(".katex-html .base").all_inner_texts()
+    assert [piece.strip()[-1] for piece in pieces[-2:]] == ["×", ")"]
