@@ -175,6 +175,8 @@ def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:
         words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
         special=tuple(_as(bool, flag) for flag in _as(list, entry["special"])),
         padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
+        # Files from before there were two sentences don't say.
+        sentence=tuple(None if one is None else _as(int, one) for one in _as(list, entry.get("sentence", []))),
     )
 
 

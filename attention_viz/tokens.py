@@ -20,6 +20,7 @@ class Tokens:
         words: which word of the text each piece belongs to, from 0; None for what belongs to none.
         special: True for pieces the tokenizer added by itself, such as [CLS].
         padding: True for positions that only fill up the row.
+        sentence: which sentence of the text each piece belongs to, 0 or 1; None for what belongs to none.
     """
 
     labels: tuple[str, ...]
@@ -27,13 +28,15 @@ class Tokens:
     words: tuple[int | None, ...] = field(default=())
     special: tuple[bool, ...] = field(default=())
     padding: tuple[bool, ...] = field(default=())
+    sentence: tuple[int | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        """Fill in what wasn't given (no words, nothing special, no padding) and refuse rows of different length."""
+        """Fill in what wasn't given (no words, nothing special …) and refuse rows of different length."""
         blank: dict[str, tuple[object, ...]] = {
             "words": (None,) * len(self.labels),
             "special": (False,) * len(self.labels),
             "padding": (False,) * len(self.labels),
+            "sentence": (None,) * len(self.labels),
         }
         for name, default in blank.items():
             if not getattr(self, name):

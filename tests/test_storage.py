@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.torch import save_file
 
 from attention_viz import masks
 from attention_viz.attention import attend
@@ -43,7 +45,12 @@ def full_trace(labels: tuple[str, ...] = ("[CLS]", "a", "##b", "…", "[PAD]"), 
     """A trace in which everything that can be kept is."""
     allowed = masks.causal(N)
     tokens = Tokens(
-        labels, (101, 7, 8, 2**40, 0), (None, 0, 0, 1, None), (True, False, False, False, True), (False,) * 4 + (True,)
+        labels,
+        (101, 7, 8, 2**40, 0),
+        (None, 0, 0, 1, None),
+        (True, False, False, False, True),
+        (False,) * 4 + (True,),
+        (None, 0, 0, 1, None),
     )
     settings = {"model": "a model", "text": "a b", "versions": {"torch": "2"}, "edits": ("one", "two")} | provenance
     return Trace(
@@ -91,6 +98,16 @@ def test_saving_and_loading_loses_nothing(tmp_path: Path) -> None:
         assert (ours.attention.scale, ours.attention.softcap) == (theirs.attention.scale, theirs.attention.softcap)
         assert all(same(getattr(ours.attention, name), getattr(theirs.attention, name)) for name in TERMS)
         assert same(ours.attention.weights, theirs.attention.weights)
+
+
+def test_a_file_that_says_nothing_of_sentences_is_read(saved: Path, tmp_path: Path) -> None:
+    with safe_open(str(saved), framework="pt") as file:
+        header = json.loads(file.metadata()["attention_viz"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    for tokens in (header["streams"]["decoder"][axis] for axis in ("queries", "keys")):
+        del tokens["sentence"]
+    save_file(tensors, tmp_path / "older", metadata={"attention_viz": json.dumps(header)})
+    assert Trace.load(tmp_path / "older").query_tokens().sentence == (None,) * N
 
 
 def test_a_loaded_trace_can_be_saved_again_unchanged(saved: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from attention_viz.tokens import Fit, Tokens, fit_text, split_words
 
 def test_what_is_not_known_of_tokens_is_filled_in() -> None:
     tokens = Tokens(("a", "b", "c"), (7, 8, 9))
-    assert tokens.words == (None, None, None)
+    assert tokens.words == tokens.sentence == (None, None, None)
     assert tokens.special == tokens.padding == (False, False, False)
     assert len(tokens) == 3 and len(Tokens((), ())) == 0
 
@@ -17,7 +17,7 @@ def test_ids_alone_are_labelled_by_themselves() -> None:
     assert Tokens.of_ids([101, 7], [False, True]) == Tokens(("101", "7"), (101, 7), padding=(False, True))
 
 
-@pytest.mark.parametrize("field", ["ids", "words", "special", "padding"])
+@pytest.mark.parametrize("field", ["ids", "words", "special", "padding", "sentence"])
 def test_rows_of_different_length_are_refused_by_name(field: str) -> None:
     rows = {"labels": ("a", "b"), "ids": (1, 2), field: (True, False, True)}
     with pytest.raises(TraceError, match=f"2 token labels came with 3 {field}"):

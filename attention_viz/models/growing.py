@@ -59,6 +59,7 @@ def _longer(reading: Reading, more: Tokens) -> Reading:
         words=(*old.words, *more.words),
         special=(*old.special, *more.special),
         padding=(*old.padding, *more.padding),
+        sentence=(*old.sentence, *more.sentence),
     )
     ids = torch.tensor([tokens.ids])
     return Reading(tokens, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})

@@ -100,8 +100,8 @@ def read(
             else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
         )
     labels = cast("list[str]", tokenizer.convert_ids_to_tokens(ids))
-    words = _words(encoding, len(ids))
-    return Reading(Tokens(tuple(labels), tuple(ids), words, special), tensors)
+    words, sentence = _words(encoding, len(ids)), _sentences(encoding, special)
+    return Reading(Tokens(tuple(labels), tuple(ids), words, special, sentence=sentence), tensors)
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
@@ -220,6 +220,14 @@ def _words(encoding: Any, count: int) -> tuple[int | None, ...]:
     first = [word for word, sentence in zip(words, sentences, strict=True) if sentence == 0 and word is not None]
     offset = {0: 0, 1: max(first, default=-1) + 1}
     return tuple(_counted(word, sentence, offset) for word, sentence in zip(words, sentences, strict=True))
+
+
+def _sentences(encoding: Any, special: Sequence[bool]) -> tuple[int | None, ...]:
+    """Which of the sentences each piece comes from."""
+    if not encoding.is_fast:
+        return (None,) * len(special)
+    found = cast("list[int | None]", encoding.sequence_ids(0))
+    return tuple(None if mark else one for one, mark in zip(found, special, strict=True))
 
 
 def _counted(word: int | None, sentence: int | None, offset: dict[int, int]) -> int | None:

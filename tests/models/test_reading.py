@@ -117,3 +117,36 @@ def test_what_is_no_text_is_refused(minilm: AttentionModel, text: Any) -> None:
 def test_the_vocabulary_is_the_models_own_table() -> None:
     assert vocabulary(build("gpt2")) == VOCABULARY
     assert vocabulary(build("vit")) == 0
+
+
+def test_two_sentences_are_told_apart_and_what_is_added_belongs_to_neither(minilm: AttentionModel) -> None:
+    tokens = minilm.trace("The bank", "of the river").query_tokens()
+    assert tokens.labels == ("[CLS]", "the", "bank", "[SEP]", "of", "the", "river", "[SEP]")
+    assert tokens.sentence == (None, 0, 0, None, 1, 1, 1, None)
+    assert minilm.trace("The bank", special_tokens=False).query_tokens().sentence == (0, 0)
+    assert minilm.trace("The bank", "of", special_tokens=False).query_tokens().sentence == (0, 0, 1)
+
+
+def chatty() -> AttentionModel:
+    """A decoder whose tokenizer has a template for chats."""
+    tokenizer = byte_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|answer|>"]})
+    tokenizer.chat_template = "{% for m in messages %}<|user|>{{ m.content }}{% endfor %}<|answer|>"
+    return av.wrap(build("gpt2", vocab_size=400), tokenizer)
+
+
+def test_a_chat_template_stands_around_the_text_and_is_marked_as_added() -> None:
+    model = chatty()
+    tokens = model.trace("the bank", chat=True).query_tokens()
+    assert tokens.labels == ("<|user|>", "the", "Ġbank", "<|answer|>")
+    assert tokens.special == (True, False, False, True)
+    assert tokens.sentence == (None, 0, 0, None)
+    assert model.trace("the bank").query_tokens().labels == ("the", "Ġbank")
+    assert model.fit("the bank", chat=True).count == 4
+
+
+def test_a_chat_is_refused_where_there_is_no_template(minilm: AttentionModel) -> None:
+    with pytest.raises(av.UnusableText, match="tokenizer has none"):
+        minilm.trace("the bank", chat=True)
+    with pytest.raises(av.UnusableText, match="the text is empty"):
+        chatty().trace(" ", chat=True)
