@@ -86,7 +86,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
     Raises:
         TraceError: a head has weights that are not numbers.
     """
-    body, masks, axes = _Body(), _Masks(), _Axes()
+    body, masks, axes = _Body(), _Masks(), _Axes(_generated(trace))
     streams = [
         {
             "name": stream,
@@ -182,8 +182,9 @@ def _sums(weights: Float[np.ndarray, "head query key"]) -> bytes:
 class _Axes:
     """The rows of tokens, each told once however many streams share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, generated: int) -> None:
         self.entries: list[dict[str, Any]] = []
+        self._generated = generated
 
     def add(self, tokens: "Tokens") -> int:
         entry: dict[str, Any] = {
@@ -191,9 +192,18 @@ class _Axes:
             "special": [place for place, special in enumerate(tokens.special) if special],
             "padding": [place for place, padding in enumerate(tokens.padding) if padding],
         }
+        if 1 in tokens.sentence:
+            entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
+        if self._generated:
+            entry["generated"] = list(range(len(tokens) - self._generated, len(tokens)))
         if entry not in self.entries:
             self.entries.append(entry)
         return self.entries.index(entry)
+
+
+def _generated(trace: "Trace") -> int:
+    """How many tokens at the end of a decoder's text are its own; what an encoder–decoder says is an axis apart."""
+    return trace.provenance.generated if trace.streams == ("decoder",) else 0
 
 
 class _Masks:

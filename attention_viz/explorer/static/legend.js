@@ -2,7 +2,7 @@
 
 import {element} from "./element.js";
 import {SCALES} from "./scale.js";
-import {MARKS} from "./tokens.js";
+import {MARKS, ORIGINS} from "./tokens.js";
 
 /** The bar of colours with its range, the hatched sample, the marks of tokens, and how exact the drawing is. */
 export function createLegend(view) {
@@ -14,6 +14,7 @@ export function createLegend(view) {
     "div",
     {class: "av-legend", "data-testid": "explorer-legend"},
     scale,
+    ...originEntries(view.recording),
     view.recording.header.masks.length > 0 ? blocked : null,
   );
   return {
@@ -32,6 +33,21 @@ export function createLegend(view) {
       scale.setAttribute("aria-label", `Colours of the weights, from ${entries[0][1]} to ${entries.at(-1)[1]}`);
     },
   };
+}
+
+/** A sample of the line below each kind of token that is told apart. */
+function originEntries({streams}) {
+  const there = new Set(streams.flatMap(({queries, keys}) => [...queries.origins, ...keys.origins]));
+  return Object.keys(ORIGINS)
+    .filter((origin) => there.has(origin))
+    .map((origin) =>
+      element(
+        "span",
+        {class: "av-key-entry"},
+        element("span", {class: `av-sample av-${origin}`, "aria-hidden": "true"}, "\u2003\u2003"),
+        ORIGINS[origin],
+      ),
+    );
 }
 
 /** The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace. */

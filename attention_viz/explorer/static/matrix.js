@@ -2,6 +2,7 @@
 
 import {coloured, sample} from "./raster.js";
 import {colourTable, onRamp, SCALES} from "./scale.js";
+import {begins} from "./tokens.js";
 
 const MOST_LABEL = {row: 92, column: 66};
 const LABEL_LINE = 12;
@@ -77,6 +78,7 @@ export function paintMatrix(context, view, plot) {
   if (plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
     paintNumbers(context, view, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
+  paintBeginnings(context, view, plot, shownRows, shownColumns);
   paintLabels(context, view, plot, shownRows, shownColumns);
 }
 
@@ -129,6 +131,20 @@ function paintBorders(context, {colours}, {left, top, width, height}) {
   context.fillRect(left - 3, top, 2, height);
   context.fillStyle = colours.key;
   context.fillRect(left, top - 3, width, 2);
+}
+
+/** Lines where the second sentence begins, or what the model says. */
+function paintBeginnings(context, view, {left, top, width, height, down, across}, rows, columns) {
+  const {stream} = view.now;
+  context.fillStyle = view.colours.ink;
+  rows.forEach((query, row) => {
+    if (row > 0 && begins(stream.queries, query))
+      context.fillRect(left - 3, top + edgeOf(row, down, height) - 0.5, width + 3, 1);
+  });
+  columns.forEach((key, column) => {
+    if (column > 0 && begins(stream.keys, key))
+      context.fillRect(left + edgeOf(column, across, width) - 0.5, top - 3, 1, height + 3);
+  });
 }
 
 function paintLabels(context, view, plot, rows, columns) {

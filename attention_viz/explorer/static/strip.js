@@ -3,7 +3,7 @@
 import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {element, fitCanvas} from "./element.js";
 import {lengthOf} from "./scale.js";
-import {writeToken} from "./tokens.js";
+import {begins, writeToken} from "./tokens.js";
 
 const ABOVE = 78;
 const BELOW = 46;
@@ -90,6 +90,8 @@ function buildLine(strip, axis, places, label, roles) {
       dir: "auto",
     });
     if (axis.dimmed[place]) token.classList.add("av-special");
+    if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
+    if (begins(axis, place)) token.classList.add("av-begins");
     // Drawn by the style sheet, so that the token's text stays the token.
     if (axis.numbered[place] !== axis.shown[place]) token.dataset.position = place;
     token.dataset.place = place;

@@ -1,6 +1,7 @@
 // The same numbers as a table, for readers who can't see the picture or want to copy from it.
 
 import {element, threeDigits} from "./element.js";
+import {originWords} from "./tokens.js";
 
 const MOST_CELLS = 1600;
 
@@ -56,7 +57,11 @@ function wholeTable(view) {
   return element(
     "table",
     {},
-    element("caption", {}, `Layer ${layer}, head ${head}: how much each query (row) looks at each key (column)`),
+    element(
+      "caption",
+      {},
+      `Layer ${layer}, head ${head}: how much each query (row) looks at each key (column)${originWords(stream.keys)}`,
+    ),
     element("thead", {}, titles),
     element("tbody", {}, ...body),
   );
@@ -80,7 +85,7 @@ function rowTable(view) {
     {},
     `Layer ${layer}, head ${head}: how much the query `,
     element("bdi", {}, stream.queries.spoken[query]),
-    " looks at each key; choose another token above for another row",
+    ` looks at each key; choose another token above for another row${originWords(stream.keys)}`,
   );
   return element(
     "table",

@@ -7,6 +7,9 @@ const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u2
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
 const NAMED = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421"};
 
+/** What tokens may belong to, in words for the legend. */
+export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "the model's own"};
+
 export const MARKS = {space: "\u00b7", continues: "\u203f"};
 
 /** A label as a light mark and the text after it; both may be empty. */
@@ -37,14 +40,16 @@ function codePoint(sign) {
 /**
  * The tokens along one axis: how each is written (`spellings` in two parts, `shown` in one), which are dimmed and why,
  * and names that tell repeated ones apart: short for the eye (`names`), as written (`numbered`), in words (`spoken`).
+ * `origins` says of each what it belongs to, as a key of `ORIGINS`; null where there is nothing to tell apart.
  */
-export function readAxis({labels, special, padding}) {
+export function readAxis({labels, special, padding, sentences = null, generated = []}) {
   const spellings = labels.map(spelled);
   const shown = spellings.map(({mark, text}) => mark + text);
   const times = new Map();
   for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
+  const origins = readOrigins(labels.length, sentences, generated);
   const repeated = (place) => times.get(labels[place]) > 1;
   const number = (place) => (repeated(place) ? subscript(place) : "");
   const names = spellings.map(({text}, place) => text + number(place));
@@ -52,7 +57,8 @@ export function readAxis({labels, special, padding}) {
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
     const position = repeated(place) ? ` (position ${place})` : "";
-    return text + (padded.has(place) ? " (padding)" : "") + position;
+    const origin = origins[place] ? `, ${ORIGINS[origins[place]]}` : "";
+    return text + (padded.has(place) ? " (padding)" : "") + position + origin;
   });
   return {
     labels,
@@ -62,11 +68,33 @@ export function readAxis({labels, special, padding}) {
     numbered,
     spoken,
     dimmed,
+    origins,
     special: special.length > 0,
     padding: padding.length > 0,
     repeats: times.size < labels.length,
     count: labels.length,
   };
+}
+
+function readOrigins(count, sentences, generated) {
+  const origins = new Array(count).fill(null);
+  for (const [number, places] of (sentences ?? []).entries())
+    for (const place of places) origins[place] = number === 0 ? "first" : "second";
+  for (const place of generated) origins[place] = "generated";
+  return origins;
+}
+
+/** What the positions belong to, to be added to a sentence; nothing where there is nothing to tell apart. */
+export function originWords({origins}) {
+  return Object.entries(ORIGINS)
+    .filter(([origin]) => origins.includes(origin))
+    .map(([origin, words]) => `; ${words}: positions ${origins.indexOf(origin)} to ${origins.lastIndexOf(origin)}`)
+    .join("");
+}
+
+/** Where a token begins something else than what stood before it: the second sentence, or what the model says. */
+export function begins({origins}, place) {
+  return ["second", "generated"].includes(origins[place]) && origins.indexOf(origins[place]) === place;
 }
 
 function subscript(number) {

@@ -1,0 +1,66 @@
+"""Two sentences, and what a decoder says of its own, are told apart: in lines, in the legend's words, to the ear."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import attention_viz as av
+from attention_viz.explorer import pack
+from attention_viz.trace import Trace
+from tests.explorer.test_payload import unpack
+
+Show = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def pair(model: av.AttentionModel) -> Trace:
+    return model.trace("The bank", "of the river")
+
+
+@pytest.fixture(scope="module")
+def continued() -> Trace:
+    induction = av.load("induction")
+    assert isinstance(induction, av.AttentionModel)
+    *_, trace = induction.generate("moon cheese frog moon", 2)
+    return trace
+
+
+def token(screen: Page, name: str) -> Locator:
+    return screen.get_by_test_id("explorer-arcs").get_by_role("option", name=name, exact=True)
+
+
+def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: Trace, bank: Trace) -> None:
+    assert unpack(pack(pair))[0]["axes"][0]["sentences"] == [[1, 2], [4, 5, 6]]
+    assert unpack(pack(continued))[0]["axes"][0]["generated"] == [5, 6]
+    (axis,) = unpack(pack(bank))[0]["axes"]
+    assert set(axis) == {"labels", "special", "padding"}
+
+
+def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None:
+    screen = show(pair)
+    for name in ("bank, first sentence", "river, second sentence", "the (position 5), second sentence"):
+        expect(token(screen, name)).to_be_visible()
+    lines = [
+        token(screen, name).evaluate("node => getComputedStyle(node).textDecorationStyle")
+        for name in ("bank, first sentence", "river, second sentence")
+    ]
+    assert lines == ["solid", "dashed"]
+    legend = screen.get_by_test_id("explorer-legend")
+    expect(legend).to_contain_text("first sentence")
+    expect(legend).to_contain_text("second sentence")
+    screen.get_by_test_id("explorer-table").locator("summary").click()
+    caption = screen.get_by_test_id("explorer-table").locator("caption")
+    expect(caption).to_contain_text("first sentence: positions 1 to 2; second sentence: positions 4 to 6")
+
+
+def test_what_the_model_says_is_marked_as_its_own(show: Show, continued: Trace) -> None:
+    screen = show(continued, layer=1, head=1)
+    expect(screen.get_by_test_id("explorer-legend")).to_contain_text("the model's own")
+    expect(screen.get_by_test_id("explorer-arcs").get_by_role("option", name="the model's own")).to_have_count(2)
+
+
+def test_a_single_sentence_needs_no_words_for_it(show: Show, bank: Trace) -> None:
+    screen = show(bank)
+    expect(token(screen, "river")).to_be_visible()
+    expect(screen.get_by_test_id("explorer-legend")).not_to_contain_text("sentence")
