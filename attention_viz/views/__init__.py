@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from attention_viz.views.aligned import alignment as alignment
     from attention_viz.views.calculation import angles as angles
     from attention_viz.views.calculation import learned as learned
     from attention_viz.views.calculation import steps as steps
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # No module here may bear the name of a picture: importing it would put the module where the function belongs.
 _HOMES = {
     "VIEWS": "pictures",
+    "alignment": "aligned",
     "angles": "calculation",
     "changed_heads": "changed",
     "changed_outputs": "changed",

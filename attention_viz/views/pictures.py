@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
+from attention_viz.views.aligned import alignment
 from attention_viz.views.calculation import angles, learned, steps
 from attention_viz.views.changed import changed_heads, changed_outputs, difference
 from attention_viz.views.matrix import heatmap
@@ -13,6 +14,7 @@ __all__ = ["VIEWS"]
 
 VIEWS: dict[str, Callable[..., go.Figure]] = {
     "heatmap": heatmap,
+    "alignment": alignment,
     "steps": steps,
     "learned": learned,
     "angles": angles,

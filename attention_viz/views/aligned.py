@@ -1,0 +1,149 @@
+"""What is said over what was read: two lines of tokens, and between them the weights of one head as lines."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from attention_viz.trace import Trace
+from attention_viz.views.matrix import arrange
+from attention_viz.views.theme import MONOSPACE, Palette, ThemeName, palette, ramp
+from attention_viz.views.wording import caption, escaped, shortened, shown, spread
+
+__all__ = ["alignment"]
+
+# A lighter link than this can't be seen; of a long text the heaviest are drawn.
+_FAINTEST = 0.01
+_MOST_LINKS = 1500
+# Links of about the same weight are one trace, cut into pieces that go from the query's colour to the key's.
+_STRENGTHS = 6
+_PIECES = 6
+_POINTS_A_PIECE = 4
+_WIDEST = 7.0
+# Letters that stand beside each other on a page's width; more are slanted.
+_LETTERS_ACROSS = 110
+_NAMED = 48
+_HEIGHT = 300
+
+
+def alignment(
+    trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """What one head looks at, as lines between two rows of tokens: what is looked at above, who is looking below.
+
+    A line's width and opacity are its weight. It is made for cross-attention, where the tokens above were read and
+    those below are produced; of any other stream both rows are the same text.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        stream: which stream; by default cross-attention, or the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head.
+    """
+    stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
+    colours = palette(theme)
+    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+    said = [escaped(shown(label)) for label in trace.query_tokens(stream).labels]
+    read = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
+    links = _links(weights)
+    figure = go.Figure([*_lines(links, weights, colours), _names(links, weights, said, read)])
+    arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 44, "b": 8})
+    words = ("read: who is looked at (key)", "said: who is looking (query)")
+    if stream != "cross":
+        words = ("key: who is looked at", "query: who is looking")
+    figure.update_layout(
+        xaxis={**_row(said, words[1], colours.query, colours), "side": "bottom"},
+        # An axis is drawn where something stands on it: the names do.
+        xaxis2={**_row(read, words[0], colours.key, colours), "side": "top", "overlaying": "x", "anchor": "y"},
+        yaxis={"range": [0, 1], "visible": False, "fixedrange": True},
+    )
+    figure.add_trace(go.Scatter(x=[None], y=[None], xaxis="x2", hoverinfo="skip"))
+    return figure
+
+
+def _links(weights: Float[numpy.ndarray, "query key"]) -> list[tuple[int, int]]:
+    """The cells that are drawn, the lightest first, so that the heaviest lie on top."""
+    heaviest = numpy.argsort(weights, axis=None, kind="stable")[-_MOST_LINKS:]
+    cells = [(int(one) // weights.shape[1], int(one) % weights.shape[1]) for one in heaviest]
+    return [cell for cell in cells if weights[cell] >= _FAINTEST]
+
+
+def _lines(
+    links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], colours: Palette
+) -> Iterator[go.Scatter]:
+    shades = ramp(colours.query, colours.key, _PIECES)
+    along = numpy.linspace(0, 1, _PIECES * _POINTS_A_PIECE + 1)
+    # Level at both ends, as curves between two rows are read most easily.
+    bent = along * along * (3 - 2 * along)
+    for strength in range(_STRENGTHS):
+        cells = [cell for cell in links if min(int(weights[cell] * _STRENGTHS), _STRENGTHS - 1) == strength]
+        if not cells:
+            continue
+        weight = float(numpy.mean([weights[cell] for cell in cells]))
+        for piece in range(_PIECES):
+            part = slice(piece * _POINTS_A_PIECE, (piece + 1) * _POINTS_A_PIECE + 1)
+            x: list[float | None] = []
+            y: list[float | None] = []
+            for query, key in cells:
+                start, end = _at(query, weights.shape[0]), _at(key, weights.shape[1])
+                x += [*(start + (end - start) * bent[part]).tolist(), None]
+                y += [*along[part].tolist(), None]
+            yield go.Scatter(
+                x=x,
+                y=y,
+                mode="lines",
+                line={"color": shades[piece], "width": 0.75 + (_WIDEST - 0.75) * weight},
+                opacity=0.15 + 0.75 * weight**0.5,
+                hoverinfo="skip",
+            )
+
+
+def _names(
+    links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], said: list[str], read: list[str]
+) -> go.Scatter:
+    """What the pointer finds in the middle of each line: its two tokens and its weight."""
+    ends = [(_at(query, weights.shape[0]), _at(key, weights.shape[1])) for query, key in links]
+    return go.Scatter(
+        x=[(start + end) / 2 for start, end in ends],
+        y=[0.5] * len(links),
+        mode="markers",
+        marker={"size": 14, "opacity": 0},
+        hovertext=[f"{said[query]} looks at {read[key]}: {weights[query, key]:.6f}" for query, key in links],
+        hovertemplate="%{hovertext}<extra></extra>",
+        customdata=[[query, key, float(weights[query, key])] for query, key in links],
+        name="links",
+    )
+
+
+def _at(place: int, count: int) -> float:
+    """Where a token stands: both rows are as wide as the picture, however many tokens they have."""
+    return (place + 0.5) / count
+
+
+def _row(labels: list[str], title: str, colour: str, colours: Palette) -> dict[str, Any]:
+    positions = spread(len(labels), _NAMED)
+    names = [shortened(labels[position]) for position in positions]
+    close = any(len(one) + len(other) > 2 * _LETTERS_ACROSS / len(names) - 2 for one, other in pairwise(names))
+    return {
+        "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 6},
+        "range": [0, 1],
+        "tickmode": "array",
+        "tickvals": [_at(position, len(labels)) for position in positions],
+        "ticktext": names,
+        "tickangle": -60 if close else 0,
+        "tickfont": {"family": MONOSPACE, "size": 12, "color": colours.ink},
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+        "fixedrange": True,
+    }
