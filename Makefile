@@ -11,7 +11,7 @@ export PYTHON
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test check format models bench clean
+.PHONY: help run dev setup test check format models families bench clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
@@ -21,6 +21,7 @@ help:
 	@echo 'make format   put the code into the one format that make check accepts'
 	@echo 'make setup    make or mend the environment in .venv, and nothing else'
 	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
+	@echo 'make families try every family that transformers knows, and write docs/families.md'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
 	@echo 'make clean    delete the environments and caches'
 	@echo
@@ -64,6 +65,10 @@ format:
 models:
 	@$(setup) .venv requirements-dev.txt
 	@.venv/bin/python -m recipes $(ARGS)
+
+families:
+	@$(setup) .venv requirements-dev.txt
+	@.venv/bin/python -m scripts.families $(ARGS)
 
 # The tools compared with want versions of their own, so they stay out of the app's environment.
 bench:

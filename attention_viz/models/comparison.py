@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
@@ -152,22 +152,19 @@ def _weights_in(outputs: object, shape: Sequence[int | None]) -> Tensor | None:
 
 
 def _weights_error(attention: Attention, theirs: Tensor, real: Sequence[bool] | None) -> float:
-    """The largest difference in a layer, relative to its largest weight."""
-    rows = _kept(real, attention.shape[-2], theirs.device)
-    pairs = ((ours[rows], plain[rows]) for ours, plain in _matrices(attention, theirs))
-    sunk = attention.sinks is not None
-    differences = [_largest(ours - (_with_sink(ours, plain) if sunk else plain)) for ours, plain in pairs]
-    return _ratio(max(differences), _largest(theirs[:, rows]))
+    """The largest difference in a layer, relative to its largest weight.
 
-
-def _with_sink(ours: Tensor, theirs: Tensor) -> Tensor:
-    """Their weights as they reach the values.
-
-    Some models let the sink take its share of the output instead, softmax(·) V × (1 − share), which is the same, and
-    hand back the weights from before: rows that sum to 1 are those. That the share is right shows in the output.
+    Some models let the sink take its share of the output instead of the weights, softmax(·) V × (1 − share), which is
+    the same, and hand back the weights from before: rows that sum to 1, to be compared with ours before the share.
+    That the share is right shows in the output.
     """
-    before = (theirs.sum(dim=-1, keepdim=True) - 1).abs() < _ROUNDING
-    return torch.where(before, theirs * ours.sum(dim=-1, keepdim=True), theirs)
+    rows = _kept(real, attention.shape[-2], theirs.device)
+    size = _largest(theirs[:, rows])
+    error = _ratio(max(_largest(ours[rows] - plain[rows]) for ours, plain in _matrices(attention, theirs)), size)
+    if attention.sinks is None or bool(((theirs[:, rows].sum(dim=-1) - 1).abs() > _ROUNDING).any()):
+        return error
+    pairs = _matrices(replace(attention, sinks=None), theirs)
+    return min(error, _ratio(max(_largest(ours[rows] - plain[rows]) for ours, plain in pairs), size))
 
 
 def _kept(real: Sequence[bool] | None, count: int, device: torch.device) -> slice | Tensor:

@@ -152,10 +152,11 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    if "decoder" not in streams or "cross" not in streams:
+    missing = [stream for stream in _STREAMS if stream not in streams]
+    if missing:
         raise UnsupportedModel(
-            f"{family} reads two texts, and its attention is only {', '.join(sorted(set(streams)))}; an "
-            "encoder–decoder whose decoder looks at itself and at the source is what can be shown"
+            f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "
+            f"recorded; its {' and '.join(missing)} attention is computed elsewhere"
         )
     if not all(_looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")

@@ -162,6 +162,8 @@ def _attention(
     if recorder is not None:
         query, key, value = (_only_row(module, term) for term in (query, key, value))
         allowed, bias = (None if term is None else _only_row(module, term) for term in (allowed, bias))
+        # A parameter of the model's, which training may change while a trace keeps it.
+        s_aux = None if s_aux is None else s_aux.detach().clone()
     attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
     output = attention.output if recorder is None else recorder.output(recorder.hear(module, attention))[None]
     return output.transpose(1, 2).contiguous(), None

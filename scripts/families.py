@@ -1,0 +1,204 @@
+"""Tries every text family that the installed transformers knows, and writes what came out into docs/families.md.
+
+Each is built tiny, with random weights; wrapped; and run unpadded, padded on the left and padded on the right. A family
+is exact where every weight of every head and the output are those of eager attention to 1e-5 in all three.
+"""
+
+import argparse
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+import transformers
+from torch import Tensor
+
+import attention_viz as av
+from attention_viz.errors import AttentionVizError
+from attention_viz.models.model import AttentionModel
+from scripts.tiny import VOCABULARY, Family, families, tiny
+
+__all__ = ["TABLE", "Result", "try_family"]
+
+_ROOT = Path(__file__).parents[1]
+TABLE = _ROOT / "docs" / "families.md"
+_TOKENS, _TARGET, _PADDED = 11, 7, 3
+_SECONDS = 90
+# From large to small: the first at which attention is neither uniform nor on one token only, so that a mistake shows.
+_SCALES = (8.0, 4.0, 2.0, 1.0)
+_PEAKED = 0.97
+_LARGEST_SCORE = 30
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out for one family.
+
+    Attributes:
+        family: which.
+        outcome: "exact", "refused", "not built" or "wrong".
+        streams: the kinds of attention it has.
+        without: which of its layers have none.
+        reason: why it is not exact.
+    """
+
+    family: Family
+    outcome: str
+    streams: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def try_family(family: Family) -> Result:
+    """Build one family, wrap it, and compare it with eager, unpadded and padded."""
+    try:
+        with _at_most(_SECONDS):
+            return _tried(family)
+    except TimeoutError:
+        return Result(family, "not built", reason=f"took more than {_SECONDS} seconds")
+
+
+def _tried(family: Family) -> Result:
+    wrapped, reason = None, ""
+    for scale in _SCALES:
+        try:
+            model = tiny(family, scale=scale)
+        except (Exception, SystemExit) as error:
+            return Result(family, "not built", reason=_first_line(error))
+        try:
+            wrapped = av.wrap(model)
+        except AttentionVizError as error:
+            reason = reason or str(error)
+            continue
+        if _tells(_trace(wrapped, None)):
+            break
+    if wrapped is None:
+        return Result(family, "refused", reason=reason)
+    try:
+        errors = [_error(wrapped, mask) for mask in _masks()]
+    except AttentionVizError as error:
+        return Result(family, "refused", reason=str(error))
+    outcome = "exact" if max(errors) <= 1e-5 else "wrong"
+    reason = "" if outcome == "exact" else f"off by {max(errors):.1e}"
+    return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason)
+
+
+def _tells(trace: av.Trace) -> bool:
+    """Whether a mistake would show: attention isn't all on one token, nor scores so large that rounding shows."""
+    last = trace.attention(trace.layer_count(trace.streams[-1]) - 1, trace.streams[-1])
+    rows = last.head(0).weights[-3:].amax(dim=-1)
+    scores = max(
+        float(layer.attention.scaled.abs().max()) for stream in trace.streams for layer in trace.layers[stream]
+    )
+    return float(rows.mean()) < _PEAKED and scores < _LARGEST_SCORE
+
+
+def _error(wrapped: AttentionModel, mask: Tensor | None) -> float:
+    fidelity = _trace(wrapped, mask).fidelity
+    return max(fidelity.output_error, fidelity.weight_error)
+
+
+def _trace(wrapped: AttentionModel, mask: Tensor | None) -> av.Trace:
+    target = _ids(_TARGET, 31) if wrapped.answers else None
+    return wrapped.trace_ids(_ids(_TOKENS, 5), mask, decoder_input_ids=target)
+
+
+def _ids(count: int, start: int) -> Tensor:
+    """One row of ids, different from each other and none of them special."""
+    return ((start + 11 * torch.arange(count)) % (VOCABULARY - 7) + 5)[None]
+
+
+def _masks() -> tuple[Tensor | None, ...]:
+    left, right = torch.ones(1, _TOKENS, dtype=torch.long), torch.ones(1, _TOKENS, dtype=torch.long)
+    left[0, :_PADDED], right[0, -_PADDED:] = 0, 0
+    return None, left, right
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines)[:160]}"
+
+
+@contextlib.contextmanager
+def _at_most(seconds: int) -> Generator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def _quiet() -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    transformers.logging.set_verbosity_error()
+    logging.disable(logging.CRITICAL)
+    torch.set_num_threads(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def _text(results: Sequence[Result]) -> str:
+    counts = Counter(result.outcome for result in results)
+    lines = [
+        "# Which families can be shown",
+        "",
+        f"Made by `make families` with transformers {version('transformers')} and torch {version('torch')}. Each text "
+        "family was built tiny, with random weights scaled up so that its attention is neither uniform nor on one "
+        "token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: every weight of every "
+        "head and the output are those of transformers' eager attention to 1e-5 in all three runs. *Refused*: "
+        "`av.wrap` says why and nothing is drawn. *Not built*: no model could be made from the family's default "
+        "configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small run of "
+        "your own model does, each time one is loaded.",
+        "",
+        f"**{counts['exact']} exact, {counts['wrong']} wrong, {counts['refused']} refused, {counts['not built']} not "
+        f"built, of {len(results)}.**",
+        "",
+    ]
+    lines += ["## Exact", "", "| family | class | attention | layers without |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {one.family.name} | {one.family.model_class} | {', '.join(one.streams)} | {', '.join(one.without)} |"
+        for one in results
+        if one.outcome == "exact"
+    ]
+    for outcome in ("wrong", "refused", "not built"):
+        lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]
+        lines += [
+            f"| {one.family.name} | {one.family.model_class} | {_cell(one.reason)} |"
+            for one in results
+            if one.outcome == outcome
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def main(write: Callable[[str], object] = TABLE.write_text) -> None:
+    """Try all families, or those named, and write the table, or say what came out."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="only these families, without writing the table")
+    names = parser.parse_args().names
+    chosen = [family for family in families() if not names or family.name in names]
+    results: list[Result] = []
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count(), _quiet, maxtasksperchild=40) as pool:
+        for result in pool.imap(try_family, chosen):
+            results.append(result)
+            print(f"{len(results)}/{len(chosen)} {result.family.name}: {result.outcome} {result.reason}", flush=True)
+    if not names:
+        write(_text(sorted(results, key=lambda result: result.family.name)))
+
+
+if __name__ == "__main__":
+    main()

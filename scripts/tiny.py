@@ -1,0 +1,177 @@
+"""Any transformers text family as a tiny model with random weights, made from its own default configuration."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+from transformers import CONFIG_MAPPING, PreTrainedModel
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.models.auto import modeling_auto
+
+__all__ = ["VOCABULARY", "Family", "families", "tiny"]
+
+VOCABULARY = 97
+_LAYERS = 2
+
+# Sizes by the names that configurations give them.
+_SIZES: dict[str, int] = {
+    name: size
+    for size, names in {
+        VOCABULARY: "vocab_size decoder_vocab_size text_vocab_size vocab_size_per_layer_input src_vocab_size "
+        "tgt_vocab_size additional_vocab_size t2u_vocab_size",
+        64: "max_position_embeddings n_positions max_target_positions max_source_positions n_ctx max_seq_len "
+        "model_max_length max_2d_position_embeddings t2u_max_position_embeddings",
+        48: "intermediate_size ffn_dim d_ff n_inner encoder_ffn_dim decoder_ffn_dim ffn_hidden_size mlp_dim dff dim_ff "
+        "moe_intermediate_size shared_expert_intermediate_size shared_intermediate_size dense_intermediate_size "
+        "expert_ffn_hidden_size shared_experts_intermediate_size encoder_intermediate_size "
+        "decoder_intermediate_size d_inner speech_encoder_intermediate_size block_ff_dim hidden_dim",
+        32: "hidden_size d_model n_embd dim emb_dim embed_dim n_embed embedding_size word_embed_proj_dim "
+        "decoder_hidden_size attention_hidden_size lru_width embedding_dim projection_dim pooler_hidden_size "
+        "encoder_hidden_size projector_hidden_size out_hidden_size hidden_size_per_layer_input",
+        16: "q_lora_rank kv_lora_rank o_lora_rank index_head_dim state_size mamba_d_state rank",
+        8: "head_dim d_kv kv_channels swa_head_dim global_head_dim d_head qk_rope_head_dim qk_nope_head_dim v_head_dim "
+        "swa_v_head_dim mamba_n_heads mamba_num_heads linear_key_head_dim linear_value_head_dim linear_head_dim "
+        "dim_head local_head_dim attention_head_dim mamba_d_head mamba_head_dim v_channels swa_rope_head_dim",
+        4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads "
+        "decoder_num_attention_heads swa_num_attention_heads encoder_num_attention_heads linear_num_value_heads "
+        "num_experts n_routed_experts num_local_experts moe_num_experts n_experts index_n_heads index_topk "
+        "rotary_dim sliding_window local_attention linear_num_heads attention_window_size "
+        "speech_encoder_attention_heads t2u_encoder_attention_heads t2u_decoder_attention_heads sliding_window_size",
+        2: "num_hidden_layers n_layer n_layers num_layers num_decoder_layers encoder_layers decoder_layers "
+        "decoder_num_hidden_layers num_encoder_layers num_experts_per_tok moe_k moe_topk top_k_experts "
+        "num_experts_per_token linear_num_key_heads depth encoder_num_hidden_layers n_mamba_heads "
+        "l_layers r_layers x_layers depths speech_encoder_layers t2u_encoder_layers t2u_decoder_layers",
+        0: "num_kv_shared_layers",
+        1: "n_group topk_group num_expert_group n_shared_experts num_shared_experts first_k_dense_replace "
+        "moe_num_shared_experts mamba_n_groups n_groups o_groups num_nextn_predict_layers",
+    }.items()
+    for name in names.split()
+}
+_SHARED = ("num_key_value_heads", "num_kv_heads", "swa_num_key_value_heads", "num_global_key_value_heads")
+_HUNYUAN = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 1, 1]}}
+# What single families need besides.
+_ODD: dict[str, dict[str, Any]] = {
+    "bamba": {"attn_layer_indices": [1]},
+    "dbrx": {"attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8}},
+    "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 4, "n_group": 1, "topk_group": 1},
+    "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "esm": {"vocab_size": VOCABULARY, "pad_token_id": 1, "mask_token_id": 5},
+    "falcon_h1": {"mamba_d_ssm": 64},
+    "glm5_next_text": {"index_topk": 16},
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "granitemoehybrid": {"layer_types": ["mamba", "attention"], "num_hidden_layers": 2},
+    "hunyuan_vl_text": _HUNYUAN,
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
+    "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
+    "lfm2_moe": {"layer_types": ["full_attention", "conv"]},
+    "lilt": {"hidden_size": 48},
+    "mamba2": {"num_heads": 8},
+    "mistral4": {"head_dim": 16},
+    "mobilebert": {"intra_bottleneck_size": 32, "hidden_size": 32, "embedding_size": 32},
+    "reformer": {"is_decoder": True},
+    "xmod": {"default_language": "en_XX"},
+    "zamba2": {"attention_head_dim": 16, "mamba_headdim": 8, "n_mamba_heads": 8, "use_mamba_kernels": False},
+    "zaya": {"num_experts_per_tok": 1},
+}
+# Those that turn parts of a head by time, height and width, and say nothing of how many numbers each gets.
+_TURNED_IN_PARTS = ("glm4", "glm_image", "glm_ocr", "glmga", "qwen2_vl", "qwen2_5_vl", "paddleocr", "qwen2_5_omni")
+_TEXT = ("SEQ_TO_SEQ_CAUSAL_LM", "CAUSAL_LM", "MASKED_LM", "TEXT_ENCODING")
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of model that transformers knows: its name there, and the class that reads text with it."""
+
+    name: str
+    model_class: str
+
+
+def families() -> Iterator[Family]:
+    """Every family of the installed transformers whose model reads token ids of a vocabulary."""
+    mappings = [f"MODEL_FOR_{task}_MAPPING_NAMES" for task in _TEXT] + ["MODEL_MAPPING_NAMES"]
+    for name in sorted(CONFIG_MAPPING):
+        found = [getattr(modeling_auto, mapping).get(name) for mapping in mappings]
+        chosen = next((entry for entry in found if entry), None)
+        if chosen is None:
+            continue
+        model_class = chosen if isinstance(chosen, str) else chosen[0]
+        if (any(found[:-1]) or _has_vocabulary(name)) and _reads_ids(model_class):
+            yield Family(name, model_class)
+
+
+def _has_vocabulary(name: str) -> bool:
+    try:
+        return isinstance(CONFIG_MAPPING[name]().get_text_config().vocab_size, int)
+    except Exception:
+        return False
+
+
+def _reads_ids(model_class: str) -> bool:
+    try:
+        return getattr(transformers, model_class).main_input_name == "input_ids"
+    except (AttributeError, ImportError):
+        return False
+
+
+def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedModel:
+    """A tiny model of a family; the same weights every time.
+
+    Weights are scaled up: at their usual size attention is uniform, and any mistake would pass unseen.
+    """
+    torch.manual_seed(seed)
+    model_class = getattr(transformers, family.model_class)
+    # A family of several parts may have a model of its text part alone, with that part's configuration.
+    model = model_class(_small(model_class.config_class, _ODD.get(family.name, {}))).float().eval()
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    with torch.no_grad():
+        for weights in model.parameters():
+            if not bool(weights.isfinite().all()) or float(weights.abs().max()) > 1e3:
+                weights.normal_(0, 0.02)
+            if weights.ndim < 2:
+                weights.add_(0.1 * torch.randn_like(weights))
+            elif id(weights) not in tables:
+                weights.mul_(scale)
+    return model
+
+
+def _small(config_class: Any, odd: dict[str, Any]) -> PreTrainedConfig:
+    return config_class(**{**_changes(config_class()), **odd})
+
+
+def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
+    """What to say instead of a configuration's own values so that the model gets small, the parts nested in it too."""
+    told = {name: value for name, value in usual.to_dict().items() if not isinstance(value, dict)}
+    changes: dict[str, Any] = {
+        name: size
+        for name, size in _SIZES.items()
+        if isinstance(told.get(name), int) and not isinstance(told[name], bool)
+    }
+    for name in _SHARED:
+        if name in told:
+            same = told[name] == next((told[n] for n in ("num_attention_heads", "n_head") if n in told), None)
+            changes[name] = 4 if same or told[name] is None else 1 if told[name] == 1 else 2
+    if told.get("head_dim", 0) is None:
+        changes["head_dim"] = _SIZES["head_dim"]
+    for name in told:
+        if name.endswith(("token_id", "token_index")) and isinstance(told[name], int) and told[name] >= VOCABULARY:
+            changes[name] = 1 + (told[name] % 3)
+    kinds = [name for name in ("layer_types", "layers_block_type", "block_types") if isinstance(told.get(name), list)]
+    for name in kinds:
+        types = told[name]
+        wanted = sorted({types.index(kind) for kind in types})
+        changes[name] = [types[i] for i in wanted] * (1 if len(wanted) > 1 else _LAYERS)
+        for count in ("num_hidden_layers", "n_layer", "num_layers"):
+            if count in changes:
+                changes[count] = len(changes[name])
+    rotation = getattr(usual, "rope_parameters", None)
+    if isinstance(rotation, dict) and usual.model_type.startswith(_TURNED_IN_PARTS):
+        turned = int(_SIZES["head_dim"] * rotation.get("partial_rotary_factor", 1) / 2)
+        sections = [1, 1, turned - 2] if turned > 1 else [1, 0, 0]
+        changes["rope_parameters"] = {**rotation, "mrope_section": sections}
+    for name in usual.sub_configs:
+        if isinstance(part := getattr(usual, name, None), PreTrainedConfig):
+            changes[name] = {"model_type": part.model_type, **_changes(part)}
+    return changes
