@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.ui import opening, pickers
+from attention_viz.ui import pickers
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
@@ -58,8 +58,7 @@ def _take_choice() -> None:
     choice = chosen()
     if choice is not None:
         st.session_state["layer"], st.session_state["head"] = int(choice["layer"]), int(choice["head"])
-        if opening.opened() is not None:
-            st.session_state["stream"] = choice["stream"]
+        st.session_state["stream"] = choice["stream"]
 
 
 def _matrix(trace: "Trace", stream: str, state: State) -> None:

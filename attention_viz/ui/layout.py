@@ -42,6 +42,13 @@ _STYLE = """<style>
 .st-key-downloads,
 [data-testid="stLayoutWrapper"]:has(> .st-key-downloads) { display: contents; }
 @media (max-width: 640px) {
+  .st-key-pickers .stColumn:has(.st-key-target) { grid-column: 1 / -1; }
+  .st-key-pickers .stHorizontalBlock:has(.st-key-stream) .stColumn { grid-column: 1 / -1; }
+  .st-key-cross > [data-testid="stLayoutWrapper"] > .stHorizontalBlock { gap: 8px; }
+  .st-key-cross .stColumn:has(> * > * > .st-key-said, > * > .st-key-said),
+  .st-key-cross .stColumn:has(> * > * > .st-key-said, > * > .st-key-said) > .stVerticalBlock { display: contents; }
+  .st-key-cross [data-testid="stLayoutWrapper"]:has(> .st-key-said) { order: -1; width: 100%; }
+  .st-key-cross [data-testid="stLayoutWrapper"]:has(> .st-key-alignment) { width: 100%; }
   .st-key-page { gap: 8px; }
   .st-key-header {
     display: grid;

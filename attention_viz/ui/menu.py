@@ -13,6 +13,7 @@ PAGES = {
     "Explore": "app.py",
     "Step by step": "pages/steps.py",
     "Masks": "pages/masks.py",
+    "Cross-attention": "pages/cross.py",
 }
 
 _ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from typing import get_args
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attention_viz.ui import model_choice, opening
+from attention_viz.ui import model_choice, opening, two_texts
 from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
@@ -16,14 +16,21 @@ __all__ = ["address", "begin", "choose", "keep", "show_examples", "went_through_
 _NAMES = tuple(field.name for field in fields(State))
 
 
-def begin() -> None:
-    """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them."""
+def begin(first: State | None = None) -> None:
+    """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them.
+
+    Args:
+        first: what a page opens on that has an example of its own, where the address names no other model.
+    """
     if "first" in st.session_state and not went_through_history():
         return
     # An address never means a file that was opened meanwhile.
     opening.close()
     parameters = st.query_params.to_dict()
-    state, notices = read_address(parameters)
+    own = first is not None and parameters.get("model", first.model) == first.model
+    state, notices = read_address(parameters, first if own and first else State())
+    if first is not None:
+        state = replace(state, stream=first.stream)
     if "first" in st.session_state and parameters and "text" not in parameters:
         # What was too long for the address is only in the box.
         state = replace(state, text=_held().text)
@@ -44,11 +51,16 @@ def show_examples() -> None:
         st.button(example, on_click=_take_example, args=(example,), type="tertiary")
 
 
-def choose() -> State:
-    """The sentence and the pickers on one line."""
+def choose(stream: str | None = None) -> State:
+    """The sentence and the pickers on one line.
+
+    Args:
+        stream: the only one that the page is about; by default a model with several has a picker for it.
+    """
+    asked = two_texts.asks_target(_held())
     # The height holds until the page's style has arrived.
     with st.container(key="pickers", height=106, border=False):
-        sentence, model, pickers = st.columns([6, 2.4, 2], vertical_alignment="top")
+        sentence, *target, model, pickers = st.columns(_widths(asked, stream), vertical_alignment="top")
     sentence.text_area(
         "Sentence",
         key="text",
@@ -57,15 +69,26 @@ def choose() -> State:
         on_change=opening.close,
         persist_state="session",
     )
+    for place in target:
+        with place:
+            two_texts.ask_target()
     with model:
         model_choice.pick_model()
     with st.container():
         model_choice.show_way()
         held = model_choice.prepare(_held())
+    if two_texts.asks_target(held) != asked:
+        # It was loaded only now, and turned out to ask for more.
+        st.rerun()
+    two_texts.settle_stream(held, stream)
+    held = _held()
     model.caption(model_choice.described(held))
     with pickers.container(horizontal=True):
         _pick("layer", _layer_count(held))
         _pick("head", _head_count(_held()))
+    if stream is None:
+        with pickers:
+            two_texts.pick_stream(held)
     if len(held.text) > SETTINGS.longest_link:
         # Where no part below has to make room for it.
         pickers.container(key="unlinked").caption("Too long for a link", help="The address leaves this text out.")
@@ -91,6 +114,13 @@ def keep(state: State, **chosen: str) -> None:
 def address() -> dict[str, str]:
     """The parameters that carry what is chosen to another page."""
     return write_address(_held())
+
+
+def _widths(target: bool, stream: str | None) -> list[float]:
+    """Of the columns: the sentence, the target where there is one, the model, and what is picked of it."""
+    if not target:
+        return [6, 2.4, 2]
+    return [3.25, 2.35, 2.8, 2] if stream is not None else [2.5, 2.0, 2.7, 3.2]
 
 
 def _pick(name: str, count: int) -> None:

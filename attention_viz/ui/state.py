@@ -96,17 +96,18 @@ MOST_MORE = 40
 _RANGES = {"d_model": (1, 512), "heads": (1, 16), "seed": (0, 9999)}
 
 
-def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
+def read_address(parameters: Mapping[str, str], default: State = DEFAULT) -> tuple[State, list[str]]:
     """What an address asks for, and a plain sentence for each part of it that can't be had.
 
     Args:
         parameters: the address's query parameters, as anybody may have typed them.
+        default: what holds where the address says nothing.
     """
     notices: list[str] = []
     texts: dict[str, Any] = {
-        name: parameters.get(name, getattr(DEFAULT, name))[: SETTINGS.longest_input] for name in _TEXTS
+        name: parameters.get(name, getattr(default, name))[: SETTINGS.longest_input] for name in _TEXTS
     }
-    state = replace(DEFAULT, **texts)
+    state = replace(default, **texts)
     model = parameters.get("model", state.model)
     reason = allowed.refusal(model)
     if reason is None:
@@ -116,9 +117,9 @@ def read_address(parameters: Mapping[str, str]) -> tuple[State, list[str]]:
         notices.append(f"{told} Why: {reason}.")
     stream = parameters.get("stream")
     if stream in (None, *_STREAMS):
-        state = replace(state, stream=stream)
+        state = replace(state, stream=stream or state.stream)
     else:
-        notices.append(notice("stream", stream, ", ".join(_STREAMS), "the first there is"))
+        notices.append(notice("stream", stream, ", ".join(_STREAMS), state.stream or "the first there is"))
     for name, kind in (("positions", Positions), ("special", Switch), ("chat", Switch)):
         given, there, usual = parameters.get(name), get_args(kind), getattr(state, name)
         if given in (None, *there):
@@ -140,7 +141,8 @@ def write_address(state: State) -> dict[str, str]:
         text: str = getattr(state, name)
         if len(text) <= SETTINGS.longest_link and (text or name == "text"):
             parameters[name] = text
-    if state.stream is not None:
+    # Of a model with only one it would say nothing.
+    if state.stream is not None and len(state.nature.heads) != 1:
         parameters["stream"] = state.stream
     for name in ("more", "special", "chat"):
         if getattr(state, name) != getattr(DEFAULT, name):

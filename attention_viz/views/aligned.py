@@ -1,7 +1,6 @@
 """What is said over what was read: two lines of tokens, and between them the weights of one head as lines."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -19,14 +18,12 @@ __all__ = ["alignment"]
 _FAINTEST = 0.01
 _MOST_LINKS = 1500
 # Links of about the same weight are one trace, cut into pieces that go from the query's colour to the key's.
-_STRENGTHS = 6
+_STRENGTHS = 10
 _PIECES = 6
 _POINTS_A_PIECE = 4
 _WIDEST = 7.0
-# Letters that stand beside each other on a page's width; more are slanted.
-_LETTERS_ACROSS = 110
 _NAMED = 48
-_HEIGHT = 300
+_HEIGHT = 320
 
 
 def alignment(
@@ -34,8 +31,8 @@ def alignment(
 ) -> go.Figure:
     """What one head looks at, as lines between two rows of tokens: what is looked at above, who is looking below.
 
-    A line's width and opacity are its weight. It is made for cross-attention, where the tokens above were read and
-    those below are produced; of any other stream both rows are the same text.
+    The heavier, the wider a line and the stronger its colours. It is made for cross-attention, where the tokens above
+    were read and those below are produced; of any other stream both rows are the same text.
 
     Args:
         trace: what was recorded.
@@ -56,7 +53,9 @@ def alignment(
     links = _links(weights)
     figure = go.Figure([*_lines(links, weights, colours), _names(links, weights, said, read)])
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
-    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 44, "b": 8})
+    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 40, "b": 8})
+    # Above everything that stands at the upper row.
+    figure.update_layout(title_y=0.99, title_yanchor="top", title_font_size=12)
     words = ("read: who is looked at (key)", "said: who is looking (query)")
     if stream != "cross":
         words = ("key: who is looked at", "query: who is looking")
@@ -80,7 +79,8 @@ def _links(weights: Float[numpy.ndarray, "query key"]) -> list[tuple[int, int]]:
 def _lines(
     links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], colours: Palette
 ) -> Iterator[go.Scatter]:
-    shades = ramp(colours.query, colours.key, _PIECES)
+    # Paler towards the page instead of transparent: where pieces and lines overlap nothing gets darker.
+    shades = [ramp(colours.background, shade, _STRENGTHS + 1) for shade in ramp(colours.query, colours.key, _PIECES)]
     along = numpy.linspace(0, 1, _PIECES * _POINTS_A_PIECE + 1)
     # Level at both ends, as curves between two rows are read most easily.
     bent = along * along * (3 - 2 * along)
@@ -88,9 +88,9 @@ def _lines(
         cells = [cell for cell in links if min(int(weights[cell] * _STRENGTHS), _STRENGTHS - 1) == strength]
         if not cells:
             continue
-        weight = float(numpy.mean([weights[cell] for cell in cells]))
-        for piece in range(_PIECES):
-            part = slice(piece * _POINTS_A_PIECE, (piece + 1) * _POINTS_A_PIECE + 1)
+        for piece, shade in enumerate(shades):
+            # One point more than its own, so that no gap shows between pieces.
+            part = slice(piece * _POINTS_A_PIECE, (piece + 1) * _POINTS_A_PIECE + 2)
             x: list[float | None] = []
             y: list[float | None] = []
             for query, key in cells:
@@ -101,8 +101,7 @@ def _lines(
                 x=x,
                 y=y,
                 mode="lines",
-                line={"color": shades[piece], "width": 0.75 + (_WIDEST - 0.75) * weight},
-                opacity=0.15 + 0.75 * weight**0.5,
+                line={"color": shade[strength + 1], "width": _WIDEST * (strength + 1) / _STRENGTHS},
                 hoverinfo="skip",
             )
 
@@ -131,15 +130,14 @@ def _at(place: int, count: int) -> float:
 
 def _row(labels: list[str], title: str, colour: str, colours: Palette) -> dict[str, Any]:
     positions = spread(len(labels), _NAMED)
-    names = [shortened(labels[position]) for position in positions]
-    close = any(len(one) + len(other) > 2 * _LETTERS_ACROSS / len(names) - 2 for one, other in pairwise(names))
     return {
         "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 6},
         "range": [0, 1],
         "tickmode": "array",
         "tickvals": [_at(position, len(labels)) for position in positions],
-        "ticktext": names,
-        "tickangle": -60 if close else 0,
+        "ticktext": [shortened(labels[position]) for position in positions],
+        # The browser, which knows how wide the picture is, slants them where they would touch.
+        "autotickangles": [0, -45, -90],
         "tickfont": {"family": MONOSPACE, "size": 12, "color": colours.ink},
         "showgrid": False,
         "zeroline": False,

@@ -71,11 +71,13 @@ def test_a_line_runs_from_the_word_that_is_said_to_the_word_that_is_read() -> No
     assert (ends[0.0], ends[1.0]) == (pytest.approx(1 / 4), pytest.approx(1 / 6))
 
 
-def test_the_heavier_is_wider_and_less_transparent() -> None:
+def test_the_heavier_is_wider_and_darker() -> None:
     lines = [one for one in alignment(translated(), 0, 2).data if one.mode == "lines"]
-    widths, opacities = [one.line.width for one in lines], [one.opacity for one in lines]
-    assert widths == sorted(widths) and opacities == sorted(opacities)
+    widths = [one.line.width for one in lines]
+    assert widths == sorted(widths)
     assert len(set(widths)) > 2
+    first = [sum(bytes.fromhex(one.line.color[1:])) for one in lines if 0.0 in one.y]
+    assert first == sorted(first, reverse=True)
 
 
 def test_blocked_cells_have_no_line() -> None:
@@ -96,7 +98,7 @@ def test_query_and_key_have_their_colours(theme: ThemeName, palette: Palette) ->
     assert figure.layout.xaxis.title.font.color == palette.query
     assert figure.layout.xaxis2.title.font.color == palette.key
     colours = [one.line.color for one in figure.data if one.mode == "lines"]
-    assert (colours[0], colours[-1]) == (palette.query, palette.key)
+    assert {palette.query, palette.key} <= set(colours)
 
 
 def test_of_a_text_that_looks_at_itself_both_rows_are_that_text() -> None:
@@ -116,7 +118,7 @@ def test_one_token_works_and_long_texts_stay_readable() -> None:
     assert links(alignment(cross_trace(("a",), ("x",)), 0, 0)) == {(0, 0): pytest.approx(1.0)}
     many = tuple(f"word{number}" for number in range(300))
     layout = alignment(cross_trace(many, many[:200]), 0, 0).layout
-    assert len(layout.xaxis.ticktext) <= 48 and layout.xaxis.tickangle == -60
+    assert len(layout.xaxis.ticktext) <= 48
 
 
 def test_a_layer_that_is_not_there_is_named() -> None:

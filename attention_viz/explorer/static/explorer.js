@@ -20,7 +20,8 @@ const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, 
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 // How high grid and matrix may be in a window `at` pixels high; a taller window gives them what it has more.
-const ROOM = {least: 384, at: 860, most: 640};
+// Two lines of tokens take `lines` more than one.
+const ROOM = {least: 384, at: 860, most: 640, lines: 44};
 const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "theme", "loaded", "query", "key"];
 
 /** The scale goes along to another text only where the reader chose it: a longer text begins on another one. */
@@ -115,7 +116,8 @@ function addBehaviour(view) {
   view.room = () => {
     const width = view.root.clientWidth;
     if (width < 720) return Math.min(Math.max(width, 260), 440);
-    return Math.min(Math.max(ROOM.least + window.innerHeight - ROOM.at, ROOM.least), ROOM.most);
+    const least = ROOM.least - (view.now.stream.own ? 0 : ROOM.lines);
+    return Math.min(Math.max(least + window.innerHeight - ROOM.at, least), ROOM.most);
   };
   view.hatching = (period, strength = 1) => ({
     ground: pixel(channels(view.colours.background)),

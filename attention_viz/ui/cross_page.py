@@ -1,0 +1,130 @@
+"""The Cross-attention page: what an encoder–decoder says, and which word of the source each step looks at."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui import opening, pickers
+from attention_viz.ui.badge import Badge
+from attention_viz.ui.cross_words import in_words, show_alignment, show_said, unknown_words
+from attention_viz.ui.downloads import show_downloads
+from attention_viz.ui.drawing import draw_in_place, tell
+from attention_viz.ui.host import chosen, show_explorer
+from attention_viz.ui.markdown import plain
+from attention_viz.ui.menu import show_header
+from attention_viz.ui.serving import Drawn, verify
+from attention_viz.ui.state import State
+from attention_viz.ui.themes import theme_name
+from attention_viz.ui.two_texts import streams
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
+
+__all__ = ["EXAMPLE", "show_page"]
+
+_STREAM = "cross"
+_HEIGHT = 560
+
+# Its head 1 aligns: see the model's card.
+EXAMPLE = State(
+    model="translation", text="the boy finds the key and he sells it", layer=0, head=1, stream=_STREAM, target=""
+)
+
+
+def show_page() -> None:
+    """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
+    pickers.begin(EXAMPLE)
+    show_header()
+    state = pickers.choose(_STREAM)
+    pickers.keep(state)
+    line = st.empty()
+    if _STREAM not in streams(state):
+        _offer_example(state)
+        return
+    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
+        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
+    notes = st.container()
+    with st.container(key="cross"):
+        left, right = st.columns([3.35, 1])
+    with left.container(key="stage", height=_HEIGHT, border=False):
+        place = st.empty()
+    drawn = draw_in_place(state, place, _HEIGHT, whole=True)
+    if drawn is None:
+        line.empty()
+        return
+    with notes:
+        tell(drawn, state)
+        _tell_unknown(drawn.trace)
+    with right.container(key="said"):
+        show_said(drawn.trace)
+    with right.container(key="alignment"):
+        show_alignment(drawn.trace, state.layer, state.head, theme_name())
+    _show(drawn, state, place)
+    with downloads:
+        show_downloads(drawn.trace, _STREAM, state.layer, state.head)
+    if drawn.fit is not None:
+        verify(drawn)
+    badge.show(drawn.trace, from_file=drawn.fit is None)
+    _show_pictures(drawn.trace, state)
+
+
+def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
+    """The explorer, with nothing in it but what this page is about."""
+    shown = drawn.alone(replace(state, stream=_STREAM))
+    with place.container():
+        show_explorer(shown.payload, _STREAM, state.layer, state.head, _take_choice)
+
+
+def _take_choice() -> None:
+    """A head chosen in the explorer becomes the page's own choice."""
+    choice = chosen()
+    if choice is not None:
+        st.session_state["layer"], st.session_state["head"] = int(choice["layer"]), int(choice["head"])
+
+
+def _show_pictures(trace: "Trace", state: State) -> None:
+    """The chosen head once more as Plotly figures, to zoom and to read every number."""
+    from attention_viz.views import alignment, heatmap
+
+    theme = theme_name()
+    words = in_words(trace, state.layer, state.head)
+    st.markdown("##### The same head, to zoom into")
+    lines = alignment(trace, state.layer, state.head, _STREAM, theme=theme)
+    st.plotly_chart(lines, theme=None, key="lines", config={"displaylogo": False}, alt=words)
+    st.caption(plain(words))
+    matrix = heatmap(trace, state.layer, state.head, _STREAM, theme=theme)
+    st.plotly_chart(matrix, theme=None, key="matrix", config={"displaylogo": False})
+
+
+def _tell_unknown(trace: "Trace") -> None:
+    told = unknown_words(trace)
+    if told:
+        st.warning(plain(told))
+
+
+def _offer_example(state: State) -> None:
+    """Say in the page's place why there is nothing to see, and how to see something."""
+    able = [f"{name} ({entry.short})" for name, entry in CATALOGUE.items() if _STREAM in entry.streams]
+    what = "The trace in this file" if opening.opened() is not None else state.model
+    st.info(
+        plain(
+            f"{what} has no cross-attention: it reads one text and says no other. Cross-attention needs an "
+            f"encoder–decoder. In the catalogue that is {', '.join(able)}; others can be opened from a folder or "
+            "from the hub. Your sentence stays in the box."
+        )
+    )
+    st.button(
+        f"Show {EXAMPLE.model} with “{EXAMPLE.text}”",
+        type="primary",
+        on_click=_take_example,
+        help="Your sentence comes back with the browser's Back.",
+    )
+
+
+def _take_example() -> None:
+    opening.close()
+    for name in ("model", "text", "target", "layer", "head", "stream"):
+        st.session_state[name] = getattr(EXAMPLE, name)
