@@ -193,15 +193,26 @@ def _fused(call: Attention, closed: bool) -> Tensor:
     """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for."""
     lead = call.shape[:-2]
     mask = None if closed else _additive(call)
+    grouped = mask is None and _is_grouped(call)
+    key, value = (term if grouped else shared_heads(term, call.query) for term in (call.key, call.value))
     output = functional.scaled_dot_product_attention(
         _in_four_axes(call.query, lead),
-        _in_four_axes(shared_heads(call.key, call.query), lead),
-        _in_four_axes(shared_heads(call.value, call.query), lead),
+        _in_four_axes(key, lead),
+        _in_four_axes(value, lead),
         None if mask is None else _in_four_axes(mask, lead),
         is_causal=closed,
         scale=call.scale,
+        enable_gqa=grouped,
     )
     return output.reshape(*lead, *output.shape[-2:])
+
+
+def _is_grouped(call: Attention) -> bool:
+    """Whether key and value share heads in the one way that the kernel repeats by itself, without a copy of them."""
+    query, key, value = call.query, call.key, call.value
+    if not 3 <= query.ndim == key.ndim == value.ndim <= 4 or not query.shape[:-3] == key.shape[:-3] == value.shape[:-3]:
+        return False
+    return 1 < key.shape[-3] == value.shape[-3] < query.shape[-3]
 
 
 def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.testing import assert_close
 
 from attention_viz import masks
 from attention_viz.attention import attend
@@ -235,3 +236,17 @@ def test_an_attention_is_closed_to_changes() -> None:
     call = attend(*inputs(HEADS))
     with pytest.raises(AttributeError):
         call.scale = 2.0  # pyright: ignore[reportAttributeAccessIssue] -- that is the claim
+
+
+@pytest.mark.parametrize("lead", [(), (2,)], ids=["one text", "a batch"])
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "causal"])
+def test_shared_heads_are_the_same_whether_the_kernel_repeats_them_or_we_do(
+    lead: tuple[int, ...], closed: bool
+) -> None:
+    query, key, value = random(*lead, 6, 5, 4), random(*lead, 3, 5, 4), random(*lead, 3, 5, 4)
+    allowed = masks.causal(5) if closed else None
+    call = attend(query, key, value, allowed)
+    assert_close(call.output, call.weights @ value.repeat_interleave(2, dim=-3))
+    # Where key and value share differently, or a batch is stretched, the kernel doesn't do it by itself.
+    one = attend(query, key, random(*lead, 1, 5, 4), allowed)
+    assert_close(one.output, one.weights @ one.value)

@@ -88,8 +88,8 @@ def read(
         _check_text(second_text)
     encoding = _encode(model, tokenizer, text, second_text, wording)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
-    ids = [int(i) for i in tensors["input_ids"][0].tolist()]
-    special = tuple(bool(flag) for flag in tensors.pop("special_tokens_mask")[0].tolist())
+    ids = cast("list[int]", tensors["input_ids"][0].tolist())
+    special = _marked(encoding, tensors)
     if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
         reserved = set(tokenizer.all_special_ids)
         special = tuple(number in reserved for number in ids)
@@ -99,7 +99,7 @@ def read(
             if not text.strip()
             else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
         )
-    labels = cast("list[str]", tokenizer.convert_ids_to_tokens(ids))
+    labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
     words, sentence = _words(encoding, len(ids)), _sentences(encoding, special)
     return Reading(Tokens(tuple(labels), tuple(ids), words, special, sentence=sentence), tensors)
 
@@ -122,7 +122,10 @@ def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target:
 def _encode(
     model: str, tokenizer: "PreTrainedTokenizerBase", text: str, second_text: str | None, wording: Wording
 ) -> Any:
-    options: dict[str, Any] = {"return_tensors": "pt", "return_special_tokens_mask": True, "verbose": False}
+    options: dict[str, Any] = {"return_tensors": "pt", "verbose": False}
+    # Fast tokenizers know which tokens they added; asking them to hand it out as a tensor takes longer than to look.
+    if not tokenizer.is_fast:
+        options["return_special_tokens_mask"] = True
     if not wording.chat:
         return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
     if not tokenizer.chat_template:
@@ -209,6 +212,13 @@ def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTra
             f"{model} came without a tokenizer, so text can't be read; use trace_ids, or wrap it with one"
         )
     return tokenizer
+
+
+def _marked(encoding: Any, tensors: dict[str, Tensor]) -> tuple[bool, ...]:
+    """Which tokens the tokenizer added by itself."""
+    if encoding.is_fast:
+        return tuple(map(bool, encoding.encodings[0].special_tokens_mask))
+    return tuple(map(bool, tensors.pop("special_tokens_mask")[0].tolist()))
 
 
 def _words(encoding: Any, count: int) -> tuple[int | None, ...]:

@@ -85,14 +85,13 @@ class Tracer:
         calls = zip(recorded.calls, anatomy.labels, strict=True)
         layers = tuple(Layer(call.attention, label) for call, label in calls)
         found = axes(recorded.output)
-        real = found.real(anatomy.streams)
         return Trace(
             layers=self._by_stream(layers),
             queries={stream: found.queries[stream] for stream in anatomy.layers},
             keys={stream: found.keys[stream] for stream in anatomy.layers},
             output=recorded.output,
             provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
-            measure=_measure(self.runner, inputs, None if edits else recorded, real),
+            measure=self._measure(inputs, None if edits else recorded, found),
             complete=lambda: self._by_stream(self._surrounded(inputs, edits, layers)),
         )
 
@@ -110,11 +109,28 @@ class Tracer:
         again, around = self.runner.record_around(inputs, edits, self.anatomy.places, self.anatomy.wirings)
         if len(again.calls) != len(layers):
             return tuple(layers)
-        pairs = zip(layers, again.calls, strict=True)
         return tuple(
-            around.layer(number, layer.attention, layer.label) if _alike(layer.attention, call.attention) else layer
-            for number, (layer, call) in enumerate(pairs)
+            around.layer(number, layer.attention, layer.label, crossing=stream == "cross")
+            if _alike(layer.attention, call.attention)
+            else layer
+            for number, (layer, call, stream) in enumerate(zip(layers, again.calls, self.anatomy.streams, strict=True))
         )
+
+    def _measure(self, inputs: dict[str, Tensor], recorded: Pass | None, axes: Axes) -> Callable[[], Fidelity]:
+        """What makes a trace's fidelity, when it is asked for.
+
+        Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
+        """
+        runner = self.runner
+
+        def measure() -> Fidelity:
+            real = axes.real(self.anatomy.streams)
+            if recorded is not None:
+                return compare(recorded, runner, inputs, real)
+            unedited = compare(runner.record(inputs), runner, inputs, real)
+            return replace(unedited, reference=f"{unedited.reference}, before the edits")
+
+        return measure
 
     def _check_calls(self, recorded: Pass) -> None:
         """A pass that took another way through the model than the probe did is not shown."""
@@ -124,21 +140,6 @@ class Tracer:
                 f"{self.name} made {len(calls)} attention calls for this text where the probe saw "
                 f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
             )
-
-
-def _measure(runner: Runner, inputs: dict[str, Tensor], recorded: Pass | None, real: Real) -> Callable[[], Fidelity]:
-    """What makes a trace's fidelity, when it is asked for.
-
-    Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
-    """
-
-    def measure() -> Fidelity:
-        if recorded is not None:
-            return compare(recorded, runner, inputs, real)
-        unedited = compare(runner.record(inputs), runner, inputs, real)
-        return replace(unedited, reference=f"{unedited.reference}, before the edits")
-
-    return measure
 
 
 def _alike(one: Attention, other: Attention) -> bool:
