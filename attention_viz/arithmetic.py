@@ -112,16 +112,17 @@ def _projected(name: str) -> Callable[[OpenHead, int, int], Arithmetic]:
 
     def opener(opened: OpenHead, row: int, column: int) -> Arithmetic:
         total = _at(opened.unrotated(name) if name != "value" else opened.attention.value, row, column)
-        matrix, rows = opened.projection(name), opened.entry.embeddings
+        matrix, rows = opened.projection(name), opened.entering(name)
         if matrix is None or rows is None:
             unknown = f"Made by the learned W_{letter}, which isn't known here, and by what else the model does to it."
             return Arithmetic("given", unknown, total)
-        names = ("x", f"W_{letter}")
+        vector = "x" if rows is opened.entry.embeddings else "m"
+        names = (vector, f"W_{letter}")
         terms = _products(_dimensions(len(matrix.weight)), names, rows[row], matrix.weight[:, column])
         bias = "" if matrix.bias is None else f" + b_{letter}"
         if matrix.bias is not None:
             terms += (Term(f"b_{letter}", (), float(matrix.bias[column])),)
-        sentence = f"The sum over {len(matrix.weight)} dimensions of x × W_{letter}{bias}."
+        sentence = f"The sum over {len(matrix.weight)} dimensions of {vector} × W_{letter}{bias}."
         return Arithmetic("sum", sentence, total, terms)
 
     return opener

@@ -100,6 +100,10 @@ class OpenHead:
         """How much each query takes from each key, computed once for everything that is shown of it."""
         return self.attention.weights
 
+    def entering(self, name: str) -> Tensor | None:
+        """What "query", "key" or "value" is made of, a row a token, where known."""
+        return _entering(self.entry, name)
+
     def projection(self, name: str) -> Projection | None:
         """This head's own part of "query", "key" or "value": (d_model, d_k), where known."""
         whole = self.projections.get(name)
@@ -236,12 +240,17 @@ def _explains(entry: Layer, name: str, matrix: Projection) -> bool:
     """Whether the matrix really makes the recorded numbers; a model may norm, gate or rotate in between."""
     call = entry.attention
     before = {"query": entry.unrotated_query, "key": entry.unrotated_key}.get(name)
-    source = side_by_side(call.output) if name == "output" else entry.embeddings
+    source = side_by_side(call.output) if name == "output" else _entering(entry, name)
     made = entry.joined if name == "output" else side_by_side(getattr(call, name) if before is None else before)
     if source is None or made is None or source.shape[-1] != matrix.weight.shape[0] or len(source) != len(made):
         return False
     ours = _projected(source, matrix)
     return ours.shape == made.shape and bool((ours - made).abs().max() <= _SAME * made.abs().max())
+
+
+def _entering(entry: Layer, name: str) -> Tensor | None:
+    """What a learned matrix is applied to: of keys and values, the other text's vectors where there is one."""
+    return entry.embeddings if entry.source is None or name == "query" else entry.source
 
 
 def _projected(rows: Tensor, matrix: Projection) -> Tensor:

@@ -13,6 +13,9 @@ def formula_of(opened: OpenHead, name: str, notation: str = "rows") -> str:
     """The formula of a step, a name in `STEPS`, in LaTeX and in one of `NOTATIONS`."""
     formula = STEPS[name].formula(notation).replace(r"\lambda", _factor(opened))
     formula = _with_biases(formula, opened)
+    if opened.stream == "cross" and name in ("key", "value"):
+        # The encoder's vectors M, where the query is made of the decoder's X.
+        formula = re.sub(r"(?<![A-Za-z\\])X(?![A-Za-z])", "M", formula).replace("x_j", "m_j")
     if name == "scores" and opened.rotates:
         return _of_rotated(formula)
     if name == "weights" and opened.attention.sinks is not None:

@@ -15,7 +15,7 @@ from attention_viz import step_changes
 from attention_viz.open_head import OpenHead
 from attention_viz.tensors import head_tensors
 
-__all__ = ["NOTATIONS", "STEPS", "Step", "shape_of_step", "step_tensors", "steps_of", "transposed"]
+__all__ = ["NOTATIONS", "STEPS", "Step", "explanation_of", "shape_of_step", "step_tensors", "steps_of", "transposed"]
 
 # How formulas are written: by name, what a person reads. "keys down" has the scores as K Qᵀ.
 NOTATIONS = {"rows": "tokens as rows: Q Kᵀ", "columns": "tokens as columns: Qᵀ K", "keys down": "keys down: K Qᵀ"}
@@ -192,6 +192,23 @@ STEPS: dict[str, Step] = {
         step_changes.joined,
     ),
 }
+
+
+# Where keys and values are another text's, what is said of these steps.
+CROSSING = {
+    "embeddings": "What enters the layer from the decoder, a vector of numbers for each step. A step is named by the "
+    "word that it produces; it has read the words before that.",
+    "query": "What each step of the decoder asks for: its vector times a matrix that was learned.",
+    "key": "What each token of the source can be found by: its vector m, as the encoder hands it over, times a second "
+    "matrix.",
+    "value": "What each token of the source hands over to those who look at it: its vector m from the encoder, times a "
+    "third matrix.",
+}
+
+
+def explanation_of(opened: OpenHead, name: str) -> str:
+    """What happens in a step, a name in `STEPS`, of this head."""
+    return CROSSING.get(name, STEPS[name].explanation) if opened.stream == "cross" else STEPS[name].explanation
 
 
 def steps_of(opened: OpenHead) -> dict[str, Step]:

@@ -21,7 +21,7 @@ __all__ = ["read_trace", "write_trace"]
 _FORMAT = 1
 _KEY = "attention_viz"
 _TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
-_AROUND = ("embeddings", "joined", "unrotated_query", "unrotated_key")
+_AROUND = ("embeddings", "joined", "unrotated_query", "unrotated_key", "source")
 
 
 def write_trace(trace: Trace, path: str | PathLike[str]) -> None:

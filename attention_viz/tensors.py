@@ -22,7 +22,8 @@ def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = Non
     Returns:
         `query` and `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap,
         `masked` with −∞ where blocked, `weights`, `output` (n, d_v); and where known `embeddings` (n, d_model), what
-        enters the layer, and `joined` (n, d_model), all heads joined and projected.
+        enters the layer, `source` (n, d_model), what keys and values are made of in cross-attention, and `joined`
+        (n, d_model), all heads joined and projected.
 
     Raises:
         TraceError: there is no such layer or stream.
@@ -30,7 +31,7 @@ def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = Non
     """
     entry = trace.layer(layer, stream)
     one = entry.attention.head(head)
-    around = {"embeddings": entry.embeddings, "joined": entry.joined}
+    around = {"embeddings": entry.embeddings, "source": entry.source, "joined": entry.joined}
     steps = {name: getattr(one, name) for name in _STEPS}
     return steps | {name: tensor for name, tensor in around.items() if tensor is not None}
 

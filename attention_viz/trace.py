@@ -35,6 +35,8 @@ class Layer:
         joined: the heads joined and projected, after W_O, where known.
         unrotated_query: the query before positions were turned into it (RoPE), where the model does that.
         unrotated_key: the key likewise.
+        source: what keys and values are made of, where those are another text's: in cross-attention, what the encoder
+            hands over. None where they are made of the embeddings, too.
     """
 
     attention: Attention
@@ -43,6 +45,7 @@ class Layer:
     joined: Float[Tensor, "query d_model"] | None = None
     unrotated_query: Float[Tensor, "head query d_k"] | None = None
     unrotated_key: Float[Tensor, "key_head key d_k"] | None = None
+    source: Float[Tensor, "key d_source"] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,10 +241,14 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
     shape = layer.attention.shape
     if len(shape) != 3 or shape[1:] != (queries, keys):
         raise TraceError(f"{name} has weights (head, query, key) = {shape}, and the tokens are {queries} × {keys}")
-    for what, rows in (("embeddings", layer.embeddings), ("joined", layer.joined)):
-        if rows is not None and (rows.ndim != 2 or len(rows) != queries or rows.dtype not in FLOATING):
+    for what, rows, axis, count in (
+        ("embeddings", layer.embeddings, "query", queries),
+        ("joined", layer.joined, "query", queries),
+        ("a source", layer.source, "key", keys),
+    ):
+        if rows is not None and (rows.ndim != 2 or len(rows) != count or rows.dtype not in FLOATING):
             came = f"{tuple(rows.shape)} of {rows.dtype}"
-            raise TraceError(f"{name} needs {what} of (query, d_model) for {queries} tokens; got {came}")
+            raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {came}")
     for what, before, after in (
         ("query", layer.unrotated_query, layer.attention.query),
         ("key", layer.unrotated_key, layer.attention.key),

@@ -67,7 +67,8 @@ class Wiring:
     Attributes:
         query: where the query comes from.
         key: where the key comes from.
-        value: where the value comes from; what enters its module is what enters the layer.
+        value: where the value comes from; what enters its module is what enters the layer, or in cross-attention what
+            the other text hands over.
         output: the module that joins the heads, W_O.
     """
 
@@ -78,7 +79,7 @@ class Wiring:
 
     def modules(self) -> list[nn.Module]:
         """Those whose turn tells something."""
-        sources = [self.value, *(source for source in (self.query, self.key) if source is not None and source.rotated)]
+        sources = [self.query, self.value, *(key for key in (self.key,) if key is not None and key.rotated)]
         found = [None if source is None else source.module for source in sources]
         return [module for module in (*found, self.output) if module is not None]
 
@@ -143,14 +144,15 @@ class Listener:
         with hooked({id(module): module for wiring in self._wirings for module in wiring.modules()}.values(), hear):
             yield
 
-    def layer(self, number: int, attention: Attention, label: str) -> Layer:
-        """One layer with what was heard around it."""
+    def layer(self, number: int, attention: Attention, label: str, *, crossing: bool = False) -> Layer:
+        """One layer with what was heard around it; where it is crossing, keys and values are of another text."""
         query, key = attention.query, attention.key
         wiring, count = self._wirings[number], query.shape[-2]
         return Layer(
             attention,
             label,
-            embeddings=rows(self._unchanged(number, "entered"), count),
+            embeddings=rows(self._unchanged(number, "asking" if crossing else "entered"), count),
+            source=rows(self._unchanged(number, "entered"), key.shape[-2]) if crossing else None,
             joined=rows(self._unchanged(number, "joined"), count),
             unrotated_query=self._unrotated(wiring.query, number, "query", query),
             unrotated_key=self._unrotated(wiring.key, number, "key", key),
@@ -164,6 +166,7 @@ class Listener:
             wiring = self._wirings[number]
             if wiring.query is not None and module is wiring.query.module:
                 self._keep(number, "query", output)
+                self._keep(number, "asking", entering(inputs, named))
             if wiring.key is not None and module is wiring.key.module:
                 self._keep(number, "key", output)
             if wiring.value is not None and module is wiring.value.module:

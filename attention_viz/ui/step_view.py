@@ -93,9 +93,10 @@ def _say(
 ) -> None:
     """What the step is, and its formula, shape and change, each in its place."""
     from attention_viz.step_formulas import formula_of
+    from attention_viz.steps import explanation_of
 
     words, formula = places
-    words.markdown(f"##### {step.label}\n{step.explanation}")
+    words.markdown(f"##### {step.label}\n{explanation_of(opened, name)}")
     written = rf"$\displaystyle {_coloured(formula_of(opened, name, chosen.notation), colours)}$"
     facts = () if matrix is None else _facts(opened, name, step, chosen, matrix)
     formula.markdown("  \n".join((written, *facts)))
