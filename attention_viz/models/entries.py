@@ -120,6 +120,7 @@ CATALOGUE: dict[str, Entry] = {
         size=144_440,
         streams=("decoder",),
         predicts=True,
+        marks=True,
     ),
     "translation": Entry(
         short="a toy encoder–decoder",

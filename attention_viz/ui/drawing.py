@@ -9,8 +9,10 @@ from attention_viz.errors import AttentionVizError, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
 from attention_viz.ui.markdown import plain
+from attention_viz.ui.model_words import stopped_words, without_words
 from attention_viz.ui.serving import Drawn, draw, is_loaded
 from attention_viz.ui.state import State
+from attention_viz.ui.wording_controls import tell_added
 
 if TYPE_CHECKING:
     from attention_viz.tokens import Fit
@@ -64,15 +66,22 @@ def show_problem(error: AttentionVizError, place: DeltaGenerator) -> None:
 
 def tell(drawn: Drawn, state: State) -> None:
     """Say what is shown instead of what, and what was cut; nothing typed is lost."""
+    tell_added(drawn.trace)
     if drawn.fit is None:
         opening.tell(drawn)
-    elif drawn.fit.cut:
-        _tell_cut(drawn.fit, state)
+        return
+    if drawn.fit.cut:
+        _tell_cut(drawn.fit, state, "This text has")
+    if drawn.second is not None and drawn.second.cut:
+        _tell_cut(drawn.second, state, "With the second sentence there are")
+    for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
+        if words:
+            st.caption(plain(words))
 
 
-def _tell_cut(fit: "Fit", state: State) -> None:
+def _tell_cut(fit: "Fit", state: State, has: str) -> None:
     start = " ".join(fit.cut.split())[:80]
     st.warning(
-        f"This text has {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
+        f"{has} {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
         f"in the box; the picture ends before: “{plain(start)} …”"
     )

@@ -6,6 +6,7 @@ import streamlit as st
 
 from attention_viz.ui import pickers
 from attention_viz.ui.badge import Badge
+from attention_viz.ui.candidates import find_candidates, show_candidates
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
@@ -43,8 +44,14 @@ def show_page() -> None:
     stream = drawn.stream(state)
     with notes:
         tell(drawn, state)
+    found = find_candidates(drawn, state)
     with place.container():
-        show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
+        left, right = st.columns([3.5, 1]) if found else (st.container(), None)
+        with left:
+            show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
+        if right is not None:
+            with right:
+                show_candidates(drawn.trace, found, state)
     with downloads:
         show_downloads(drawn.trace, stream, state.layer, state.head)
     if drawn.fit is not None:

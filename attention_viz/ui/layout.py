@@ -29,6 +29,29 @@ _STYLE = """<style>
 .st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head),
 .st-key-steps-switches > *,
 .st-key-mask-pickers > * { min-height: 64px; }
+.st-key-pickers .st-key-texts { position: relative; }
+.st-key-pickers .st-key-text { flex: 1 1 0; min-width: 0; }
+.st-key-pickers .stElementContainer:has(> .stEmpty) { display: none; }
+.st-key-pickers .st-key-added { pointer-events: none; }
+.st-key-pickers [data-testid="stLayoutWrapper"]:has(> .st-key-added) {
+  position: absolute;
+  z-index: 1;
+  top: 3px;
+  left: 76px;
+  right: 0;
+  width: auto;
+}
+.st-key-pickers .st-key-texts:has(.st-key-beside) [data-testid="stLayoutWrapper"]:has(> .st-key-added) { right: 304px; }
+.st-key-pickers .st-key-added .stElementContainer { width: 100% !important; }
+.st-key-pickers :is(.st-key-added, .st-key-own-words) p { font-size: 12px; line-height: 16px; }
+.st-key-pickers .st-key-own-words { flex: 1 1 0; }
+.st-key-pickers .st-key-own-words .stElementContainer { width: 100% !important; }
+.st-key-pickers .st-key-added p {
+  overflow: hidden;
+  text-align: right;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
 .st-key-bar { min-height: 40px; }
 .st-key-stage,
 [data-testid="stLayoutWrapper"]:has(> .st-key-stage) {
@@ -79,9 +102,19 @@ _STYLE = """<style>
     width: calc(100vw - 32px) !important;
     max-width: none;
   }
-  .st-key-pickers .st-key-unlinked .stElementContainer { width: auto !important; margin-top: 20px; }
   .st-key-pickers [data-testid="stCaptionContainer"] { font-size: 13px; }
   .st-key-pickers .st-key-text { min-height: 74px; }
+  .st-key-pickers .st-key-texts { flex-direction: column; gap: 4px; }
+  .st-key-pickers .st-key-texts > *,
+  .st-key-pickers .st-key-texts .st-key-beside { flex: none; width: 100%; }
+  .st-key-pickers .st-key-texts [data-testid="stLayoutWrapper"]:has(> .st-key-added) {
+    right: 0 !important;
+    width: auto;
+  }
+  .st-key-pickers .st-key-texts .st-key-added .stElementContainer { width: 100% !important; }
+  .st-key-pickers:has(.st-key-wording)
+    .stColumn:not(:first-child)
+    .stElementContainer:has([data-testid="stCaptionContainer"]) { width: 100% !important; }
   .st-key-pickers textarea { height: 48px !important; min-height: 48px; }
   .st-key-pickers [data-testid="stWidgetLabel"] { min-height: 20px; margin-bottom: 2px; }
   .st-key-own .stHorizontalBlock:has(> .stColumn) { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 8px; }
@@ -96,9 +129,9 @@ _STYLE = """<style>
   .st-key-mask-pickers:has(.st-key-in_layer) { min-height: 162px; }
   .st-key-mask-pickers > *,
   .st-key-mask-pickers > * > .stVerticalBlock { width: auto; min-width: 0; }
-  .st-key-mask-pickers > :has(.st-key-mask, .st-key-second, .st-key-row, .st-key-drawing-board),
+  .st-key-mask-pickers > :has(.st-key-mask, .st-key-beside_text, .st-key-row, .st-key-drawing-board),
   .st-key-mask-pickers > .st-key-mask,
-  .st-key-mask-pickers > .st-key-second,
+  .st-key-mask-pickers > .st-key-beside_text,
   .st-key-mask-pickers > .st-key-row { grid-column: 1 / -1; }
 }
 </style>"""

@@ -59,7 +59,7 @@ class MaskChoice:
         window: how wide, for "window".
         prefix: how many tokens are open to everyone, for "prefix".
         cells: what was drawn, as `to_code` writes it.
-        second: the other sentence of the batch, for "padding" and "both".
+        beside_text: the other sentence of the batch, for "padding" and "both"; "second" in the address.
         row: which row of the batch is shown, "shorter" (with the padding) or "longer".
         in_layer: the only layer that the mask acts in; None for all.
         in_head: the only head, likewise.
@@ -69,7 +69,7 @@ class MaskChoice:
     window: int = 2
     prefix: int = 2
     cells: str = ""
-    second: str = "A boat drifted by"
+    beside_text: str = "A boat drifted by"
     row: str = "shorter"
     in_layer: int | None = None
     in_head: int | None = None
@@ -101,8 +101,9 @@ def read_choice(parameters: Mapping[str, str], state: State) -> tuple[MaskChoice
         choice = replace(choice, row=row)
     else:
         notices.append(notice("row", row, " and ".join(ROWS), choice.row))
-    second = parameters.get("second", choice.second)[: SETTINGS.longest_input]
-    choice = replace(choice, second=second, cells=parameters.get("cells", ""))
+    if choice.batched:
+        choice = replace(choice, beside_text=parameters.get("second", choice.beside_text)[: SETTINGS.longest_input])
+    choice = replace(choice, cells=parameters.get("cells", ""))
     for name, low, high in (("window", 0, 9999), ("prefix", 0, 9999)):
         choice = with_number(choice, name, parameters, low, high, notices)
     for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
@@ -119,8 +120,8 @@ def write_choice(choice: MaskChoice) -> dict[str, str]:
         parameters["cells"] = choice.cells
     if choice.batched:
         parameters |= {"row": choice.row}
-        if len(choice.second) <= SETTINGS.longest_link:
-            parameters["second"] = choice.second
+        if len(choice.beside_text) <= SETTINGS.longest_link:
+            parameters["second"] = choice.beside_text
     if choice.mask != "none":
         chosen = {"in_layer": choice.in_layer, "in_head": choice.in_head}
         parameters |= {name: str(number) for name, number in chosen.items() if number is not None}

@@ -15,13 +15,14 @@ from attention_viz.ui.drawing import hold, show_problem, tell
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, MaskChoice, edits, write_choice
 from attention_viz.ui.mask_consequences import show_consequences
-from attention_viz.ui.mask_pickers import choose_mask, show_drawing_board, take_strokes
+from attention_viz.ui.mask_pickers import begin_masks, choose_mask, show_drawing_board, take_strokes
 from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_rows_words
 from attention_viz.ui.menu import show_header
 from attention_viz.ui.pen import show_pen
 from attention_viz.ui.serving import Drawn, draw, longer, verify
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
+from attention_viz.ui.wording_controls import WORDING
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,13 +37,17 @@ _HEIGHT = 430
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
     pickers.begin()
+    batched = begin_masks()
     show_header()
-    state = pickers.choose()
+    chosen = pickers.choose(leave_out=WORDING if batched else ("more",))
+    # A pair and a batch are two things, and a mask is put on what was typed, not on what the model went on with.
+    chosen = replace(chosen, second="" if batched else chosen.second)
+    state = replace(chosen, more=0)
     choice, line = (MaskChoice("none"), st.empty()) if opening.opened() else choose_mask(state)
-    pickers.keep(state, **write_choice(choice))
+    pickers.keep(chosen, **write_choice(choice))
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
-    if choice.batched and not choice.second.strip():
+    if choice.batched and not choice.beside_text.strip():
         place.error(
             "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one "
             "word into it, or choose another mask."
@@ -54,6 +59,8 @@ def show_page() -> None:
     before, shown, beside = run
     with notes:
         tell(before, shown)
+        if chosen.more and chosen.nature.goes_on:
+            st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, line)
     _show_pair(before.trace, after and after.trace, state, choice)
     if after is None:
@@ -74,7 +81,7 @@ def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[
     """
     if (open_trace := opening.opened()) is not None:
         return open_trace.alone(state), state, None
-    run = replace(state, layer=0, head=0), choice.second if choice.batched else None
+    run = replace(state, layer=0, head=0), choice.beside_text if choice.batched else None
     # What is on the screen already stays there: to keep its place would push it down for a moment, at each stroke.
     if st.session_state.get("masks-run") != run:
         hold(state, place, _HEIGHT)
@@ -94,7 +101,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
     """The sentence that is shown, and the other one of its batch."""
     if not choice.batched:
         return state, None
-    rows = (state.text, choice.second)
+    rows = (state.text, choice.beside_text)
     if longer(state, *rows) == (choice.row == "shorter"):
         rows = rows[::-1]
     return replace(state, text=rows[0]), rows[1]

@@ -19,12 +19,22 @@ from attention_viz.ui.state import State
 if TYPE_CHECKING:
     from attention_viz.tokens import Tokens
 
-__all__ = ["choose_mask", "show_drawing_board", "take_strokes"]
+__all__ = ["begin_masks", "choose_mask", "show_drawing_board", "take_strokes"]
 
 _NAMES = tuple(field.name for field in fields(MaskChoice))
 
 # What a picker holds where a choice has None: to a picker None means that nothing was chosen yet.
 _ALL = "all"
+
+
+def begin_masks() -> bool:
+    """See whether two sentences stand in one batch: then the address's second sentence is the batch's, not a pair's."""
+    told = "mask-first" not in st.session_state or went_through_history()
+    mask = st.query_params.get("mask") if told else st.session_state["mask"]
+    batched = MaskChoice(mask or MaskChoice.mask).batched
+    if batched and told:
+        st.session_state["second"] = st.session_state["held"]["second"] = ""
+    return batched
 
 
 def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
@@ -83,6 +93,8 @@ def _begin(state: State) -> None:
         choice, notices = read_choice(parameters, state)
         # What an address leaves out stands for the default, or is of no use to its mask and may stay.
         told = {*parameters, "mask", "in_layer", "in_head", *(["cells"] if choice.mask == "drawn" else [])}
+        if choice.batched and "second" in parameters:
+            told.add("beside_text")
         for name in _NAMES:
             if first or name in told:
                 value = getattr(choice, name)
@@ -98,7 +110,7 @@ def _begin(state: State) -> None:
 def _second_sentence() -> None:
     st.text_area(
         "Second sentence",
-        key="second",
+        key="beside_text",
         height=68,
         width=380,
         max_chars=SETTINGS.longest_input,

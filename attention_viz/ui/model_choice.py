@@ -12,7 +12,7 @@ from attention_viz.ui.allowed import FOLDER, HUB
 from attention_viz.ui.arriving import Arrival
 from attention_viz.ui.drawing import show_problem
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.natures import UNKNOWN
+from attention_viz.ui.natures import UNKNOWN, nature
 from attention_viz.ui.notices import notice
 from attention_viz.ui.serving import is_loaded, load_model
 from attention_viz.ui.sources import check_room, plan_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace import Trace
 
-__all__ = ["described", "pick_model", "prepare", "show_way"]
+__all__ = ["described", "layer_name", "pick_model", "prepare", "show_way"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
@@ -61,14 +61,24 @@ def described(state: State) -> str:
     if (drawn := opening.opened()) is not None:
         stream = drawn.stream(state)
         layers = drawn.trace.layer_count(stream)
-        return _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream))
+        known = CATALOGUE.get(drawn.trace.provenance.model)
+        words = f"{known.short}: " if known else ""
+        return plain(words + _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream)))
     in_catalogue = state.model in CATALOGUE
     if in_catalogue and st.session_state["way"] != state.model:
-        return plain(f"still shown: {state.model}")
+        return plain(f"still shown: {state.model}, {CATALOGUE[state.model].short}")
     if state.layer_count == UNKNOWN:
         return ""
     words = f"{CATALOGUE[state.model].short}: " if in_catalogue else ""
     return plain(words + _counted(state.layer_count, state.head_count))
+
+
+def layer_name(layer: int) -> str:
+    """A layer in the picker; where the model has others without attention, with the model's own number."""
+    if opening.opened() is not None:
+        return str(layer)
+    own = nature(st.session_state["model"]).layer_names
+    return f"{layer} ({own[layer]})" if layer < len(own) else str(layer)
 
 
 def _counted(layers: int, heads: int) -> str:

@@ -49,6 +49,14 @@ class Nature:
         """Whether it can go on with a text."""
         return tuple(self.heads) == ("decoder",) and self.predicts
 
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        """The model's own numbers of the layers that have attention; nothing where they are numbered as here."""
+        if not self.without:
+            return ()
+        every = range(self.layer_count(None) + len(self.without))
+        return tuple(str(number) for number in every if str(number) not in self.without)
+
     def layer_count(self, stream: str | None) -> int:
         """How many layers there are to choose from."""
         heads = self._of(stream)

@@ -1,12 +1,13 @@
 """Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
 
-from dataclasses import fields, replace
+from collections.abc import Collection
+from dataclasses import asdict, fields, replace
 from typing import get_args
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attention_viz.ui import model_choice, opening, two_texts
+from attention_viz.ui import model_choice, opening, two_texts, wording_controls
 from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
@@ -23,6 +24,7 @@ def begin(first: State | None = None) -> None:
         first: what a page opens on that has an example of its own, where the address names no other model.
     """
     if "first" in st.session_state and not went_through_history():
+        _bring_along()
         return
     # An address never means a file that was opened meanwhile.
     opening.close()
@@ -35,8 +37,19 @@ def begin(first: State | None = None) -> None:
         # What was too long for the address is only in the box.
         state = replace(state, text=_held().text)
     st.session_state["first"], st.session_state["notices"] = state, notices
+    st.session_state.pop("page", None)
     for name in _NAMES:
         st.session_state[name] = getattr(state, name)
+    _bring_along()
+
+
+def _bring_along() -> None:
+    """On another page, what the widgets held on the last one: Streamlit empties a text that nobody edited."""
+    context = get_script_run_ctx()
+    page = None if context is None else context.page_script_hash
+    if st.session_state.get("page", page) != page:
+        st.session_state.update(st.session_state["held"])
+    st.session_state["page"], st.session_state["held"] = page, asdict(_held())
 
 
 def went_through_history() -> bool:
@@ -51,24 +64,27 @@ def show_examples() -> None:
         st.button(example, on_click=_take_example, args=(example,), type="tertiary")
 
 
-def choose(stream: str | None = None) -> State:
+def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> State:
     """The sentence and the pickers on one line.
 
     Args:
         stream: the only one that the page is about; by default a model with several has a picker for it.
+        leave_out: what of `wording_controls.WORDING` the page has no use for.
     """
     asked = two_texts.asks_target(_held())
     # The height holds until the page's style has arrived.
     with st.container(key="pickers", height=106, border=False):
         sentence, *target, model, pickers = st.columns(_widths(asked, stream), vertical_alignment="top")
-    sentence.text_area(
-        "Sentence",
-        key="text",
-        height=68,
-        max_chars=SETTINGS.longest_input,
-        on_change=opening.close,
-        persist_state="session",
-    )
+    with sentence.container(key="texts", horizontal=True):
+        st.text_area(
+            "Sentence",
+            key="text",
+            height=68,
+            max_chars=SETTINGS.longest_input,
+            on_change=opening.close,
+            persist_state="session",
+        )
+        beside = wording_controls.places()
     for place in target:
         with place:
             two_texts.ask_target()
@@ -82,16 +98,16 @@ def choose(stream: str | None = None) -> State:
         st.rerun()
     two_texts.settle_stream(held, stream)
     held = _held()
+    wording_controls.fill_beside(beside, held, leave_out)
     model.caption(model_choice.described(held))
     with pickers.container(horizontal=True):
         _pick("layer", _layer_count(held))
         _pick("head", _head_count(_held()))
+    with pickers:
+        wording_controls.show_switches(held, leave_out)
     if stream is None:
         with pickers:
             two_texts.pick_stream(held)
-    if len(held.text) > SETTINGS.longest_link:
-        # Where no part below has to make room for it.
-        pickers.container(key="unlinked").caption("Too long for a link", help="The address leaves this text out.")
     if held.own and opening.opened() is None:
         _own_settings()
     state = _held()
@@ -126,7 +142,8 @@ def _widths(target: bool, stream: str | None) -> list[float]:
 def _pick(name: str, count: int) -> None:
     # Another model, another layer or another trace may have fewer.
     st.session_state[name] = min(st.session_state[name], count - 1)
-    st.selectbox(name.capitalize(), range(count), key=name, width=94, persist_state="session")
+    shown = model_choice.layer_name if name == "layer" else str
+    st.selectbox(name.capitalize(), range(count), key=name, format_func=shown, width=94, persist_state="session")
 
 
 def _take_example(text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from attention_viz.errors import TraceError
+from attention_viz.errors import TraceError, UnusableText
 from attention_viz.ui import natures
 from attention_viz.ui.keeping import Kept
 from attention_viz.ui.natures import nature
@@ -16,6 +16,8 @@ from attention_viz.ui.sources import find, memory_of, open_source
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
+    import pandas
+
     from attention_viz.edits import Allow, Edit
     from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel
@@ -23,7 +25,18 @@ if TYPE_CHECKING:
     from attention_viz.tokens import Fit
     from attention_viz.trace import Trace
 
-__all__ = ["Drawn", "draw", "from_file", "is_loaded", "load_model", "longer", "projections", "verify"]
+__all__ = [
+    "Drawn",
+    "candidates",
+    "draw",
+    "from_file",
+    "is_full",
+    "is_loaded",
+    "load_model",
+    "longer",
+    "projections",
+    "verify",
+]
 
 # To enter is to wait for a place among the runs allowed at once.
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
@@ -169,6 +182,8 @@ def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, ed
     from attention_viz.from_scratch import Scratch
 
     can = nature(state.model)
+    if can.pairs and state.second.strip() and not state.text.strip():
+        raise UnusableText("the first sentence is empty: the second is only read together with it")
     special, chat = not can.marks or state.special == "on", can.template and state.chat == "on"
     fit = model.fit(state.text, limit, special_tokens=special, chat=chat)
     if can.goes_on and state.more and not edits and not isinstance(model, Scratch):
@@ -186,6 +201,25 @@ def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, ed
 def projections(state: State, layer: int) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
     return _chosen(state).projections(layer)
+
+
+def candidates(state: State, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":
+    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
+    from attention_viz.models import AttentionModel
+
+    model = _chosen(state)
+    if not isinstance(model, AttentionModel) or not model.predicts or model.answers:
+        return {}
+    ids = trace.query_tokens().ids
+    mask = getattr(model.tokenizer, "mask_token_id", None)
+    places = [len(ids) - 1] if state.nature.goes_on else [at for at, one in enumerate(ids) if one == mask]
+    return {place: model.candidates(trace, place, count) for place in places}
+
+
+def is_full(state: State, trace: "Trace") -> bool:
+    """Whether the model has no position for another token."""
+    limit = _chosen(state).limit
+    return limit is not None and len(trace.query_tokens()) >= limit
 
 
 def _chosen(state: State) -> "AttentionModel | Scratch":

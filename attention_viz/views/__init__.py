@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from attention_viz.views.changed import changed_heads as changed_heads
     from attention_viz.views.changed import changed_outputs as changed_outputs
     from attention_viz.views.changed import difference as difference
+    from attention_viz.views.likely import candidates as candidates
     from attention_viz.views.matrix import heatmap as heatmap
     from attention_viz.views.pictures import VIEWS as VIEWS
     from attention_viz.views.softmax import saturation as saturation
@@ -24,6 +25,7 @@ _HOMES = {
     "VIEWS": "pictures",
     "alignment": "aligned",
     "angles": "calculation",
+    "candidates": "likely",
     "changed_heads": "changed",
     "changed_outputs": "changed",
     "difference": "changed",

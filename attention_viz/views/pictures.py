@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from attention_viz.views.aligned import alignment
 from attention_viz.views.calculation import angles, learned, steps
 from attention_viz.views.changed import changed_heads, changed_outputs, difference
+from attention_viz.views.likely import candidates
 from attention_viz.views.matrix import heatmap
 from attention_viz.views.softmax import saturation
 
@@ -22,4 +23,5 @@ VIEWS: dict[str, Callable[..., go.Figure]] = {
     "difference": difference,
     "changed_heads": changed_heads,
     "changed_outputs": changed_outputs,
+    "candidates": candidates,
 }

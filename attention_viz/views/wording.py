@@ -1,11 +1,23 @@
 """How tokens and captions are written in pictures: text stays text, whatever characters it is made of."""
 
 import unicodedata
+from collections.abc import Sequence
 
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Trace
 
-__all__ = ["caption", "escaped", "one_line", "provenance_line", "shortened", "shown", "spread", "with_minus"]
+__all__ = [
+    "caption",
+    "escaped",
+    "listed",
+    "one_line",
+    "provenance_line",
+    "shortened",
+    "shown",
+    "spelled",
+    "spread",
+    "with_minus",
+]
 
 _LONGEST_LABEL = 18
 
@@ -13,6 +25,18 @@ _LONGEST_LABEL = 18
 def shown(label: str) -> str:
     """A token's label with what can't be seen made visible: control characters as their pictures, spaces as ␣."""
     return "".join(_visible(character) for character in label) or "∅"
+
+
+def spelled(label: str) -> str:
+    """A token's label as the explorer writes it: a light mark for a space before it, another where a word goes on."""
+    if len(label) > 1 and label[0] in "Ġ▁":
+        return f"·{shown(label[1:])}"
+    return f"‿{shown(label[2:])}" if label.startswith("##") and len(label) > 2 else shown(label)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence: "one", "one and two", "one, two and three"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:

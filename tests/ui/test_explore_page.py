@@ -30,7 +30,7 @@ def readout(screen: Page) -> Locator:
 
 
 def sentence(screen: Page) -> Locator:
-    return screen.get_by_label("Sentence")
+    return screen.get_by_label("Sentence", exact=True)
 
 
 def type_sentence(screen: Page, text: str, idle: Idle) -> None:

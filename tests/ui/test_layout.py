@@ -50,8 +50,8 @@ def test_on_a_narrow_screen_what_belongs_to_a_mask_stands_on_one_line(page: Open
 def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Callable[[Page], None]) -> None:
     screen = page("/")
     before = box(screen.locator(".st-key-pickers"))
-    screen.get_by_label("Sentence").fill("boat drifted " * 200)
-    screen.get_by_label("Sentence").press("Control+Enter")
+    screen.get_by_label("Sentence", exact=True).fill("boat drifted " * 200)
+    screen.get_by_label("Sentence", exact=True).press("Control+Enter")
     idle(screen)
     expect(screen.get_by_text("Too long for a link")).to_be_visible()
     assert box(screen.locator(".st-key-pickers")) == before
