@@ -128,8 +128,13 @@ def write_choice(choice: MaskChoice) -> dict[str, str]:
     return parameters
 
 
-def edits(choice: MaskChoice, tokens: "Tokens") -> "tuple[Allow, ...]":
+def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "tuple[Allow, ...]":
     """The chosen mask as an edit of the model; nothing for "none".
+
+    Args:
+        choice: what was chosen.
+        tokens: of the text that looks at itself.
+        stream: whose attention, of a model that has several kinds.
 
     Raises:
         ShapeError: a window, prefix or drawing that doesn't fit the text.
@@ -151,7 +156,7 @@ def edits(choice: MaskChoice, tokens: "Tokens") -> "tuple[Allow, ...]":
     }
     if choice.mask not in make:
         return ()
-    return (Allow(make[choice.mask](), choice.in_layer, choice.in_head),)
+    return (Allow(make[choice.mask](), choice.in_layer, choice.in_head, stream),)
 
 
 def to_code(blocked: Cells) -> str:

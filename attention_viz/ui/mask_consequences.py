@@ -23,29 +23,33 @@ _HEIGHT = 400
 _VALUES = {-math.inf: "−∞", -1e9: "−1e9", -1e4: "−1e4"}
 
 
-def show_consequences(before: "Trace", after: "Trace", layer: int, head: int, choice: MaskChoice) -> None:
+def show_consequences(before: "Trace", after: "Trace", stream: str, layer: int, head: int, choice: MaskChoice) -> None:
     """What the mask changed in this head, in all heads and in what comes out, and the demonstration below."""
     if choice.mask == "drawn" and not choice.cells:
         st.markdown("Nothing is drawn yet. Block a cell, and what changes here and in later layers stands below.")
     elif choice.mask != "none":
         st.markdown("##### What changed, here and further on")
-        _show_changes(before, after, layer, head)
-    _show_demonstration(after, layer, head)
+        _show_changes(before, after, stream, layer, head)
+    _show_demonstration(after, stream, layer, head)
 
 
-def _show_changes(before: "Trace", after: "Trace", layer: int, head: int) -> None:
+def _show_changes(before: "Trace", after: "Trace", stream: str, layer: int, head: int) -> None:
     from attention_viz.views import changed_heads, changed_outputs, difference
 
     theme = theme_name()
     here, heads, outputs = st.columns([1.25, 1.25, 1])
     with here:
-        _chart(difference(before, after, layer, head, theme=theme), "This head: after − before", "difference")
+        _chart(difference(before, after, layer, head, stream, theme=theme), "This head: after − before", "difference")
         st.caption(
             "Orange gained weight, blue lost it. What a row may still look at shares what the blocked cells had, so "
             "each row adds up to 0, unless it has nothing left."
         )
     with heads:
-        _chart(changed_heads(before, after, theme=theme), "Share of the weight that moved, by head", "changed-heads")
+        _chart(
+            changed_heads(before, after, stream, theme=theme),
+            "Share of the weight that moved, by head",
+            "changed-heads",
+        )
         st.caption(
             "For each token the weight that its cells lost, "
             "$\\sum_j \\max(A^{\\text{before}}_{ij} - A^{\\text{after}}_{ij}, 0)$, on "
@@ -59,17 +63,17 @@ def _show_changes(before: "Trace", after: "Trace", layer: int, head: int) -> Non
             "change over the length before, of what the model hands out for each token."
         )
     with st.expander("The same as tables"):
-        _show_tables(before, after)
+        _show_tables(before, after, stream)
 
 
-def _show_tables(before: "Trace", after: "Trace") -> None:
+def _show_tables(before: "Trace", after: "Trace", stream: str) -> None:
     import pandas
 
     from attention_viz.changes import moved_output, moved_weight
 
-    labels = before.query_tokens(before.streams[0]).labels
+    labels = before.query_tokens(before.streams[-1]).labels
     outputs = {"token": labels, "output moved": [round(float(one), 6) for one in moved_output(before, after)]}
-    heads = moved_weight(before, after).numpy().round(6)
+    heads = moved_weight(before, after, stream).numpy().round(6)
     left, right = st.columns([1, 2])
     left.dataframe(pandas.DataFrame(outputs), key="outputs-table")
     columns = [f"head {number}" for number in range(heads.shape[1])]
@@ -82,20 +86,20 @@ def _chart(figure: Any, title: str, key: str) -> None:
     st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False}, alt=title)
 
 
-def _show_demonstration(after: "Trace", layer: int, head: int) -> None:
+def _show_demonstration(after: "Trace", stream: str, layer: int, head: int) -> None:
     """The head on the screen, blocked with each number that people write for it."""
     from attention_viz.blocking import block_row
 
-    logits = _unmasked(after, layer, head)
-    row, allowed = _example(allowed_of(after, layer, head))
-    labels = after.key_tokens(after.streams[0]).labels
+    logits = _unmasked(after, stream, layer, head)
+    row, allowed = _example(allowed_of(after, layer, head, stream))
+    queries, labels = after.query_tokens(stream).labels, after.key_tokens(stream).labels
     st.markdown("##### Which number blocks: −∞, −1e9 or −1e4?")
     st.markdown(
         plain(
             f"“Blocked” is a number added to the score before the softmax. Below it is added to the scores of "
-            f"“{labels[row]}” (row {row}) of this head, in two precisions, with torch's plain softmax. The leak is the "
-            "largest weight that a blocked cell gets all the same; the pictures above use −∞, and give 0 to a row with "
-            "nothing left."
+            f"“{queries[row]}” (row {row}) of this head, in two precisions, with torch's plain softmax. The leak is "
+            "the largest weight that a blocked cell gets all the same; the pictures above use −∞, and give 0 to a row "
+            "with nothing left."
         )
     )
     some, nothing = st.columns(2)
@@ -110,9 +114,9 @@ def _show_demonstration(after: "Trace", layer: int, head: int) -> None:
         st.markdown(_table(block_row(logits[row], logits[row] != logits[row])))
 
 
-def _unmasked(trace: "Trace", layer: int, head: int) -> "Tensor":
+def _unmasked(trace: "Trace", stream: str, layer: int, head: int) -> "Tensor":
     """What would enter the softmax of a head if nothing were blocked."""
-    one = trace.attention(layer, trace.streams[0]).head(head)
+    one = trace.attention(layer, stream).head(head)
     return replace(one, allowed=None).masked.detach().cpu()
 
 

@@ -16,7 +16,7 @@ from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, MaskChoice, edits, write_choice
 from attention_viz.ui.mask_consequences import show_consequences
 from attention_viz.ui.mask_pickers import begin_masks, choose_mask, show_drawing_board, take_strokes
-from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_rows_words
+from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_rows_words, unfit_words
 from attention_viz.ui.menu import show_header
 from attention_viz.ui.pen import show_pen
 from attention_viz.ui.serving import Drawn, draw, longer, verify
@@ -47,6 +47,9 @@ def show_page() -> None:
     pickers.keep(chosen, **write_choice(choice))
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
+    if why := unfit_words(state, choice):
+        notes.info(plain(why))
+        choice = MaskChoice("none")
     if choice.batched and not choice.beside_text.strip():
         place.error(
             "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one "
@@ -62,16 +65,16 @@ def show_page() -> None:
         if chosen.more and chosen.nature.goes_on:
             st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, line)
-    _show_pair(before.trace, after and after.trace, state, choice)
+    _show_pair(before.alone(state).trace, after and after.alone(state).trace, state, choice)
     if after is None:
         return
     with bar:
         badge = Badge()
-        show_downloads(after.trace, after.trace.streams[0], state.layer, state.head)
+        show_downloads(after.trace, after.stream(state), state.layer, state.head)
     if after.fit is not None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)
-    show_consequences(before.trace, after.trace, state.layer, state.head, choice)
+    show_consequences(before.trace, after.trace, after.stream(state), state.layer, state.head, choice)
 
 
 def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[Drawn, State, str | None] | None:
@@ -112,7 +115,8 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice,
     if before.fit is None:
         st.info("A trace from a file is a run that is over: its masks can be seen, and no other can be added to it.")
         return before
-    tokens = before.trace.query_tokens(before.trace.streams[0])
+    stream = before.stream(state)
+    tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn":
         with line:
             show_drawing_board(tokens)
@@ -122,7 +126,7 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice,
             "blocked. Shorten it, or choose another mask."
         )
     try:
-        added = edits(choice, tokens)
+        added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)
         return draw(state, beside=beside, edits=added) if added else before
     except AttentionVizError as error:
         show_problem(error, st.empty())

@@ -3,22 +3,23 @@
 from typing import TYPE_CHECKING
 
 from attention_viz.ui.mask_choice import MaskChoice
+from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from attention_viz.trace import Trace
 
-__all__ = ["allowed_of", "blocked_words", "own_mask_words", "silent_rows_words"]
+__all__ = ["allowed_of", "blocked_words", "own_mask_words", "silent_rows_words", "unfit_words"]
 
 _MOST_NAMED = 6
 
 
-def allowed_of(trace: "Trace", layer: int, head: int) -> "Tensor":
-    """Who may look at whom in one head, (query, key)."""
+def allowed_of(trace: "Trace", layer: int, head: int, stream: str | None = None) -> "Tensor":
+    """Who may look at whom in one head, (query, key); of the first stream, where none is named."""
     import torch
 
-    one = trace.attention(layer, trace.streams[0]).head(head)
+    one = trace.attention(layer, stream or trace.streams[0]).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)
     return one.allowed.cpu().expand(one.shape)
@@ -52,6 +53,29 @@ def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice
         return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
     cells = f"{added:,} of {total:,} cells here"
     return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
+
+
+def unfit_words(state: State, choice: MaskChoice) -> str:
+    """Why a mask can't be put on the kind of attention that is shown; empty where it can."""
+    if choice.mask == "none" or not state.nature.answers:
+        return ""
+    if choice.batched:
+        return (
+            f"Padding fills up the shorter of two sentences. {state.model} reads one text and says another, and is "
+            "shown one text at a time here: this is the run without a mask."
+        )
+    if state.stream != "cross":
+        return ""
+    if choice.mask == "drawn":
+        return (
+            "Drawing is for a text that looks at itself; cross-attention has two. This is the run without a mask. In "
+            'Python, attention_viz.Allow(cells, stream="cross") takes any cells.'
+        )
+    return (
+        f"The mask “{choice.mask}” makes no sense for cross-attention: its rows are the words that are said and its "
+        "columns those of the source, so no word of one stands before or near a word of the other. This is the run "
+        "without a mask; choose the encoder or the decoder as the stream, or mask none."
+    )
 
 
 def silent_rows_words(trace: "Trace", layer: int, head: int) -> str:

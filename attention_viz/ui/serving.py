@@ -198,9 +198,12 @@ def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, ed
     return Drawn(trace, fit, second)
 
 
-def projections(state: State, layer: int) -> "Mapping[str, Projection]":
+def projections(state: State, layer: int, stream: str) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
-    return _chosen(state).projections(layer)
+    from attention_viz.from_scratch import Scratch
+
+    model = _chosen(state)
+    return model.projections(layer) if isinstance(model, Scratch) else model.projections(layer, stream)
 
 
 def candidates(state: State, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":

@@ -187,25 +187,3 @@ def test_on_a_narrow_screen_nothing_sticks_out(page: OpenPage, text: str) -> Non
     tops = [box["y"] for box in order if box]
     assert tops == sorted(tops) and len(tops) == 3
     assert tops[1] <= 844
-
-
-@pytest.mark.parametrize("stream", ["encoder", "decoder", "cross"])
-def test_explore_shows_each_kind_of_attention(page: OpenPage, stream: str) -> None:
-    screen = page(f"/?model=translation&text={SENTENCE.replace(' ', '+')}&layer=0&head=1&stream={stream}")
-    expect(screen.get_by_role("combobox", name=re.compile("Stream"))).to_have_value(re.compile(f"^{stream}: "))
-    table = weights_csv(screen)
-    assert set(table.stream) == {stream}
-    ours = table.pivot(index="query", columns="key", values="weight").to_numpy()
-    assert abs(ours - translated().weights(0, 1, stream).numpy()).max() <= 1e-6
-
-
-def test_the_stream_can_be_chosen_in_the_picker_and_in_the_explorer(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1")
-    assert parameters(screen)["stream"] == "encoder"
-    choose(screen, "Stream", "cross: what is said looks at the source", idle)
-    expect(explorer(screen).get_by_role("radio", name="cross")).to_be_checked()
-    assert set(weights_csv(screen).query_token) == {"le", "garçon", "trouve", "la", "clé", "</s>"}
-    explorer(screen).get_by_role("radio", name="decoder").check()
-    screen.wait_for_url(re.compile("stream=decoder"))
-    idle(screen)
-    assert "<pad>" in set(weights_csv(screen).query_token)
