@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.masks import causal
 from attention_viz.models.comparison import compare
+from attention_viz.models.flow import find_wirings
 from attention_viz.models.reading import vocabulary
 from attention_viz.models.recorder import Call
 from attention_viz.models.running import Runner
-from attention_viz.models.wiring import Wiring, find_wirings
+from attention_viz.models.wiring import Wiring
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

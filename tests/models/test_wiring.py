@@ -32,6 +32,13 @@ _FAMILIES: dict[str, tuple[str, str, dict[str, int], bool, set[str]]] = {
     "turned in part": ("PhiForCausalLM", "PhiConfig", {**_SIZES, "hidden_size": 32}, True, _ALL),
     "scaled early": ("OPTForCausalLM", "OPTConfig", {**_OPT, "word_embed_proj_dim": 24}, False, _ALL),
     "one module for all layers": ("AlbertModel", "AlbertConfig", {**_SIZES, "embedding_size": 10}, False, _ALL),
+    "turned and stretched": (
+        "GptOssForCausalLM",
+        "GptOssConfig",
+        {**_SIZES, "num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 4, "intermediate_size": 32},
+        True,
+        _ALL,
+    ),
     "normed before turning": (
         "Qwen3ForCausalLM",
         "Qwen3Config",
