@@ -71,6 +71,8 @@ def _tried(family: Family) -> Result:
     for scale in _SCALES:
         try:
             model = tiny(family, scale=scale)
+        except TimeoutError:
+            raise
         except (Exception, SystemExit) as error:
             return Result(family, "not built", reason=_first_line(error))
         try:
@@ -154,12 +156,12 @@ def _text(results: Sequence[Result]) -> str:
         "# Which families can be shown",
         "",
         f"Made by `make families` with transformers {version('transformers')} and torch {version('torch')}. Each text "
-        "family was built tiny, with random weights scaled up so that its attention is neither uniform nor on one "
-        "token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: every weight of every "
-        "head and the output are those of transformers' eager attention to 1e-5 in all three runs. *Refused*: "
-        "`av.wrap` says why and nothing is drawn. *Not built*: no model could be made from the family's default "
-        "configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small run of "
-        "your own model does, each time one is loaded.",
+        "class of each family was built tiny, with random weights scaled up so that its attention is neither uniform "
+        "nor on one token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: every "
+        "weight of every head and the output are those of transformers' eager attention to 1e-5 in all three runs. "
+        "*Refused*: `av.wrap` says why and nothing is drawn. *Not built*: no model could be made from the family's "
+        "default configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small "
+        "run of your own model does, each time one is loaded.",
         "",
         f"**{counts['exact']} exact, {counts['wrong']} wrong, {counts['refused']} refused, {counts['not built']} not "
         f"built, of {len(results)}.**",
@@ -195,9 +197,10 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> None:
     with multiprocessing.get_context("spawn").Pool(os.cpu_count(), _quiet, maxtasksperchild=40) as pool:
         for result in pool.imap(try_family, chosen):
             results.append(result)
-            print(f"{len(results)}/{len(chosen)} {result.family.name}: {result.outcome} {result.reason}", flush=True)
+            told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
+            print(f"{len(results)}/{len(chosen)} {told}", flush=True)
     if not names:
-        write(_text(sorted(results, key=lambda result: result.family.name)))
+        write(_text(sorted(results, key=lambda result: (result.family.name, result.family.model_class))))
 
 
 if __name__ == "__main__":

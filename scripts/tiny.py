@@ -1,5 +1,6 @@
 """Any transformers text family as a tiny model with random weights, made from its own default configuration."""
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -51,19 +52,38 @@ _SIZES: dict[str, int] = {
     for name in names.split()
 }
 _SHARED = ("num_key_value_heads", "num_kv_heads", "swa_num_key_value_heads", "num_global_key_value_heads")
-_HUNYUAN = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 1, 1]}}
+
+
+def _turned(*sections: int) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(sections)}}
+
+
+def _turned_by_kind(**shares: float) -> dict[str, Any]:
+    usual = {"rope_type": "default", "rope_theta": 1e4}
+    return {"rope_parameters": {kind: {**usual, "partial_rotary_factor": share} for kind, share in shares.items()}}
+
+
 # What single families need besides.
 _ODD: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
+    "cohere_compass_text": _turned_by_kind(full_attention=1, sliding_attention=1),
+    "cosmos3_edge_text": _turned(2, 1, 1),
     "dbrx": {"attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8}},
+    "deepseek_ocr2_text": {
+        "mlp_layer_types": ["dense", "sparse"],
+        "num_experts_per_tok": 2,
+        "n_group": 1,
+        "topk_group": 1,
+    },
     "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 4, "n_group": 1, "topk_group": 1},
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "ernie4_5_vl_moe_text": {"moe_intermediate_size": [48, 48], **_turned(1, 1, 2)},
     "esm": {"vocab_size": VOCABULARY, "pad_token_id": 1, "mask_token_id": 5},
     "falcon_h1": {"mamba_d_ssm": 64},
-    "glm5_next_text": {"index_topk": 16},
+    "glm5_next_text": {"index_topk": 16, "qk_rope_head_dim": 0, "head_dim": 0},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "granitemoehybrid": {"layer_types": ["mamba", "attention"], "num_hidden_layers": 2},
-    "hunyuan_vl_text": _HUNYUAN,
+    "hunyuan_vl_text": _turned(1, 1, 1, 1),
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
     "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
     "lfm2_moe": {"layer_types": ["full_attention", "conv"]},
@@ -71,9 +91,16 @@ _ODD: dict[str, dict[str, Any]] = {
     "mamba2": {"num_heads": 8},
     "mistral4": {"head_dim": 16},
     "mobilebert": {"intra_bottleneck_size": 32, "hidden_size": 32, "embedding_size": 32},
+    "neomme": _turned_by_kind(full_attention=0.5, sliding_attention=1),
     "reformer": {"is_decoder": True},
     "xmod": {"default_language": "en_XX"},
-    "zamba2": {"attention_head_dim": 16, "mamba_headdim": 8, "n_mamba_heads": 8, "use_mamba_kernels": False},
+    "zamba2": {
+        "attention_hidden_size": 64,
+        "attention_head_dim": 16,
+        "mamba_headdim": 8,
+        "n_mamba_heads": 8,
+        "use_mamba_kernels": False,
+    },
     "zaya": {"num_experts_per_tok": 1},
 }
 # Those that turn parts of a head by time, height and width, and say nothing of how many numbers each gets.
@@ -90,16 +117,33 @@ class Family:
 
 
 def families() -> Iterator[Family]:
-    """Every family of the installed transformers whose model reads token ids of a vocabulary."""
-    mappings = [f"MODEL_FOR_{task}_MAPPING_NAMES" for task in _TEXT] + ["MODEL_MAPPING_NAMES"]
+    """Every family of the installed transformers that reads token ids of a vocabulary, with each of its text classes.
+
+    A family that has several comes several times, such as an encoder–decoder whose encoder can be had alone; the text
+    part of a family that reads pictures or sound, too, is a family of its own.
+    """
+    mappings = [f"MODEL_FOR_{task}_MAPPING_NAMES" for task in _TEXT]
     for name in sorted(CONFIG_MAPPING):
         found = [getattr(modeling_auto, mapping).get(name) for mapping in mappings]
-        chosen = next((entry for entry in found if entry), None)
-        if chosen is None:
-            continue
-        model_class = chosen if isinstance(chosen, str) else chosen[0]
-        if (any(found[:-1]) or _has_vocabulary(name)) and _reads_ids(model_class):
-            yield Family(name, model_class)
+        if not any(found) and _has_vocabulary(name):
+            found = [modeling_auto.MODEL_MAPPING_NAMES.get(name) or _part(name)]
+        classes = dict.fromkeys(one if isinstance(one, str) else one[0] for one in found if one)
+        yield from (Family(name, model_class) for model_class in classes if _reads_ids(model_class))
+
+
+def _part(name: str) -> str | None:
+    """The model of a part that transformers' own lists leave out: one whose configuration is the part's."""
+    config_class = CONFIG_MAPPING[name]
+    try:
+        module = importlib.import_module(config_class.__module__.replace(".configuration_", ".modeling_"))
+    except ImportError:
+        return None
+    fitting = [
+        one.__name__
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, PreTrainedModel) and one.config_class is config_class
+    ]
+    return min((one for one in fitting if one.endswith("Model")), key=len, default=None)
 
 
 def _has_vocabulary(name: str) -> bool:
@@ -128,6 +172,8 @@ def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedMode
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     with torch.no_grad():
         for weights in model.parameters():
+            if not weights.numel():
+                continue
             if not bool(weights.isfinite().all()) or float(weights.abs().max()) > 1e3:
                 weights.normal_(0, 0.02)
             if weights.ndim < 2:
