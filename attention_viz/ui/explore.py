@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_viz.ui import pickers
 from attention_viz.ui.badge import Badge
-from attention_viz.ui.candidates import find_candidates, show_candidates
+from attention_viz.ui.candidates import find_candidates, hold_candidates, show_candidates
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
@@ -36,22 +36,20 @@ def show_page() -> None:
     notes = st.container()
     # This height holds until the page's style has arrived, which lets the explorer have its own.
     with st.container(key="stage", height=_HEIGHT, border=False):
-        place = st.empty()
+        with st.container(key="views", horizontal=True):
+            # Side by side, not one in the other: the explorer stays as it is while the panel comes and goes.
+            place, panel = st.empty(), hold_candidates(state)
     drawn = draw_in_place(state, place, _HEIGHT, whole=True)
     if drawn is None:
         line.empty()
+        panel.empty()
         return
     stream = drawn.stream(state)
     with notes:
         tell(drawn, state)
-    found = find_candidates(drawn, state)
     with place.container():
-        left, right = st.columns([3.5, 1]) if found else (st.container(), None)
-        with left:
-            show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
-        if right is not None:
-            with right:
-                show_candidates(drawn.trace, found, state)
+        show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
+    show_candidates(panel, drawn.trace, find_candidates(drawn, state), state)
     with downloads:
         show_downloads(drawn.trace, stream, state.layer, state.head)
     if drawn.fit is not None:

@@ -29,6 +29,8 @@ _STYLE = """<style>
 .st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head),
 .st-key-steps-switches > *,
 .st-key-mask-pickers > * { min-height: 64px; }
+.st-key-views .stElementContainer:has(> .stEmpty) { display: none; }
+.st-key-views > :not(:has(.st-key-candidates)) { flex: 1 1 0; min-width: 0; }
 .st-key-pickers .st-key-texts { position: relative; }
 .st-key-pickers .st-key-text { flex: 1 1 0; min-width: 0; }
 .st-key-pickers .stElementContainer:has(> .stEmpty) { display: none; }
@@ -104,6 +106,9 @@ _STYLE = """<style>
   }
   .st-key-pickers [data-testid="stCaptionContainer"] { font-size: 13px; }
   .st-key-pickers .st-key-text { min-height: 74px; }
+  .st-key-views { flex-direction: column; }
+  .st-key-views > :not(:has(.st-key-candidates)) { flex: none; width: 100%; }
+  .st-key-views .st-key-candidates { width: 100%; }
   .st-key-pickers .st-key-texts { flex-direction: column; gap: 4px; }
   .st-key-pickers .st-key-texts > *,
   .st-key-pickers .st-key-texts .st-key-beside { flex: none; width: 100%; }

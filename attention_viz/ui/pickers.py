@@ -85,6 +85,9 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> Sta
             persist_state="session",
         )
         beside = wording_controls.places()
+        known = bool(_held().nature.heads)
+        if known:
+            wording_controls.fill_beside(beside, _held(), leave_out)
     for place in target:
         with place:
             two_texts.ask_target()
@@ -98,7 +101,8 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> Sta
         st.rerun()
     two_texts.settle_stream(held, stream)
     held = _held()
-    wording_controls.fill_beside(beside, held, leave_out)
+    if not known:
+        wording_controls.fill_beside(beside, held, leave_out)
     model.caption(model_choice.described(held))
     with pickers.container(horizontal=True):
         _pick("layer", _layer_count(held))
