@@ -3,6 +3,7 @@
 import functools
 import gc
 import threading
+from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -187,8 +188,9 @@ def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, ed
     special, chat = not can.marks or state.special == "on", can.template and state.chat == "on"
     fit = model.fit(state.text, limit, special_tokens=special, chat=chat)
     if can.goes_on and state.more and not edits and not isinstance(model, Scratch):
-        *_, trace = model.generate(fit.kept, state.more, special_tokens=special, chat=chat)
-        return Drawn(trace, fit)
+        # Only the last is kept, as it holds all that the ones before it do.
+        steps = model.generate(fit.kept, state.more, special_tokens=special, chat=chat)
+        return Drawn(deque(steps, maxlen=1).pop(), fit)
     target = state.target if can.answers and state.target.strip() else None
     if not can.pairs or not state.second.strip():
         trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
