@@ -118,7 +118,6 @@ def _offer_example(state: State) -> None:
     )
     st.button(
         f"Show {EXAMPLE.model} with “{EXAMPLE.text}”",
-        type="primary",
         on_click=_take_example,
         help="Your sentence comes back with the browser's Back.",
     )

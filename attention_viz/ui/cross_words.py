@@ -46,7 +46,7 @@ def unknown_words(trace: "Trace") -> str:
     ]
     if not parts:
         return ""
-    return f"{trace.provenance.model} doesn't know {' and '.join(parts)}, and takes “<unk>” (unknown) in their place."
+    return f"{trace.provenance.model} doesn't know {' and '.join(parts)}, and reads “<unk>” (unknown) instead."
 
 
 def show_said(trace: "Trace") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.errors import AttentionVizError, UnusableText
+from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
 from attention_viz.ui.markdown import plain
@@ -38,7 +38,7 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
     try:
         drawn = draw(state)
     except AttentionVizError as error:
-        show_problem(error, place)
+        show_problem(error, place, state)
         return None
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
     place.empty()
@@ -54,9 +54,21 @@ def hold(state: State, place: DeltaGenerator, height: int) -> None:
         st.skeleton(height=height)
 
 
-def show_problem(error: AttentionVizError, place: DeltaGenerator) -> None:
-    """An error of ours as a sentence in the place of what can't be shown."""
+def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State | None = None) -> None:
+    """An error of ours as a sentence in the place of what can't be shown.
+
+    Args:
+        error: what came.
+        place: an `st.empty`.
+        state: what was asked for, where there is more to say than the error knows.
+    """
     message, first = str(error), str(error).split(maxsplit=1)[0]
+    if isinstance(error, TextTooLong) and state is not None and state.target.strip():
+        # A sentence is cut where it is too long; what a model is told to say isn't.
+        message = (
+            f"the target has {error.count:,} tokens, and the model can say at most {error.limit:,}. Shorten it, or "
+            "leave it empty for the model's own answer. What you typed stays in the box."
+        )
     # A sentence begins with a capital, a name such as d_model stays as it is.
     message = message if "_" in first else message[:1].upper() + message[1:]
     # A text with nothing in it yet is no mistake.

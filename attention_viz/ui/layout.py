@@ -87,7 +87,8 @@ _STYLE = """<style>
   .st-key-bar button { min-height: 32px; padding: 2px 8px; }
   .st-key-header p,
   .st-key-bar p { font-size: 13px; }
-  .st-key-menu { flex-wrap: nowrap; min-height: 32px; }
+  .st-key-menu { flex-wrap: nowrap; gap: 0; min-height: 32px; }
+  .st-key-menu a { padding: 2px 7px; }
   .st-key-pickers,
   [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 168px; }
   .st-key-pickers .stHorizontalBlock { gap: 4px 8px; }

@@ -19,11 +19,11 @@ _FAINTEST = 0.01
 _MOST_LINKS = 1500
 # Links of about the same weight are one trace, cut into pieces that go from the query's colour to the key's.
 _STRENGTHS = 10
-_PIECES = 6
-_POINTS_A_PIECE = 4
+_PIECES = 12
+_POINTS_A_PIECE = 2
 _WIDEST = 7.0
 _NAMED = 48
-_HEIGHT = 320
+_HEIGHT = 340
 
 
 def alignment(
@@ -53,7 +53,7 @@ def alignment(
     links = _links(weights)
     figure = go.Figure([*_lines(links, weights, colours), _names(links, weights, said, read)])
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
-    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 40, "b": 8})
+    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 76, "b": 8})
     # Above everything that stands at the upper row.
     figure.update_layout(title_y=0.99, title_yanchor="top", title_font_size=12)
     words = ("read: who is looked at (key)", "said: who is looking (query)")

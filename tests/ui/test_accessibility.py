@@ -15,7 +15,16 @@ RUN = "() => axe.run(document, {resultTypes: ['violations']}).then(found => foun
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize(
-    "address", ["/", "/steps?step=weights&query=2", "/steps?all=yes", "/masks", "/masks?mask=drawn&text=a+b"]
+    "address",
+    [
+        "/",
+        "/steps?step=weights&query=2",
+        "/steps?all=yes",
+        "/masks",
+        "/masks?mask=drawn&text=a+b",
+        "/cross",
+        "/cross?model=scratch&text=a+b",
+    ],
 )
 def test_no_page_shuts_anybody_out(page: OpenPage, address: str, dark: bool) -> None:
     screen = page(address, dark=dark)
