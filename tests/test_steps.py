@@ -252,6 +252,9 @@ def test_formulas_follow_the_notation() -> None:
     assert STEPS["output"].formula("columns").startswith(r"C = A V^{\top}")
     assert shape_of_step(STEPS["query"], torch.zeros(9, 32), "columns")[0] == "32 dimensions × 9 queries"
     assert shape_of_step(STEPS["scores"], torch.zeros(1, 1))[0] == "1 query × 1 key"
+    # Keys of another text are as many as that has tokens.
+    assert shape_of_step(STEPS["weights"], torch.zeros(6, 8), crossing=True) == ("6 queries × 8 keys", r"n \times m")
+    assert shape_of_step(STEPS["key"], torch.zeros(8, 2), "columns", crossing=True)[1] == r"d_k \times m"
 
 
 def test_the_file_holds_every_tensor_on_the_screen() -> None:

@@ -111,7 +111,7 @@ def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
 def _facts(opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: "Tensor") -> tuple[str, str]:
     from attention_viz.steps import shape_of_step
 
-    words, symbols = shape_of_step(step, matrix, chosen.notation)
+    words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
     since = "What comes in" if name == "embeddings" else "Since the step before"
     return f"**Shape** {words} $({symbols})$", f"**{since}** {plain(step.change(opened))}"
 

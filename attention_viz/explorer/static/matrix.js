@@ -8,7 +8,7 @@ const MOST_LABEL = {row: 92, column: 66};
 const LABEL_LINE = 12;
 // The least a label needs beside its neighbour, and a cell for a number in small figures; larger ones from `roomy`.
 const LABEL_PITCH = 10.5;
-const NUMBER = {width: 22, height: 12, roomy: 27};
+const NUMBER = {width: 24, height: 12, roomy: 27};
 const LARGEST_CELL = 56;
 const HATCH_PERIOD = 6;
 
