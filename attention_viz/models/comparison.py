@@ -68,7 +68,7 @@ def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: 
     if listener.heard != len(calls) or listener.outside:
         raise UnsupportedModel(
             f"{len(calls)} attention calls ran with ours and {listener.heard + listener.outside} with the model's own; "
-            "part of the attention runs outside the interface that can be recorded"
+            "part of the attention runs outside the interface that can be recorded; needed: all of it inside"
         )
     keep = _kept(real.output, len(output), output.device)
     return Fidelity(
@@ -122,7 +122,7 @@ class _Listener:
         if call.module is not module or self.latest is None:
             raise UnsupportedModel(
                 f"{type(module).__name__} hands back no attention weights of shape {call.attention.shape} "
-                "to compare with, so what it computes can't be proven"
+                "to compare with, so what it computes can't be proven; needed: an eager attention that hands them back"
             )
         self.errors.append(_weights_error(call.attention, self.latest[0], self.real.of_call(position)))
 

@@ -87,14 +87,16 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
     if not recorded.calls:
         raise UnsupportedModel(
             f"{family} never called our attention: it computes attention in code of its own instead of through "
-            "transformers' attention interface, so what it computes can't be recorded"
+            "transformers' attention interface, so what it computes can't be recorded; needed: a version of it in "
+            "transformers that calls the interface"
         )
     with _naming(family):
         fidelity = compare(recorded, runner, inputs)
     if not fidelity.ok:
         raise UnsupportedModel(
             f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
-            f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known here"
+            f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known here; "
+            "needed: that term in attention_viz.attend"
         )
     calls = recorded.calls
     streams = _pair(family, calls, ids.shape[1], target) if runner.answers else _alone(family, calls, ids.shape[1])
@@ -142,7 +144,7 @@ def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
     closed = [_looks_back(call) for call in calls]
     if any(closed) and not all(closed):
         raise UnsupportedModel(
-            f"{family} looks ahead in some layers and not in others; such a mixture can't be shown so far"
+            f"{family} looks ahead in some layers and not in others; needed: a model that does one of the two"
         )
     return ("decoder" if all(closed) else "encoder",) * len(calls)
 
@@ -157,7 +159,8 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     if missing:
         raise UnsupportedModel(
             f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "
-            f"recorded; its {' and '.join(missing)} attention is computed elsewhere"
+            f"recorded; its {' and '.join(missing)} attention is computed in code of its own; needed: a version of it "
+            "that calls transformers' attention interface everywhere"
         )
     if not all(_looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")
@@ -168,7 +171,7 @@ def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> N
     if call.attention.shape[1:] not in known:
         raise UnsupportedModel(
             f"{family} attends over {call.attention.shape[1:]} (query, key) where tokens and tokens are "
-            f"{' or '.join(map(str, known))}: its keys or queries are not the tokens, so they can't be labelled"
+            f"{' or '.join(map(str, known))}: its keys or queries are not the tokens; needed: names for what they are"
         )
 
 

@@ -201,7 +201,7 @@ def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:
     if tensor.shape[0] != 1:
         raise UnsupportedModel(
             f"{type(module).__name__} attends in a batch of {tensor.shape[0]} rows made from one text; "
-            "only models that keep a text in one row can be recorded"
+            "needed: a model that keeps a text in one row"
         )
     return tensor[0]
 
@@ -211,7 +211,7 @@ def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]
     if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
         raise UnsupportedModel(
             f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
-            "leaving it out could give a wrong picture"
+            "leaving it out could give a wrong picture; needed: that term in attention_viz.attend"
         )
     if dropout and module.training:
         raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even when evaluated")
