@@ -44,12 +44,10 @@ class TextTooLong(UnusableText):
         limit: how many the model can take.
     """
 
-    def __init__(self, model: str, count: int, limit: int) -> None:
+    def __init__(self, model: str, count: int, limit: int, what: str = "text") -> None:
         """Say by how much the text is over, and how to shorten it."""
-        super().__init__(
-            f"{model} reads at most {limit} tokens at once and this text has {count}. "
-            "Shorten it, or use model.fit(text), which says what fits and what is cut."
-        )
+        way = ", or use model.fit(text), which says what fits and what is cut" if what == "text" else ""
+        super().__init__(f"{model} reads at most {limit} tokens at once and this {what} has {count}. Shorten it{way}.")
         self.count = count
         self.limit = limit
 

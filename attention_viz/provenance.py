@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 __all__ = ["Fidelity", "Provenance"]
 
@@ -35,8 +36,12 @@ class Provenance:
     revision: str | None = None
     sha256: str | None = None
     dtype: str = "float32"
-    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    versions: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     edits: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Close it to changes."""
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from attention_viz.tokens import Tokens
 if TYPE_CHECKING:
     import pandas
 
-_STREAMS = ("encoder", "decoder", "cross")
+STREAMS = ("encoder", "decoder", "cross")
 
-__all__ = ["Fidelity", "Layer", "Provenance", "Trace"]
+__all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Trace"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +217,8 @@ class Trace:
 
 
 def _check_streams(trace: Trace) -> None:
-    if not trace.layers or not set(trace.layers) <= set(_STREAMS):
-        raise TraceError(f"a trace has streams named {', '.join(_STREAMS)}; got {', '.join(trace.layers) or 'none'}")
+    if not trace.layers or not set(trace.layers) <= set(STREAMS):
+        raise TraceError(f"a trace has streams named {', '.join(STREAMS)}; got {', '.join(trace.layers) or 'none'}")
     if not set(trace.layers) == set(trace.queries) == set(trace.keys):
         raise TraceError(
             "each stream needs its layers, its query tokens and its key tokens, and one of them is missing"

@@ -58,7 +58,7 @@ class Answering:
         known = label_ids(self.tokenizer, [int(number) for number in read[0]])
 
         def axes(output: Tensor) -> Axes:
-            return Axes.of_pair(reading.tokens, known, produced or self._produced(known, output))
+            return Axes.of_pair(reading.tokens, known, self._produced(known, output) if produced is None else produced)
 
         tensors = {**self._of(reading), "decoder_input_ids": read.to(self.inputs.model.device)}
         return self.tracer.trace(tensors, axes, edits, provenance)
@@ -72,4 +72,4 @@ class Answering:
             return label_ids(self.tokenizer, [*read.ids[1:], last])
         # Without a head nobody knows what the last step would produce.
         following = label_ids(self.tokenizer, read.ids[1:])
-        return Tokens((*following.labels, "…"), (*following.ids, 0), special=(*following.special, False))
+        return Tokens((*following.labels, "…"), (*following.ids, -1), special=(*following.special, False))

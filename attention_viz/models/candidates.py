@@ -25,7 +25,7 @@ def candidates(
 
     Raises:
         UnsupportedModel: the model has no head that chooses tokens.
-        ShapeError: there is no such position.
+        ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
         UnusableText: an encoder was asked where its text has no mask.
     """
     import pandas
@@ -34,7 +34,12 @@ def candidates(
         raise UnsupportedModel(f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing")
     positions = len(trace.output)
     if not -positions <= position < positions:
-        raise ShapeError(f"position {position} was asked for; the text has positions 0 to {positions - 1}")
+        raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")
+    if count < 1:
+        raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
+    tokens = trace.query_tokens(trace.streams[-1])
+    if len(tokens) == positions and tokens.padding[position]:
+        raise ShapeError(f"position {position} is padding; ask for one of the text's own")
     if trace.streams == ("encoder",):
         _check_masked(trace, tokenizer, position)
     likely, ids = trace.output[position].double().softmax(dim=-1).topk(min(count, trace.output.shape[1]))

@@ -22,14 +22,12 @@ class Growing:
     """Lets one decoder go on with a text.
 
     Attributes:
-        model: the model.
-        tokenizer: names the tokens, where there is one.
         inputs: what the model takes.
+        tokenizer: names the tokens, where there is one.
     """
 
-    model: "PreTrainedModel"
-    tokenizer: "PreTrainedTokenizerBase | None"
     inputs: Inputs
+    tokenizer: "PreTrainedTokenizerBase | None"
 
     def traces(self, reading: Reading, tokens: int, trace: Callable[[Reading, int], Trace]) -> Iterator[Trace]:
         """A trace of the text, then one a token more, until the model says that it is done or is full.
@@ -45,7 +43,7 @@ class Growing:
             made = trace(reading, count)
             yield made
             chosen = int(made.output[-1].argmax())
-            if chosen in _ends(self.model) or (limit is not None and len(reading.tokens) >= limit):
+            if chosen in _ends(self.inputs.model) or (limit is not None and len(reading.tokens) >= limit):
                 return
             reading = _longer(reading, label_ids(self.tokenizer, [chosen]))
 

@@ -44,9 +44,9 @@ class Inputs:
             raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
         if ids.dtype not in (torch.int32, torch.int64):
             raise ShapeError(f"{what} are whole numbers, int64 or int32; got {ids.dtype}")
-        self.check_ids(cast("list[int]", ids[0].tolist()))
+        self.check_ids(cast("list[int]", ids[0].tolist()), "target" if what == "decoder ids" else "text")
 
-    def check_ids(self, ids: Sequence[int]) -> None:
+    def check_ids(self, ids: Sequence[int], what: str = "text") -> None:
         """Refuse ids that the model doesn't know, and more than it can read.
 
         Raises:
@@ -54,7 +54,7 @@ class Inputs:
             UnusableText: a token that the model doesn't know.
         """
         if self.limit is not None and len(ids) > self.limit:
-            raise TextTooLong(self.name, len(ids), self.limit)
+            raise TextTooLong(self.name, len(ids), self.limit, what)
         known = vocabulary(self.model)
         wrong = [number for number in ids if not 0 <= number < known]
         if wrong:

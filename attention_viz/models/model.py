@@ -122,8 +122,8 @@ class AttentionModel:
         Args:
             text: what to read.
             second_text: a second sentence, for encoders that read pairs.
-            target: what an encoder–decoder is to say; by default what it says of its own accord, always taking the
-                likeliest token. Refused by every other model.
+            target: what an encoder–decoder is to say; by default what it says of its own accord, without the edits:
+                each time the likeliest token that its generation settings allow. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
             special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
             chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
@@ -132,6 +132,7 @@ class AttentionModel:
             UnusableText: nothing to read in it, or no tokenizer to read it with.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
+            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
         """
         if target is not None and not self.answers:
             raise UnsupportedModel(
@@ -175,14 +176,19 @@ class AttentionModel:
 
         Raises:
             UnsupportedModel: the model is no decoder with a head that chooses words.
+            UnusableText: nothing to read in the text.
+            ShapeError: fewer tokens than 0 were asked for.
+            TextTooLong: more tokens than the model has positions; said when the first trace is asked for.
         """
         if self.streams != ("decoder",) or not self.predicts:
             raise UnsupportedModel(
                 f"{self.name} is no decoder that chooses a next token, so it can't go on with a text"
             )
+        if tokens < 0:
+            raise ShapeError(f"{tokens} more tokens were asked for; it has to be 0 or more")
         reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
         provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
-        growing = Growing(self.hf_model, self.tokenizer, self._inputs)
+        growing = Growing(self._inputs, self.tokenizer)
         return growing.traces(
             reading, tokens, lambda part, count: self._trace(part, (), replace(provenance, generated=count))
         )
@@ -231,7 +237,7 @@ class AttentionModel:
 
         Raises:
             UnsupportedModel: the model has no head that chooses tokens.
-            ShapeError: there is no such position.
+            ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
             UnusableText: an encoder was asked where its text has no mask.
         """
         return candidates(self.hf_model, self.tokenizer, trace, position, count)

@@ -17,11 +17,10 @@ from attention_viz.models.reading import vocabulary
 from attention_viz.models.recorder import Call
 from attention_viz.models.running import Runner
 from attention_viz.models.wiring import Wiring
+from attention_viz.trace import STREAMS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-_STREAMS = ("encoder", "decoder", "cross")
 
 __all__ = ["Anatomy", "first_line", "probe"]
 
@@ -52,7 +51,7 @@ class Anatomy:
     @functools.cached_property
     def layers(self) -> Mapping[str, int]:
         """How many layers each stream has."""
-        return {stream: self.streams.count(stream) for stream in _STREAMS if stream in self.streams}
+        return {stream: self.streams.count(stream) for stream in STREAMS if stream in self.streams}
 
     @functools.cached_property
     def places(self) -> tuple[tuple[str, int], ...]:
@@ -95,8 +94,8 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
     if not fidelity.ok:
         raise UnsupportedModel(
             f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
-            f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known here; "
-            "needed: that term in attention_viz.attend"
+            f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known "
+            "here; needed: that term in attention_viz.attend"
         )
     calls = recorded.calls
     streams = _pair(family, calls, ids.shape[1], target) if runner.answers else _alone(family, calls, ids.shape[1])
@@ -155,7 +154,7 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in _STREAMS if stream not in streams]
+    missing = [stream for stream in STREAMS if stream not in streams]
     if missing:
         raise UnsupportedModel(
             f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "

@@ -88,7 +88,7 @@ class Recorder:
         allowed = attention.allowed
         if allowed is None:
             return mixed(attention, closed=False)
-        key = _place(allowed)
+        key = _memory(allowed)
         if key not in self._closed:
             self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
         return mixed(attention, self._closed[key][1])
@@ -97,14 +97,14 @@ class Recorder:
         """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
         if mask is None:
             return None, None
-        key = _place(mask)
+        key = _memory(mask)
         if key not in self._splits:
             self.learn(mask, split_mask(mask))
         return self._splits[key][1]
 
     def learn(self, mask: Tensor, split: Split) -> None:
         """Keep what a mask means, and the mask with it, so that its place in memory can't become another's."""
-        self._splits[_place(mask)] = (mask, split)
+        self._splits[_memory(mask)] = (mask, split)
 
 
 def _same_weights(one: Attention, other: Attention) -> bool:
@@ -113,10 +113,10 @@ def _same_weights(one: Attention, other: Attention) -> bool:
     The first call is kept, so its query's place in memory can't have become another's. Source: Ye et al. 2024,
     "Differential Transformer", whose two halves share their weights.
     """
-    return _place(one.query) == _place(other.query) and _place(one.key) == _place(other.key)
+    return _memory(one.query) == _memory(other.query) and _memory(one.key) == _memory(other.key)
 
 
-def _place(mask: Tensor) -> object:
+def _memory(mask: Tensor) -> object:
     """What tells a mask from others: many models slice theirs anew in each layer, without a copy."""
     return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
 
@@ -169,14 +169,14 @@ def _attention(
     return output.transpose(1, 2).contiguous(), None
 
 
-def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: object) -> Split:
+def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, closed: object) -> Split:
     """The mask in a pass of somebody else, who uses the model while another thread has turned it to our attention.
 
     That pass may have begun under torch's fused kernel, where having no mask may stand for not looking ahead.
     """
     if mask is not None:
         return split_mask(mask)
-    closed = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    closed = getattr(module, "is_causal", True) if closed is None else closed
     queries, keys = query.shape[-2], key.shape[-2]
     if closed and queries > 1:
         return torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril(), None

@@ -38,7 +38,9 @@ def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
 
 
 def say(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
-    """What an encoder–decoder says of its own accord, always taking the likeliest token.
+    """What an encoder–decoder says of its own accord: each time the likeliest token that it may choose.
+
+    What it may choose, its generation settings say: many have to begin with a language's token, some may not repeat.
 
     Returns:
         What its decoder reads, and what its steps produce, (1, n) each.

@@ -79,6 +79,9 @@ class Tracer:
             UnsupportedModel: the pass took another way through the model than the probe did.
         """
         anatomy = self.anatomy
+        # Tensors of whoever asks, who may write into them while the trace still needs them.
+        inputs = {name: tensor.clone() for name, tensor in inputs.items()}
+        edits = tuple(replace(edit, allowed=edit.allowed.clone()) for edit in edits)
         check_places(edits, anatomy.layers)
         recorded = self.runner.record(inputs, edits, anatomy.places)
         self._check_calls(recorded)
@@ -144,5 +147,16 @@ class Tracer:
 
 def _alike(one: Attention, other: Attention) -> bool:
     """Whether two calls had the same inputs, up to the order in which threads add."""
-    terms = ((one.query, other.query), (one.key, other.key), (one.value, other.value))
-    return all(a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in terms)
+    if (one.scale, one.softcap) != (other.scale, other.softcap):
+        return False
+    terms = ((getattr(one, name), getattr(other, name)) for name in _TERMS)
+    return all(_close(a, b) for a, b in terms)
+
+
+_TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+
+
+def _close(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=1e-3, atol=1e-5)

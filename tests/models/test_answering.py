@@ -142,3 +142,29 @@ def test_projections_are_asked_by_stream() -> None:
     assert set(model.projections(0, "cross")) == {"query", "key", "value", "output"}
     with pytest.raises(av.ShapeError, match="no stream was named; translation has encoder, decoder, cross"):
         model.projections(0)
+
+
+def test_a_trace_keeps_what_ran_whatever_is_written_later_into_what_was_given() -> None:
+    model = av.wrap(build("bart"))
+    source, read = ids(9), ids(5, start=31)
+    closed = torch.ones(5, 9, dtype=torch.bool)
+    closed[:, 3] = False
+    edits = [av.Allow(closed, stream="cross")]
+    expected = model.trace_ids(source, decoder_input_ids=read, edits=edits).layer(0, "cross").joined
+    trace = model.trace_ids(source, decoder_input_ids=read, edits=edits)
+    plain = model.trace_ids(source, decoder_input_ids=read)
+    edits.clear()
+    closed.fill_(True)
+    source.fill_(7)
+    read.fill_(8)
+    joined = trace.layer(0, "cross").joined
+    assert expected is not None and joined is not None
+    assert torch.equal(joined, expected)
+    assert plain.fidelity.ok
+
+
+def test_where_a_trace_comes_from_is_nobodys_to_change() -> None:
+    trace, versions = translation().trace(SENTENCE), translation().trace(SENTENCE).provenance.versions
+    with pytest.raises(TypeError):
+        versions["torch"] = "0"  # pyright: ignore[reportIndexIssue] -- that is the claim
+    assert hash(trace.provenance) == hash(translation().trace(SENTENCE).provenance)

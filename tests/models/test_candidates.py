@@ -48,7 +48,7 @@ def test_a_masked_pronoun_is_told_by_the_noun() -> None:
 
 def test_a_position_that_is_not_there_is_refused() -> None:
     model = shipped("induction")
-    with pytest.raises(av.ShapeError, match="positions 0 to"):
+    with pytest.raises(av.ShapeError, match="position 99 was asked for; the text has positions -7 to 6"):
         model.candidates(model.trace(REPEATED), 99)
 
 

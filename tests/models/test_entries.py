@@ -30,6 +30,17 @@ def test_the_catalogue_says_of_a_model_what_the_model_is(minilm: AttentionModel)
     assert (entry.path / "model.safetensors").stat().st_size == entry.size
 
 
+@pytest.mark.parametrize("name", [name for name in av.CATALOGUE if name != "scratch"])
+def test_what_the_catalogue_says_a_model_can_is_what_it_can(name: str) -> None:
+    entry, model = av.CATALOGUE[name], av.load(name)
+    assert isinstance(model, AttentionModel)
+    assert model.tokenizer is not None
+    assert model.heads == {stream: (entry.heads,) * entry.layers for stream in entry.streams}
+    assert model.streams == entry.streams
+    assert model.predicts == entry.predicts
+    assert (model.tokenizer.num_special_tokens_to_add() > 0) == entry.marks
+
+
 def test_the_catalogue_is_listed_without_torch_or_transformers() -> None:
     ask = "import sys, attention_viz as av; av.catalogue(); print(*({'torch', 'transformers'} & sys.modules.keys()))"
     told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)

@@ -60,19 +60,26 @@ def test_what_the_model_adds_belongs_to_no_sentence_of_the_text() -> None:
     assert tokens.sentence == (None, *[0] * 6, None, None, None)
 
 
-def test_it_ends_where_the_model_says_so_and_where_it_is_full() -> None:
-    model = decoder()
-    *_, free = model.generate("the bank of", 5)
-    start = len(free.query_tokens()) - 5
-    end = free.query_tokens().ids[start + 2]
-    model.hf_model.generation_config.eos_token_id = end
-    *_, ended = model.generate("the bank of", 5)
-    assert end not in ended.query_tokens().ids[start:]
-    assert ended.query_tokens().ids == free.query_tokens().ids[: len(ended.query_tokens())]
-    full = decoder()
-    *_, last = full.generate("the " * (POSITIONS // 3), 100)
-    assert len(last.query_tokens()) <= POSITIONS
-    assert len(last.query_tokens()) == POSITIONS or last.provenance.generated < 100
+def test_it_ends_where_the_model_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = shipped("induction")
+    *_, free = model.generate(REPEATED, 4)
+    # With "moon" for the end, two tokens are said.
+    assert free.query_tokens().labels[-4:] == ("frog", "ring", "moon", "cheese")
+    monkeypatch.setattr(model.hf_model.generation_config, "eos_token_id", free.query_tokens().ids[-2])
+    *_, ended = model.generate(REPEATED, 4)
+    assert ended.provenance.generated == 2
+    assert ended.query_tokens().ids == free.query_tokens().ids[:-2]
+
+
+def test_it_ends_where_the_model_is_full() -> None:
+    traces = list(decoder("gpt2").generate("the bank of", 100))
+    assert len(traces[-1].query_tokens()) == POSITIONS
+    assert traces[-1].provenance.generated == len(traces) - 1 < 100
+
+
+def test_fewer_tokens_than_none_are_refused() -> None:
+    with pytest.raises(av.ShapeError, match="-1 more tokens were asked for"):
+        shipped("induction").generate(REPEATED, -1)
 
 
 @pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "translation", "coreference"])

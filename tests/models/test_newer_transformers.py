@@ -33,7 +33,7 @@ def position_first(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest
 
 
 def without_scale(module: Any, *terms: Tensor, **options: Any) -> Any:
-    return OUR_ATTENTION(module, *terms, **{**options, "scaling": None, "softcap": 30.0})
+    return OUR_ATTENTION(module, *terms, **{**options, "scaling": 1.0})
 
 
 def another_order(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **options: Any) -> Any:
@@ -74,8 +74,11 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "the interface is asked no more": (ignored, "never called our attention"),
     "the field that chooses is another": (renamed, "never called our attention"),
     "a term has another name": (instead(by_another_name), "asks its attention for scale_factor"),
-    "tensors come position first": (instead(position_first), "attends over|can't be run|something else"),
-    "query and key change places": (instead(another_order), "something else|can't be run"),
+    "tensors come position first": (instead(position_first), "allowed has to broadcast to the weights'"),
+    "query and key change places": (
+        instead(another_order),
+        "the 6 heads of key can't be shared evenly",
+    ),
     "a term means something else": (instead(without_scale), "something else"),
     "the mask gets lost": (no_mask, "something else"),
     "true means blocked": (opposite_mask, "something else"),

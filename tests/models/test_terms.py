@@ -91,12 +91,12 @@ def test_a_sink_that_acts_on_the_output_is_shown_in_the_weights(mask: Tensor) ->
 def test_a_sink_that_takes_another_share_than_the_models_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny(Family("granite_swa", "GraniteSWAForCausalLM"), scale=2)
 
-    def half(*terms: Tensor, s_aux: Tensor, **options: Any) -> tuple[Tensor, None]:
+    def another_sink(*terms: Tensor, s_aux: Tensor, **options: Any) -> tuple[Tensor, None]:
         return _attention(*terms, s_aux=s_aux + 1, **options)  # pyright: ignore[reportArgumentType]
 
     from transformers import AttentionInterface
 
-    monkeypatch.setitem(AttentionInterface._global_mapping, "attention_viz", half)
+    monkeypatch.setitem(AttentionInterface._global_mapping, "attention_viz", another_sink)
     with pytest.raises(UnsupportedModel, match="gives something else with our attention"):
         av.wrap(model)
 
