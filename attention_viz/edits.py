@@ -30,6 +30,8 @@ class Allow:
 
     def __post_init__(self) -> None:
         """Refuse what is no mask of one matrix."""
+        if not isinstance(self.allowed, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"allowed has to be a tensor, (query, key); got {type(self.allowed).__name__}")
         if self.allowed.dtype != torch.bool or self.allowed.ndim != 2:
             raise ShapeError(
                 f"allowed has to be boolean, (query, key), True where a query may look; got {self.allowed.dtype} "

@@ -1,8 +1,9 @@
 """Where a trace comes from, and how far it can be trusted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import Any
 
 __all__ = ["Fidelity", "Provenance"]
 
@@ -16,7 +17,8 @@ class Provenance:
         text: what the person typed; None where only ids were given.
         second_text: the second sentence, where there was one.
         target: what an encoder–decoder says, where its tokens could be written as text.
-        generated: how many tokens at the end of what was read or said the model chose by itself.
+        generated: how many tokens at the end of what was read or said the model chose by itself, before
+            any edits.
         special_tokens: whether the tokenizer added those that belong around a text.
         chat: whether the text stands in the tokenizer's chat template, as a user's message.
         revision: which version of the model, where one is known.
@@ -42,6 +44,11 @@ class Provenance:
     def __post_init__(self) -> None:
         """Close it to changes."""
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for a file's header."""
+        told = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {**told, "versions": dict(self.versions)}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -42,7 +42,7 @@ def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
             for stream, layers in trace.whole_layers.items()
         },
         "output": shelf.put(trace.output),
-        "provenance": _pack_provenance(trace.provenance),
+        "provenance": trace.provenance.as_dict(),
         "fidelity": asdict(trace.fidelity),
     }
     try:
@@ -103,11 +103,6 @@ class _Shelf:
             self._names[id(tensor)] = name
             self.tensors[name] = tensor.detach().cpu().contiguous().clone()
         return self._names[id(tensor)]
-
-
-def _pack_provenance(provenance: Provenance) -> dict[str, object]:
-    told = {entry.name: getattr(provenance, entry.name) for entry in fields(provenance)}
-    return {**told, "versions": dict(provenance.versions)}
 
 
 def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from safetensors.torch import save
@@ -60,7 +59,7 @@ def to_safetensors(
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
     written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
     origin = {
-        "provenance": {**asdict(trace.provenance)},
+        "provenance": {**trace.provenance.as_dict()},
         "stream": stream,
         "layer": layer,
         "head": head,

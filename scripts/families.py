@@ -178,11 +178,9 @@ def _text(results: Sequence[Result]) -> str:
         "| family | class | attention | layers without | note |",
         "| --- | --- | --- | --- | --- |",
     ]
-    lines += [
-        f"| {one.family.name} | {one.family.model_class} | {', '.join(one.streams)} | {', '.join(one.without)} | {one.reason} |"
-        for one in results
-        if one.outcome == "exact"
-    ]
+    for one in (result for result in results if result.outcome == "exact"):
+        cells = (one.family.name, one.family.model_class, ", ".join(one.streams), ", ".join(one.without), one.reason)
+        lines.append(f"| {' | '.join(cells)} |")
     for outcome in ("wrong", "refused", "not built"):
         lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]
         lines += [

@@ -208,7 +208,7 @@ def test_a_drawing_for_another_length_says_both_lengths() -> None:
         MaskChoice("none"),
         MaskChoice("window", window=0),
         MaskChoice("prefix", prefix=7, in_layer=3),
-        MaskChoice("both", second="x\ny &=?", row="longer", in_layer=0, in_head=11),
+        MaskChoice("both", beside_text="x\ny &=?", row="longer", in_layer=0, in_head=11),
         MaskChoice("causal", in_head=0),
     ],
 )
@@ -230,8 +230,9 @@ def test_an_address_reproduces_the_mask(choice: MaskChoice) -> None:
     ],
 )
 def test_a_part_of_the_address_that_cannot_be_had_is_named(name: str, given: str) -> None:
-    choice, (notice,) = read_choice({name: given, "second": "kept"}, State())
-    assert choice == MaskChoice(second="kept")
+    others = {part: "5" for part in ("window", "prefix") if part != name}
+    choice, (notice,) = read_choice({**others, name: given}, State())
+    assert choice == MaskChoice(**{part: 5 for part in others})
     assert name in notice
     assert f"“{given}”" in notice
 

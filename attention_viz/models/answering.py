@@ -60,8 +60,9 @@ class Answering:
         def axes(output: Tensor) -> Axes:
             return Axes.of_pair(reading.tokens, known, self._produced(known, output) if produced is None else produced)
 
-        tensors = {**self._of(reading), "decoder_input_ids": read.to(self.inputs.model.device)}
-        return self.tracer.trace(tensors, axes, edits, provenance)
+        # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
+        said = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
+        return self.tracer.trace({**self._of(reading), **self.tracer.runner.inputs(said)}, axes, edits, provenance)
 
     def _of(self, reading: Reading) -> dict[str, Tensor]:
         return self.tracer.runner.inputs(reading.tensors)

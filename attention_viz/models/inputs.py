@@ -70,6 +70,8 @@ def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
     """
     if mask is None:
         return torch.ones_like(ids)
+    if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"attention_mask has to be a tensor of the ids' shape; got {type(mask).__name__}")
     if mask.shape != ids.shape:
         raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
     if not bool(((mask == 0) | (mask == 1)).all()):

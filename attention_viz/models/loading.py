@@ -12,10 +12,9 @@ import transformers
 from torch import nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.folders import TOKENIZER_FILES, CheckedFolder, check_folder
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.probe import first_line
 from attention_viz.models.reading import vocabulary
 from attention_viz.trace import Provenance
 

@@ -99,7 +99,7 @@ class AttentionModel:
 
     @property
     def layer_count(self) -> int:
-        """How many attention layers its first stream has."""
+        """How many layers its first stream has."""
         return len(self.heads[self.stream])
 
     @property
@@ -138,7 +138,7 @@ class AttentionModel:
             raise UnsupportedModel(
                 f"a target was given, and {self.name} is no encoder–decoder: its only stream is the {self.stream}"
             )
-        second_text = second_text if second_text and second_text.strip() else None
+        second_text = second_text if not isinstance(second_text, str) or second_text.strip() else None
         if second_text is not None and self.streams != ("encoder",):
             raise UnusableText(
                 f"a second sentence was given, and {self.name} reads one text only, as every "
@@ -165,8 +165,7 @@ class AttentionModel:
     ) -> Iterator[Trace]:
         """Let a decoder continue a text, always by the likeliest token: a trace of the text, then one a token more.
 
-        Each is a run over the whole text so far, without a cache of keys and values, so that each shows all that was
-        computed. Ends early where the model says that it is done or has no more positions.
+        Each is a run over the whole text so far, without a cache. Ends early where the model is done, or full.
 
         Args:
             text: what to read.
@@ -184,8 +183,8 @@ class AttentionModel:
             raise UnsupportedModel(
                 f"{self.name} is no decoder that chooses a next token, so it can't go on with a text"
             )
-        if tokens < 0:
-            raise ShapeError(f"{tokens} more tokens were asked for; it has to be 0 or more")
+        if type(tokens) is not int or tokens < 0:
+            raise ShapeError(f"{tokens} more tokens were asked for; it has to be a whole number, 0 or more")
         reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
         provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
         growing = Growing(self._inputs, self.tokenizer)
@@ -205,8 +204,8 @@ class AttentionModel:
 
         Args:
             input_ids: one row, (1, n).
-            attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay as
-                rows and columns, labelled as padding; their keys get exactly 0.
+            attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay,
+                labelled as padding; their keys get exactly 0.
             decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m), its start included; by default
                 what the model says of its own accord. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
@@ -233,13 +232,15 @@ class AttentionModel:
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """The likeliest tokens at a position of a trace of this model: columns token, id, probability.
 
-        For a decoder the token that comes after the position; for an encoder the one behind a mask, so only there.
+        For a decoder the token after the position; for an encoder the one behind a mask, so only there.
 
         Raises:
-            UnsupportedModel: the model has no head that chooses tokens.
+            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
             ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
             UnusableText: an encoder was asked where its text has no mask.
         """
+        if trace.provenance.model != self.name:
+            raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
         return candidates(self.hf_model, self.tokenizer, trace, position, count)
 
     def fit(
@@ -275,8 +276,7 @@ class AttentionModel:
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
         """The learned matrices around one layer's attention, by "query", "key", "value" and "output".
 
-        Those that were found, that is: where a model does something else between a matrix and its attention, that
-        matrix is left out.
+        Where a model does something else between a matrix and its attention, that matrix is left out.
 
         Raises:
             ShapeError: there is no such layer or stream, or no stream was named where there are several.

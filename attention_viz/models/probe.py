@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.masks import causal
 from attention_viz.models.comparison import compare
 from attention_viz.models.flow import find_wirings
@@ -22,7 +22,7 @@ from attention_viz.trace import STREAMS
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Anatomy", "first_line", "probe"]
+__all__ = ["Anatomy", "probe"]
 
 # Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
@@ -80,6 +80,7 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
     target = min(_TARGET, ids.shape[1] - 1) if runner.answers else 0
     if runner.answers:
         inputs["decoder_input_ids"] = ids[:, -target:]
+        inputs["decoder_attention_mask"] = torch.ones_like(ids[:, -target:])
     with _naming(family):
         inputs = runner.inputs(inputs)
         recorded = runner.record(inputs)
@@ -95,7 +96,7 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
         raise UnsupportedModel(
             f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
             f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known "
-            "here; needed: that term in attention_viz.attend"
+            "here, or its numbers are so large that rounding shows; needed: that term in attention_viz.attend"
         )
     calls = recorded.calls
     streams = _pair(family, calls, ids.shape[1], target) if runner.answers else _alone(family, calls, ids.shape[1])
@@ -129,11 +130,6 @@ def _naming(family: str) -> Generator[None]:
         raise UnsupportedModel(
             f"{family} can't be run on text alone: {type(error).__name__}: {first_line(error)}"
         ) from error
-
-
-def first_line(error: Exception) -> str:
-    """What a foreign error says, without the advice for somebody else that often follows."""
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
 
 
 def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:

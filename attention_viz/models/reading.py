@@ -1,12 +1,13 @@
 """Text to tokens: what a tokenizer makes of it, and what it refuses."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
 
-from attention_viz.errors import UnusableText
+from attention_viz.errors import UnusableText, first_line
 from attention_viz.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ __all__ = [
     "token_limit",
     "vocabulary",
 ]
+
+# Tokenizers keep what they were last asked for in themselves: some turn to another language for a target.
+_TOKENIZING = threading.Lock()
 
 # Tokenizers without a limit say so with a huge number.
 _NO_LIMIT = 10**9
@@ -112,7 +116,8 @@ def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target:
     """
     tokenizer = _present(model, tokenizer)
     _check_text(target)
-    ids = cast("dict[str, list[int]]", tokenizer(text_target=target, verbose=False))["input_ids"]
+    with _TOKENIZING:
+        ids = cast("dict[str, list[int]]", tokenizer(text_target=target, verbose=False))["input_ids"]
     tokens = label_ids(tokenizer, ids)
     if all(tokens.special):
         raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
@@ -127,12 +132,20 @@ def _encode(
     if not tokenizer.is_fast:
         options["return_special_tokens_mask"] = True
     if not wording.chat:
-        return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
+        with _TOKENIZING:
+            return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
     if not tokenizer.chat_template:
         raise UnusableText(f"a chat template was asked for, and {model}'s tokenizer has none")
+    if second_text is not None:
+        raise UnusableText("a second sentence was given, and a chat template takes one message")
     message = [{"role": "user", "content": text}]
-    written = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-    return tokenizer(cast(str, written), add_special_tokens=False, **options)
+    with _TOKENIZING:
+        try:
+            written = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+        except Exception as error:
+            told = f"{type(error).__name__}: {first_line(error)}"
+            raise UnusableText(f"the chat template of {model}'s tokenizer refuses this text ({told})") from error
+        return tokenizer(cast(str, written), add_special_tokens=False, **options)
 
 
 def _check_text(text: object) -> None:

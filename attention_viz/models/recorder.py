@@ -146,7 +146,7 @@ def _attention(
     s_aux: Tensor | None = None,
     indices: Tensor | None = None,
     **others: object,
-) -> tuple[Tensor, None]:
+) -> tuple[Tensor, Tensor | None]:
     """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
     recorder = recording.get()
     if recorder is None:
@@ -165,7 +165,10 @@ def _attention(
         # A parameter of the model's, which training may change while a trace keeps it.
         s_aux = None if s_aux is None else s_aux.detach().clone()
     attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
-    output = attention.output if recorder is None else recorder.output(recorder.hear(module, attention))[None]
+    if recorder is None:
+        # Somebody else's pass, who may have asked the model's own attention for its weights.
+        return attention.output.transpose(1, 2).contiguous(), attention.weights
+    output = recorder.output(recorder.hear(module, attention))[None]
     return output.transpose(1, 2).contiguous(), None
 
 

@@ -6,6 +6,7 @@ import numpy
 import plotly.graph_objects as go
 
 from attention_viz.changes import moved_output, moved_weight
+from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange, axis, blocked_cells, colour_bar, hatch
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
@@ -26,11 +27,13 @@ def difference(
     Cells that are blocked afterwards are hatched. The scale reaches as far down as up.
 
     Raises:
-        TraceError: there is no such layer or stream.
+        TraceError: there is no such layer or stream, or the two are of different lengths.
         ShapeError: there is no such head.
     """
     stream, colours = before.stream(stream), palette(theme)
     old, new = (trace.weights(layer, head, stream).detach().float().cpu().numpy() for trace in (before, after))
+    if old.shape != new.shape:
+        raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
     queries = [escaped(shown(label)) for label in before.query_tokens(stream).labels]
     keys = [escaped(shown(label)) for label in before.key_tokens(stream).labels]
     said = [

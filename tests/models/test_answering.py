@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
+from scripts.tiny import Family, tiny
 from tests.models.families import build, eager_twin, ids
 
 SENTENCE = "the boy finds the key and he sells it"
@@ -168,3 +169,49 @@ def test_where_a_trace_comes_from_is_nobodys_to_change() -> None:
     with pytest.raises(TypeError):
         versions["torch"] = "0"  # pyright: ignore[reportIndexIssue] -- that is the claim
     assert hash(trace.provenance) == hash(translation().trace(SENTENCE).provenance)
+
+
+def test_a_pad_token_inside_what_is_said_is_read_like_any_other() -> None:
+    # This family masks such tokens by itself where nobody says what is to be read.
+    plain = tiny(Family("t5gemma", "T5GemmaForConditionalGeneration"), scale=2)
+    read = torch.tensor([[6, 0, 7]])
+    trace = av.wrap(plain).trace_ids(ids(9), decoder_input_ids=read)
+    with torch.no_grad():
+        theirs: Any = eager_twin(plain)(input_ids=ids(9), decoder_input_ids=read, output_attentions=True)
+    assert float(trace.weights(0, 0, "decoder")[2, 1]) > 0
+    for layer, weights in enumerate(theirs.decoder_attentions):
+        assert_close(trace.attention(layer, "decoder").weights, weights[0], rtol=0, atol=1e-5)
+
+
+def test_settings_that_would_turn_its_choice_are_left_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = translation()
+    expected = model.trace(SENTENCE).query_tokens("cross")
+    settings = model.hf_model.generation_config
+    odd = {
+        "min_length": 20,
+        "no_repeat_ngram_size": 1,
+        "num_beams": 4,
+        "return_dict_in_generate": True,
+        "max_new_tokens": 3,
+    }
+    for name, value in odd.items():
+        monkeypatch.setattr(settings, name, value)
+    trace = model.trace(SENTENCE)
+    assert trace.query_tokens("cross") == expected
+    assert {name: getattr(settings, name) for name in odd} == odd
+
+
+def test_what_it_never_says_it_does_not_say_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = translation()
+    boy = model.trace(SENTENCE).query_tokens("cross").ids[1]
+    monkeypatch.setattr(model.hf_model.generation_config, "suppress_tokens", [boy])
+    assert boy not in model.trace(SENTENCE).query_tokens("cross").ids
+
+
+def test_a_model_that_cannot_begin_says_so() -> None:
+    model = av.wrap(tiny(Family("t5", "T5ForConditionalGeneration"), scale=2))
+    model.hf_model.config.decoder_start_token_id = None
+    model.hf_model.generation_config.decoder_start_token_id = None
+    model.hf_model.generation_config.bos_token_id = None
+    with pytest.raises(av.UnusableText, match=r"can't say anything of its own accord .*; give a target"):
+        model.trace_ids(ids(4))

@@ -58,3 +58,9 @@ def test_a_model_that_predicts_nothing_says_so() -> None:
     with pytest.raises(av.UnsupportedModel, match="predicts nothing"):
         model.candidates(trace)
     assert torch.isfinite(trace.output).all()
+
+
+def test_another_models_trace_is_refused() -> None:
+    trace = av.load("lists").trace("copy c a f :")
+    with pytest.raises(av.UnsupportedModel, match="a trace of lists was given; induction knows only its own"):
+        shipped("induction").candidates(trace)
