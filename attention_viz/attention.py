@@ -17,7 +17,7 @@ from torch.nn import functional
 from attention_viz.errors import ShapeError
 from attention_viz.shapes import check_call, of_head, positions, shape_of_weights, shared_heads
 
-__all__ = ["Attention", "attend", "is_causal", "mixed"]
+__all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
 
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
@@ -121,7 +121,7 @@ class Attention:
 
         Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
         """
-        return mixed(self)
+        return _mixed(self)
 
     def head(self, index: int) -> "Attention":
         """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).
@@ -175,40 +175,66 @@ def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
     return torch.cat([logits, column], dim=-1).softmax(dim=-1)[..., :-1].masked_fill(blocked, 0)
 
 
-def mixed(call: Attention, closed: bool | None = None) -> Float[Tensor, "... query d_v"]:
-    """A call's output.
-
-    Args:
-        call: the attention call.
-        closed: whether its mask is known to be just "no looking ahead"; None to find out from the mask itself.
-    """
-    narrowed = call.bias is not None and call.bias.dtype != call.query.dtype
-    if call.softcap is not None or call.sinks is not None or narrowed:
+def _mixed(call: Attention) -> Float[Tensor, "... query d_v"]:
+    """A call's output, through torch's fused kernel where its terms allow that."""
+    if not fusible(call.query, call.bias, call.softcap, call.sinks):
         return call.weights @ shared_heads(call.value, call.query)
-    closed = is_causal(call.allowed, call.shape[-2:]) if closed is None else closed
-    return _fused(call, closed and call.bias is None)
+    return _fused(call, call.bias is None and is_causal(call.allowed, call.shape[-2:]))
+
+
+def fusible(query: Tensor, bias: Tensor | None, softcap: float | None, sinks: Tensor | None) -> bool:
+    """Whether torch's fused kernel knows the terms of a call; a bias it takes only in the query's own precision."""
+    return softcap is None and sinks is None and (bias is None or bias.dtype == query.dtype)
 
 
 def _fused(call: Attention, closed: bool) -> Tensor:
-    """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for."""
     lead = call.shape[:-2]
-    mask = None if closed else _additive(call)
-    grouped = mask is None and _is_grouped(call)
+    grouped = _is_grouped(call)
     key, value = (term if grouped else shared_heads(term, call.query) for term in (call.key, call.value))
-    output = functional.scaled_dot_product_attention(
-        _in_four_axes(call.query, lead),
-        _in_four_axes(key, lead),
-        _in_four_axes(value, lead),
-        None if mask is None else _in_four_axes(mask, lead),
-        is_causal=closed,
-        scale=call.scale,
-        enable_gqa=grouped,
-    )
+    terms = (_in_four_axes(term, lead) for term in (call.query, key, value))
+    allowed, bias = (None if term is None else _in_four_axes(term, lead) for term in (call.allowed, call.bias))
+    output = fused(*terms, allowed, bias, call.scale, closed=closed)
     return output.reshape(*lead, *output.shape[-2:])
 
 
+def fused(
+    query: Float[Tensor, "_batch _head query _d_k"],
+    key: Float[Tensor, "_batch _key_head key _d_k"],
+    value: Float[Tensor, "_batch _key_head key d_v"],
+    allowed: Bool[Tensor, "_batch _head _query _key"] | None,
+    bias: Float[Tensor, "_batch _head _query _key"] | None,
+    scale: float,
+    *,
+    closed: bool,
+) -> Float[Tensor, "_batch _head query d_v"]:
+    """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for.
+
+    The same operation as `attend(…).output` without the checks, for who calls it thousands of times with one shape.
+
+    Args:
+        query: what each position asks for.
+        key: what each position can be found by; its heads may be fewer and are then shared.
+        value: what each position hands over.
+        allowed: True where a query may look at a key.
+        bias: added to the scaled scores.
+        scale: multiplies the scores.
+        closed: whether `allowed` is just "no looking ahead" and there is no bias.
+    """
+    mask = allowed
+    if closed:
+        mask = None
+    elif bias is not None:
+        mask = bias if allowed is None else bias.masked_fill(~allowed, -math.inf)
+    grouped = key.shape[1] != query.shape[1] and key.shape[1] == value.shape[1]
+    if grouped and mask is not None:  # without one the kernel shares heads by itself, without a copy of them
+        key, value, grouped = shared_heads(key, query), shared_heads(value, query), False
+    return functional.scaled_dot_product_attention(
+        query, key, value, mask, is_causal=closed, scale=scale, enable_gqa=grouped
+    )
+
+
 def _is_grouped(call: Attention) -> bool:
-    """Whether key and value share heads in the one way that the kernel repeats by itself, without a copy of them."""
+    """Whether key and value share heads in the one way that the kernel repeats by itself."""
     query, key, value = call.query, call.key, call.value
     if not 3 <= query.ndim == key.ndim == value.ndim <= 4 or not query.shape[:-3] == key.shape[:-3] == value.shape[:-3]:
         return False
@@ -221,13 +247,6 @@ def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
     while tensor.ndim < 4:
         tensor = tensor.unsqueeze(0)
     return tensor
-
-
-def _additive(call: Attention) -> Tensor | None:
-    """Bias and mask in the one form the fused kernel takes: a boolean mask, or numbers to add."""
-    if call.bias is None:
-        return call.allowed
-    return call.bias if call.allowed is None else call.bias.masked_fill(~call.allowed, -math.inf)
 
 
 def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:

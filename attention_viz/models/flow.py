@@ -43,7 +43,7 @@ def find_wirings(model: nn.Module, run: Callable[[], Sequence[Call]]) -> tuple[W
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         recorder = recording.get()
         if recorder is not None and isinstance(output, Tensor):
-            events.append(_Event(module, entering(inputs, named), output.detach().clone(), len(recorder.calls)))
+            events.append(_Event(module, entering(inputs, named), output.detach().clone(), recorder.count))
 
     with hooked([module for module in model.modules() if next(module.children(), None) is None], hear):
         calls = run()

@@ -6,8 +6,8 @@ that several threads can run one model at the same time and each hears only its 
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +15,12 @@ from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from transformers.masking_utils import AttentionMaskInterface
 
-from attention_viz.attention import Attention, attend, is_causal, mixed
+from attention_viz.attention import Attention, attend, fused, fusible, is_causal
 from attention_viz.edits import Edit, narrow
 from attention_viz.errors import UnsupportedModel
 from attention_viz.masks import causal
 
-__all__ = ["OURS", "Call", "Recorder", "recording"]
+__all__ = ["OURS", "Call", "Heard", "Recorder", "recording"]
 
 OURS = "attention_viz"
 
@@ -47,51 +47,106 @@ class Call:
     attention: Attention
 
 
+class Heard(NamedTuple):
+    """One call as it came, with its batch axis; an `Attention` is made of it once the pass is over."""
+
+    module: nn.Module
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    allowed: Tensor | None
+    bias: Tensor | None
+    scale: float
+    softcap: float | None
+    sinks: Tensor | None
+
+    def attention(self) -> Attention:
+        """The call, head first and checked."""
+        query, key, value = (_first_row(term) for term in (self.query, self.key, self.value))
+        allowed, bias = (None if term is None else _first_row(term) for term in (self.allowed, self.bias))
+        # Sinks are a parameter of the model's, which training may change while a trace keeps it.
+        sinks = None if self.sinks is None else self.sinks.detach().clone()
+        return attend(query, key, value, allowed, scale=self.scale, bias=bias, softcap=self.softcap, sinks=sinks)
+
+    def again(self, other: "Heard") -> bool:
+        """Whether a module asks for the same weights twice, to mix two halves of its values one after the other.
+
+        The first call is kept, so its tensors' places in memory can't have become another's. Source: Ye et al. 2024,
+        "Differential Transformer", whose two halves share their weights.
+        """
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("query", "key", "allowed", "bias", "sinks"))
+        same = self.module is other.module and all(_same(one, two) for one, two in pairs)
+        return same and (self.scale, self.softcap) == (other.scale, other.softcap)
+
+
 @dataclass(eq=False)
 class Recorder:
     """Hears every attention call of one pass, in order, and applies that pass's edits to it.
 
+    Does no more than it has to while the pass runs, between matrices that fill the processor's caches.
+
     Attributes:
         edits: changes to make.
         places: of each call, its stream and its place there; needed for edits only.
-        calls: what was heard.
     """
 
     edits: Sequence[Edit] = ()
     places: Sequence[tuple[str, int]] = ()
-    calls: list[Call] = field(default_factory=list[Call])
+    _heard: list[Heard] = field(default_factory=list[Heard])
+    _last: Heard | None = None
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
     _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
 
-    def hear(self, module: nn.Module, attention: Attention) -> Attention:
-        """Take down one call and hand back what is to be computed: the call with its edits."""
-        earlier = self.calls[-1] if self.calls else None
-        again = earlier is not None and earlier.module is module and _same_weights(earlier.attention, attention)
-        if self.edits:
-            attention = self._edited(attention, len(self.calls) - again)
-        if earlier is not None and again:
-            both = torch.cat([earlier.attention.value, attention.value], dim=-1)
-            self.calls[-1] = Call(module, replace(earlier.attention, value=both))
-        else:
-            self.calls.append(Call(module, attention))
-        return attention
+    @property
+    def count(self) -> int:
+        """How many calls were heard so far."""
+        return len(self._heard)
 
-    def _edited(self, attention: Attention, number: int) -> Attention:
+    def calls(self) -> tuple[Call, ...]:
+        """What was heard."""
+        return tuple(Call(heard.module, heard.attention()) for heard in self._heard)
+
+    def hear(self, heard: Heard) -> Tensor:
+        """Take down one call and hand back what it computes, its edits applied: (1, head, query, d_v)."""
+        if heard.query.shape[0] != 1:
+            raise UnsupportedModel(
+                f"{type(heard.module).__name__} attends in a batch of {heard.query.shape[0]} rows made from one text; "
+                "needed: a model that keeps a text in one row"
+            )
+        again = self._last is not None and self._last.again(heard)
+        self._last = heard
+        if self.edits:
+            heard = heard._replace(allowed=self._narrowed(heard, self.count - again))
+        if again:
+            earlier = self._heard[-1]
+            self._heard[-1] = earlier._replace(value=torch.cat([earlier.value, heard.value], dim=-1))
+        else:
+            self._heard.append(heard)
+        return self._output(heard)
+
+    def _narrowed(self, heard: Heard, number: int) -> Tensor | None:
+        """The model's own mask with the edits, head first."""
         if number >= len(self.places):
             raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
+        attention = heard.attention()
         heads, queries, keys = attention.shape
         allowed = narrow(self.edits, self.places[number], heads, (queries, keys), attention.allowed)
-        return replace(attention, allowed=None if allowed is None else allowed.to(attention.query.device))
-
-    def output(self, attention: Attention) -> Tensor:
-        """What one call computes; whether its mask is just "no looking ahead" is found out once a pass."""
-        allowed = attention.allowed
         if allowed is None:
-            return mixed(attention, closed=False)
+            return None
+        return allowed.to(heard.query.device).expand(heads, queries, keys)[None]
+
+    def _output(self, heard: Heard) -> Tensor:
+        if heard.query.ndim != 4 or not fusible(heard.query, heard.bias, heard.softcap, heard.sinks):
+            return heard.attention().output[None]
+        closed = heard.bias is None and heard.allowed is not None and self._is_closed(heard.allowed, heard)
+        return fused(heard.query, heard.key, heard.value, heard.allowed, heard.bias, heard.scale, closed=closed)
+
+    def _is_closed(self, allowed: Tensor, heard: Heard) -> bool:
+        """Whether a mask is just "no looking ahead", found out once a pass."""
         key = _memory(allowed)
         if key not in self._closed:
-            self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
-        return mixed(attention, self._closed[key][1])
+            self._closed[key] = (allowed, is_causal(allowed, (heard.query.shape[-2], heard.key.shape[-2])))
+        return self._closed[key][1]
 
     def split(self, mask: Tensor | None) -> Split:
         """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
@@ -102,18 +157,19 @@ class Recorder:
             self.learn(mask, split_mask(mask))
         return self._splits[key][1]
 
-    def learn(self, mask: Tensor, split: Split) -> None:
+    def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
         """Keep what a mask means, and the mask with it, so that its place in memory can't become another's."""
         self._splits[_memory(mask)] = (mask, split)
+        if closed and split[0] is not None:
+            self._closed[_memory(split[0])] = (split[0], True)
 
 
-def _same_weights(one: Attention, other: Attention) -> bool:
-    """Whether a module asks for the same weights twice, to mix two halves of its values by them one after the other.
+def _first_row(term: Tensor) -> Tensor:
+    return term[0] if term.ndim == 4 else term
 
-    The first call is kept, so its query's place in memory can't have become another's. Source: Ye et al. 2024,
-    "Differential Transformer", whose two halves share their weights.
-    """
-    return _memory(one.query) == _memory(other.query) and _memory(one.key) == _memory(other.key)
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is other or (one is not None and other is not None and _memory(one) == _memory(other))
 
 
 def _memory(mask: Tensor) -> object:
@@ -160,16 +216,12 @@ def _attention(
         chosen = _chosen(indices, key.shape[-2])
         allowed = chosen if allowed is None else allowed & chosen
     if recorder is not None:
-        query, key, value = (_only_row(module, term) for term in (query, key, value))
-        allowed, bias = (None if term is None else _only_row(module, term) for term in (allowed, bias))
-        # A parameter of the model's, which training may change while a trace keeps it.
-        s_aux = None if s_aux is None else s_aux.detach().clone()
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        heard = Heard(module, query, key, value, allowed, bias, scale, softcap, s_aux)
+        return recorder.hear(heard).transpose(1, 2).contiguous(), None
+    # Somebody else's pass, who may have asked the model's own attention for its weights.
     attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
-    if recorder is None:
-        # Somebody else's pass, who may have asked the model's own attention for its weights.
-        return attention.output.transpose(1, 2).contiguous(), attention.weights
-    output = recorder.output(recorder.hear(module, attention))[None]
-    return output.transpose(1, 2).contiguous(), None
+    return attention.output.transpose(1, 2).contiguous(), attention.weights
 
 
 def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, closed: object) -> Split:
@@ -197,18 +249,6 @@ def _chosen(indices: Tensor, keys: int) -> Tensor:
     return (counts > 0)[:, None]
 
 
-def _only_row(module: nn.Module, tensor: Tensor) -> Tensor:
-    """A tensor without its batch axis, which has to be a batch of one."""
-    if tensor.ndim < 4:
-        return tensor
-    if tensor.shape[0] != 1:
-        raise UnsupportedModel(
-            f"{type(module).__name__} attends in a batch of {tensor.shape[0]} rows made from one text; "
-            "needed: a model that keeps a text in one row"
-        )
-    return tensor[0]
-
-
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
     """Raise on anything that could change the result and that we would leave out."""
     if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
@@ -233,11 +273,12 @@ def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **option
     if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
         return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)
     allowed = _MASKS["sdpa"](batch_size, q_length, kv_length, *places, **options)
+    closed = allowed is None
     if allowed is None:
         allowed = causal(q_length).to(options.get("device"))[None, None]
     dtype = options.get("dtype", torch.float32)
     mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
-    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None))
+    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
     return mask
 
 

@@ -75,7 +75,7 @@ class Runner:
     ) -> Pass:
         """Run with our attention, in the model itself; edits need to know the place of each call."""
         recorder = Recorder(edits, places)
-        return Pass(self._run(recorder, inputs), tuple(recorder.calls))
+        return Pass(self._run(recorder, inputs), recorder.calls())
 
     def record_around(
         self,
@@ -89,7 +89,7 @@ class Runner:
         around = Listener(recorder, wirings)
         with around.listening():
             output = self._run(recorder, inputs)
-        return Pass(output, tuple(recorder.calls)), around
+        return Pass(output, recorder.calls()), around
 
     def _run(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         token = recording.set(recorder)

@@ -121,7 +121,7 @@ class Listener:
         )
 
     def _hear(self, module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
-        number = len(self._recorder.calls)
+        number = self._recorder.count
         if recording.get() is not self._recorder or not isinstance(output, Tensor):
             return
         if number < len(self._wirings):
