@@ -191,9 +191,9 @@ def _fused(call: Attention, closed: bool) -> Tensor:
     lead = call.shape[:-2]
     grouped = _is_grouped(call)
     key, value = (term if grouped else shared_heads(term, call.query) for term in (call.key, call.value))
-    terms = (_in_four_axes(term, lead) for term in (call.query, key, value))
+    query, key, value = (_in_four_axes(term, lead) for term in (call.query, key, value))
     allowed, bias = (None if term is None else _in_four_axes(term, lead) for term in (call.allowed, call.bias))
-    output = fused(*terms, allowed, bias, call.scale, closed=closed)
+    output = fused(query, key, value, allowed, bias, call.scale, closed=closed)
     return output.reshape(*lead, *output.shape[-2:])
 
 
