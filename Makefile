@@ -70,12 +70,13 @@ families:
 	@$(setup) .venv requirements-dev.txt
 	@.venv/bin/python -m scripts.families $(ARGS)
 
-# The tools compared with want versions of their own, so they stay out of the app's environment.
+# The tools compared with want versions of their own, so they stay out of the app's environment. Memory is kept as
+# scripts/serve.py has the app keep it.
 bench:
 	@$(setup) .venv-bench benchmarks/requirements.txt
 	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
-	@.venv-bench/bin/python -m benchmarks $(ARGS)
+	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 .venv-bench/bin/python -m benchmarks $(ARGS)
 
 clean:
 	@echo 'Deleting .venv, .venv-bench and caches ...'

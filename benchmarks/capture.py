@@ -164,8 +164,9 @@ BENCHMARK = Benchmark(
         "whole process on one thread, from text to the result, tokenising included each time; for the decoder from "
         "ids. Each round runs plain, captured, plain, eager; its ratio is taken to the middle of its two "
         "plain turns, and a figure is the median of 25 rounds, with the smallest and the largest in brackets. The "
-        "second plain turn over the first shows how much of it is noise. The kernel's part is giving memory: "
-        "what a trace keeps can't be used again by the next layer, so more pages have to be had afresh."
+        "second plain turn over the first shows how much of it is noise. The kernel's part is giving memory, of "
+        "which a trace asks for more: what it keeps can't be used again by the next layer. Memory that was given back "
+        "stays with the process, as in the app."
     ),
     run=run,
 )

@@ -33,6 +33,7 @@ class Entry:
         streams: the kinds of attention it has.
         predicts: whether it tells how likely each token is.
         marks: whether its tokenizer adds special tokens around a text.
+        examples: sentences that show what it is for, where any sentence would not do.
     """
 
     short: str
@@ -47,6 +48,7 @@ class Entry:
     streams: tuple[str, ...] = ("encoder",)
     predicts: bool = False
     marks: bool = False
+    examples: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path | None:
@@ -91,6 +93,11 @@ CATALOGUE: dict[str, Entry] = {
         sha256="e05d4a70613a8d17ba45a3f89a092fa8ecc0a83c4801d45243ba73972d98c892",
         source="recipes/coreference.py",
         size=173_684,
+        examples=(
+            "the animal did not cross the street because it was too tired",
+            "the animal did not cross the street because it was too wide",
+            "the queen painted her house",
+        ),
         predicts=True,
         marks=True,
     ),
@@ -104,6 +111,10 @@ CATALOGUE: dict[str, Entry] = {
         sha256="b545a739cb6c2de27acf764f4a5619c15576e880a710a6f5ed98319482b4c7db",
         source="recipes/induction.py",
         size=133_232,
+        examples=(
+            "moon cheese frog ring moon cheese",
+            "frog ring frog",
+        ),
         streams=("decoder",),
         predicts=True,
         marks=True,
@@ -118,6 +129,11 @@ CATALOGUE: dict[str, Entry] = {
         sha256="3a1126f89158d9a68c429123e30067a430a5d5a2621e82fb5c0a181a805b89a5",
         source="recipes/lists.py",
         size=144_440,
+        examples=(
+            "copy c a f :",
+            "reverse c a f :",
+            "sort c a f :",
+        ),
         streams=("decoder",),
         predicts=True,
         marks=True,
@@ -132,6 +148,10 @@ CATALOGUE: dict[str, Entry] = {
         sha256="f7e45d1fd3c76e2a51a3036eae0773080ab4aa06ba9ff7f6ce141d1ab747e5c0",
         source="recipes/translation.py",
         size=193_830,
+        examples=(
+            "the boy finds the key and he sells it",
+            "the cat sees the dog",
+        ),
         streams=("encoder", "decoder", "cross"),
         predicts=True,
         marks=True,

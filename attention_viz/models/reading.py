@@ -70,7 +70,8 @@ def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], p
     pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
     # A model may know more ids than its tokenizer has pieces for.
     labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
-    reserved = set(tokenizer.all_special_ids)
+    # What stands for a word that isn't known stands for something that was typed.
+    reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
     return Tokens(labels, tuple(ids), special=tuple(i in reserved for i in ids), padding=tuple(padding))
 
 

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening, pickers
 from attention_viz.ui.badge import Badge
-from attention_viz.ui.cross_words import in_words, show_alignment, show_said, unknown_words
+from attention_viz.ui.cross_words import in_words, show_alignment, show_said
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
@@ -57,7 +57,6 @@ def show_page() -> None:
         return
     with notes:
         tell(drawn, state)
-        _tell_unknown(drawn.trace)
     with right.container(key="said"):
         show_said(drawn.trace)
     with right.container(key="alignment"):
@@ -97,12 +96,6 @@ def _show_pictures(trace: "Trace", state: State) -> None:
     st.caption(plain(words))
     matrix = heatmap(trace, state.layer, state.head, _STREAM, theme=theme)
     st.plotly_chart(matrix, theme=None, key="matrix", config={"displaylogo": False})
-
-
-def _tell_unknown(trace: "Trace") -> None:
-    told = unknown_words(trace)
-    if told:
-        st.warning(plain(told))
 
 
 def _offer_example(state: State) -> None:

@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 if TYPE_CHECKING:
-    from attention_viz.tokens import Tokens
     from attention_viz.trace import Trace
     from attention_viz.views.theme import ThemeName
 
-__all__ = ["aligned", "in_words", "show_alignment", "show_said", "unknown_words"]
+__all__ = ["aligned", "in_words", "show_alignment", "show_said"]
 
 _STREAM = "cross"
 _LONGEST_SAID = 400
-
-# What tokenizers write for a word that they have no number for.
-_UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 
 
 def aligned(trace: "Trace", layer: int, head: int) -> list[tuple[str, str, float]]:
@@ -34,19 +30,6 @@ def in_words(trace: "Trace", layer: int, head: int) -> str:
     """The alignment as a sentence."""
     told = [f"“{word}” at “{source}” ({weight:.3f})" for word, source, weight in aligned(trace, layer, head)]
     return f"In layer {layer}, head {head}, each word that is said looks most at: {', '.join(told)}."
-
-
-def unknown_words(trace: "Trace") -> str:
-    """How many words the model has never seen; empty where it knows them all."""
-    read, said = _unknown(trace.key_tokens(_STREAM)), _unknown(trace.query_tokens(_STREAM))
-    parts = [
-        f"{count} {'word' if count == 1 else 'words'} of the {where}"
-        for count, where in ((read, "sentence"), (said, "target"))
-        if count
-    ]
-    if not parts:
-        return ""
-    return f"{trace.provenance.model} doesn't know {' and '.join(parts)}, and reads “<unk>” (unknown) instead."
 
 
 def show_said(trace: "Trace") -> None:
@@ -96,7 +79,3 @@ def show_alignment(trace: "Trace", layer: int, head: int, theme: "ThemeName") ->
         "Each row is named by the word that this step produces. A step reads the word before it, so a row is about "
         "choosing its word."
     )
-
-
-def _unknown(tokens: "Tokens") -> int:
-    return sum(label in _UNKNOWN for label in tokens.labels)

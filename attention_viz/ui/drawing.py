@@ -9,7 +9,7 @@ from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.model_words import stopped_words, without_words
+from attention_viz.ui.model_words import stopped_words, unknown_words, without_words
 from attention_viz.ui.serving import Drawn, draw, is_loaded
 from attention_viz.ui.state import State
 from attention_viz.ui.wording_controls import tell_added
@@ -86,6 +86,8 @@ def tell(drawn: Drawn, state: State) -> None:
         _tell_cut(drawn.fit, state, "This text has")
     if drawn.second is not None and drawn.second.cut:
         _tell_cut(drawn.second, state, "With the second sentence there are")
+    if unknown := unknown_words(drawn.trace):
+        st.warning(plain(unknown))
     for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
         if words:
             st.caption(plain(words))

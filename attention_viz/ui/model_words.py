@@ -8,7 +8,10 @@ from attention_viz.ui.state import State
 if TYPE_CHECKING:
     from attention_viz.trace import Trace
 
-__all__ = ["stopped_words", "without_words"]
+__all__ = ["stopped_words", "unknown_words", "without_words"]
+
+# What tokenizers put in the place of a word that they don't have.
+_UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 
 
 def without_words(trace: "Trace", state: State) -> str:
@@ -38,6 +41,23 @@ def stopped_words(trace: "Trace", state: State) -> str:
         return f"{begun}it can read {len(trace.query_tokens())} at once, and no more."
     (likely,) = candidates(state, trace, 1).values()
     return f"{begun}what it says next, “{shown(likely.token[0])}”, ends the text."
+
+
+def unknown_words(trace: "Trace") -> str:
+    """How many words the model has never seen; "" where it knows them all."""
+    parts = {"sentence": trace.key_tokens(trace.streams[0])}
+    if "cross" in trace.streams:
+        parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
+    found = {where: [label for label in tokens.labels if label in _UNKNOWN] for where, tokens in parts.items()}
+    told = [
+        f"{len(labels)} {'word' if len(labels) == 1 else 'words'} of the {where}"
+        for where, labels in found.items()
+        if labels
+    ]
+    if not told:
+        return ""
+    (sign, *_) = [label for labels in found.values() for label in labels]
+    return f"{trace.provenance.model} doesn't know {' and '.join(told)}, and reads “{sign}” (unknown) instead."
 
 
 def _layers(numbers: "range | tuple[str, ...]") -> str:

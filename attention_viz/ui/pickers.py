@@ -7,6 +7,7 @@ from typing import get_args
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from attention_viz.models import CATALOGUE
 from attention_viz.ui import model_choice, opening, two_texts, wording_controls
 from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.settings import SETTINGS
@@ -60,7 +61,8 @@ def went_through_history() -> bool:
 
 def show_examples() -> None:
     """Sentences worth a look, at a click."""
-    for example in EXAMPLES:
+    entry = CATALOGUE.get(st.session_state.get("model", ""))
+    for example in entry.examples if entry is not None and entry.examples else EXAMPLES:
         st.button(example, on_click=_take_example, args=(example,), type="tertiary")
 
 

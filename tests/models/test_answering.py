@@ -215,3 +215,10 @@ def test_a_model_that_cannot_begin_says_so() -> None:
     model.hf_model.generation_config.bos_token_id = None
     with pytest.raises(av.UnusableText, match=r"can't say anything of its own accord .*; give a target"):
         model.trace_ids(ids(4))
+
+
+def test_a_word_that_is_not_known_is_no_special_token() -> None:
+    trace = translation().trace(SENTENCE, target="le wizard")
+    tokens = trace.query_tokens("cross")
+    assert tokens.labels == ("le", "<unk>", "</s>")
+    assert tokens.special == (False, False, True)

@@ -157,6 +157,8 @@ def test_another_model_is_told_in_words_and_loses_nothing(page: OpenPage, idle: 
     [
         ("/cross?text=", "the text is empty"),
         ("/cross?target=" + "cl%C3%A9+" * 60, "the model can say at most 32"),
+        ("/?model=translation&text=the+wizard", "doesn't know 1 word of the sentence"),
+        ("/?model=coreference&text=the+wizard", "and reads “[UNK]” (unknown) instead"),
         ("/cross?text=the+boy+is+a+wizard+%F0%9F%91%A9", "doesn't know 2 words of the sentence"),
         ("/cross?text=the+boy&target=le+wizard", "doesn't know 1 word of the target"),
         ("/cross?text=" + "the+boy+" * 180, "reads 32 at once"),

@@ -74,6 +74,7 @@ export function createNotes(view) {
       if (sums.hidden) return;
       const all = Array.from(rows, (query) => head.sum(query, columns));
       const [least, most] = [Math.min(...all), Math.max(...all)].map((sum) => sum.toFixed(3));
+      sums.hidden = least === "1.000";
       sums.textContent = `Rows no longer sum to 1: here from ${least} to ${most}`;
     },
   };
