@@ -56,7 +56,7 @@ def show_page() -> None:
         line.empty()
         return
     with notes:
-        tell(drawn, state)
+        tell(drawn, state, rows=False)
     with right.container(key="said"):
         show_said(drawn.trace)
     with right.container(key="alignment"):

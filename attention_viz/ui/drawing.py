@@ -76,9 +76,17 @@ def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State |
     show(plain(message))
 
 
-def tell(drawn: Drawn, state: State) -> None:
-    """Say what is shown instead of what, and what was cut; nothing typed is lost."""
+def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
+    """Say what is shown instead of what, and what was cut; nothing typed is lost.
+
+    Args:
+        drawn: what is shown.
+        state: what the pickers say.
+        rows: whether to say, too, by what the rows of cross-attention are named.
+    """
     tell_added(drawn.trace)
+    if rows and drawn.stream(state) == "cross":
+        st.caption("Each row is named by the word that its step produces, one after the word that the step reads.")
     if drawn.fit is None:
         opening.tell(drawn)
         return

@@ -15,12 +15,13 @@ export function createLegend(view) {
     {class: "av-legend", "data-testid": "explorer-legend"},
     scale,
     ...originEntries(view.recording),
-    view.recording.header.masks.length > 0 ? blocked : null,
   );
   return {
     node,
     draw() {
       const {scale: name} = view.store.state;
+      if (view.now.stream.layers.some((layer) => layer.blocked !== null)) node.append(blocked);
+      else blocked.remove();
       const entries = SCALES[name].ticks(view.now.maximum);
       bar.style.background = `linear-gradient(to right, ${view.colours.rampText.join(", ")})`;
       ticks.replaceChildren(
