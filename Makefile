@@ -16,7 +16,7 @@ setup := sh scripts/python.sh scripts/setup.py
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
 	@echo 'make dev      the same, following edits to the code'
-	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest, on up to 4 cores'
+	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest'
 	@echo 'make check    style, formatting and types'
 	@echo 'make format   put the code into the one format that make check accepts'
 	@echo 'make setup    make or mend the environment in .venv, and nothing else'
@@ -44,7 +44,7 @@ test:
 	@$(setup) .venv requirements-dev.txt
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
-	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@.venv/bin/python -m pytest $(ARGS)
 
 check:
 	@$(setup) .venv requirements-dev.txt

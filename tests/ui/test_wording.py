@@ -126,7 +126,9 @@ def test_what_comes_next_is_the_softmax_of_the_output(page: OpenPage) -> None:
     likely = shipped("induction").candidates(trace, count=6)
     expect(panel(screen)).to_contain_text("What comes next")
     expect(panel(screen)).to_contain_text("“frog”")
-    texts = panel(screen).locator(".bartext").all_text_contents()
+    bars = panel(screen).locator(".bartext")
+    expect(bars.nth(6)).to_be_visible()  # Plotly draws a little after the page has come to rest
+    texts = bars.all_text_contents()
     shown = [one if one >= 0.0005 else None for one in trace.output[-1].softmax(-1).sort(descending=True).values[:6]]
     assert [text.split()[0] for text in texts[:6]] == likely.token.tolist()
     assert [text.split()[1] for text in texts[:6]] == ["<0.001" if one is None else f"{one:.3f}" for one in shown]
