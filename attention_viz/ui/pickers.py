@@ -10,8 +10,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import model_choice, opening, two_texts, wording_controls
 from attention_viz.ui.notices import tell_notices
-from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
+from attention_viz.ui.text_box import text_box
 
 __all__ = ["address", "begin", "choose", "keep", "show_examples", "went_through_history"]
 
@@ -78,21 +78,14 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> Sta
     with st.container(key="pickers", height=106, border=False):
         sentence, *target, model, pickers = st.columns(_widths(asked, stream), vertical_alignment="top")
     with sentence.container(key="texts", horizontal=True):
-        st.text_area(
-            "Sentence",
-            key="text",
-            height=68,
-            max_chars=SETTINGS.longest_input,
-            on_change=opening.close,
-            persist_state="session",
-        )
+        text_box("Sentence", "text")
         beside = wording_controls.places()
         known = bool(_held().nature.heads)
         if known:
             wording_controls.fill_beside(beside, _held(), leave_out)
     for place in target:
         with place:
-            two_texts.ask_target()
+            text_box("Target", "target", "Empty: the model's own answer")
     with model:
         model_choice.pick_model()
     with st.container():

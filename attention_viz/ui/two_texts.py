@@ -5,10 +5,9 @@ from dataclasses import replace
 import streamlit as st
 
 from attention_viz.ui import opening
-from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import State
 
-__all__ = ["STREAMS", "ask_target", "asks_target", "pick_stream", "settle_stream", "streams"]
+__all__ = ["STREAMS", "asks_target", "pick_stream", "settle_stream", "streams"]
 
 # Each kind of attention in plain words.
 STREAMS = {
@@ -27,18 +26,6 @@ def streams(state: State) -> tuple[str, ...]:
 def asks_target(state: State) -> bool:
     """Whether the model can be told what to say; of a trace from a file that is over."""
     return opening.opened() is None and state.nature.answers
-
-
-def ask_target() -> None:
-    """The box for what an encoder–decoder is to say."""
-    st.text_area(
-        "Target",
-        key="target",
-        height=68,
-        max_chars=SETTINGS.longest_input,
-        placeholder="Empty: the model's own answer",
-        persist_state="session",
-    )
 
 
 def settle_stream(state: State, only: str | None) -> None:

@@ -10,6 +10,7 @@ from attention_viz.ui import opening
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.settings import SETTINGS
 from attention_viz.ui.state import MOST_MORE, State
+from attention_viz.ui.text_box import text_box
 
 if TYPE_CHECKING:
     from attention_viz.tokens import Tokens
@@ -42,7 +43,7 @@ def fill_beside(place: DeltaGenerator, state: State, leave_out: Collection[str] 
     can = state.nature
     if can.pairs and "second" not in leave_out:
         with place.container(key="beside", width=_WIDTH):
-            _second_sentence()
+            text_box("Second sentence", "second", "Read together with the first")
     elif (can.goes_on and "more" not in leave_out) or (can.template and "chat" not in leave_out):
         with place.container(key="beside", width=_WIDTH, gap="xsmall"):
             if can.goes_on and "more" not in leave_out:
@@ -122,18 +123,6 @@ def _listed(labels: list[str]) -> str:
     from attention_viz.views.wording import listed, shown
 
     return listed([shown(label) for label in labels])
-
-
-def _second_sentence() -> None:
-    st.text_area(
-        "Second sentence",
-        key="second",
-        height=68,
-        max_chars=SETTINGS.longest_input,
-        placeholder="Read together with the first",
-        on_change=opening.close,
-        persist_state="session",
-    )
 
 
 def _going_on(state: State) -> None:
