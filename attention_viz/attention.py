@@ -189,8 +189,7 @@ def fusible(query: Tensor, bias: Tensor | None, softcap: float | None, sinks: Te
 
 def _fused(call: Attention, closed: bool) -> Tensor:
     lead = call.shape[:-2]
-    grouped = _is_grouped(call)
-    key, value = (term if grouped else shared_heads(term, call.query) for term in (call.key, call.value))
+    key, value = (shared_heads(term, call.query) for term in (call.key, call.value))
     query, key, value = (_in_four_axes(term, lead) for term in (call.query, key, value))
     allowed, bias = (None if term is None else _in_four_axes(term, lead) for term in (call.allowed, call.bias))
     output = fused(query, key, value, allowed, bias, call.scale, closed=closed)
@@ -225,20 +224,13 @@ def fused(
         mask = None
     elif bias is not None:
         mask = bias if allowed is None else bias.masked_fill(~allowed, -math.inf)
-    grouped = key.shape[1] != query.shape[1] and key.shape[1] == value.shape[1]
-    if grouped and mask is not None:  # without one the kernel shares heads by itself, without a copy of them
-        key, value, grouped = shared_heads(key, query), shared_heads(value, query), False
+    # Without a mask the kernel shares heads by itself, without a copy of them.
+    grouped = mask is None and key.shape[1] == value.shape[1] != query.shape[1]
+    if not grouped:
+        key, value = shared_heads(key, query), shared_heads(value, query)
     return functional.scaled_dot_product_attention(
         query, key, value, mask, is_causal=closed, scale=scale, enable_gqa=grouped
     )
-
-
-def _is_grouped(call: Attention) -> bool:
-    """Whether key and value share heads in the one way that the kernel repeats by itself."""
-    query, key, value = call.query, call.key, call.value
-    if not 3 <= query.ndim == key.ndim == value.ndim <= 4 or not query.shape[:-3] == key.shape[:-3] == value.shape[:-3]:
-        return False
-    return 1 < key.shape[-3] == value.shape[-3] < query.shape[-3]
 
 
 def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:

@@ -93,9 +93,7 @@ class AttentionModel:
     @property
     def heads(self) -> Mapping[str, tuple[int, ...]]:
         """Of each stream, how many heads each layer has."""
-        anatomy = self._tracer.anatomy
-        placed = list(zip(anatomy.streams, anatomy.heads, strict=True))
-        return {name: tuple(heads for stream, heads in placed if stream == name) for name in self.streams}
+        return self._tracer.anatomy.by_stream(self._tracer.anatomy.heads)
 
     @property
     def layer_count(self) -> int:

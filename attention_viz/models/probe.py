@@ -4,7 +4,7 @@ import contextlib
 import functools
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,8 @@ from attention_viz.trace import STREAMS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+_T = TypeVar("_T")
 
 __all__ = ["Anatomy", "probe"]
 
@@ -51,7 +53,13 @@ class Anatomy:
     @functools.cached_property
     def layers(self) -> Mapping[str, int]:
         """How many layers each stream has."""
-        return {stream: self.streams.count(stream) for stream in STREAMS if stream in self.streams}
+        return {stream: len(calls) for stream, calls in self.by_stream(self.modules).items()}
+
+    def by_stream(self, of_calls: Sequence[_T]) -> dict[str, tuple[_T, ...]]:
+        """What belongs to each call, in the order they run, sorted into the streams that there are."""
+        placed = list(zip(self.streams, of_calls, strict=True))
+        there = [stream for stream in STREAMS if stream in self.streams]
+        return {name: tuple(one for stream, one in placed if stream == name) for name in there}
 
     @functools.cached_property
     def places(self) -> tuple[tuple[str, int], ...]:

@@ -70,9 +70,13 @@ def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], p
     pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
     # A model may know more ids than its tokenizer has pieces for.
     labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
-    # What stands for a word that isn't known stands for something that was typed.
+    return Tokens(labels, tuple(ids), special=_reserved(tokenizer, ids), padding=tuple(padding))
+
+
+def _reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
+    """Which ids stand for no text; what stands for a word that isn't known stands for something that was typed."""
     reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
-    return Tokens(labels, tuple(ids), special=tuple(i in reserved for i in ids), padding=tuple(padding))
+    return tuple(number in reserved for number in ids)
 
 
 def read(
@@ -91,13 +95,12 @@ def read(
     _check_text(text)
     if second_text is not None:
         _check_text(second_text)
-    encoding = _encode(model, tokenizer, text, second_text, wording)
+    encoding = _encode(model, tokenizer, text, second_text, wording, tensors=True)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
     ids = cast("list[int]", tensors["input_ids"][0].tolist())
     special = _marked(encoding, tensors)
     if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
-        reserved = set(tokenizer.all_special_ids)
-        special = tuple(number in reserved for number in ids)
+        special = _reserved(tokenizer, ids)
     if all(special) or (wording.chat and not text.strip()):
         raise UnusableText(
             "the text is empty: type at least one word"
@@ -105,8 +108,9 @@ def read(
             else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
         )
     labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
-    words, sentence = _words(encoding, len(ids)), _sentences(encoding, special)
-    return Reading(Tokens(tuple(labels), tuple(ids), words, special, sentence=sentence), tensors)
+    sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
+    typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
+    return Reading(Tokens(tuple(labels), tuple(ids), _words(encoding, sentences), special, sentence=typed), tensors)
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
@@ -126,12 +130,17 @@ def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target:
 
 
 def _encode(
-    model: str, tokenizer: "PreTrainedTokenizerBase", text: str, second_text: str | None, wording: Wording
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase",
+    text: str,
+    second_text: str | None,
+    wording: Wording,
+    *,
+    tensors: bool = False,
 ) -> Any:
-    options: dict[str, Any] = {"return_tensors": "pt", "verbose": False}
     # Fast tokenizers know which tokens they added; asking them to hand it out as a tensor takes longer than to look.
-    if not tokenizer.is_fast:
-        options["return_special_tokens_mask"] = True
+    wanted = {"return_tensors": "pt", "return_special_tokens_mask": not tokenizer.is_fast} if tensors else {}
+    options: dict[str, Any] = {"verbose": False, **wanted}
     if not wording.chat:
         with _TOKENIZING:
             return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
@@ -174,8 +183,7 @@ def count_tokens(
     """
     tokenizer = _present(model, tokenizer)
     _check_text(text)
-    encoding = _encode(model, tokenizer, text, second_text, wording)
-    return cast("dict[str, Tensor]", encoding)["input_ids"].shape[-1]
+    return len(_encode(model, tokenizer, text, second_text, wording)["input_ids"])
 
 
 def vocabulary(model: "PreTrainedModel") -> int:
@@ -235,23 +243,14 @@ def _marked(encoding: Any, tensors: dict[str, Tensor]) -> tuple[bool, ...]:
     return tuple(map(bool, tensors.pop("special_tokens_mask")[0].tolist()))
 
 
-def _words(encoding: Any, count: int) -> tuple[int | None, ...]:
+def _words(encoding: Any, sentences: Sequence[int | None]) -> tuple[int | None, ...]:
     """Which word each piece belongs to; of a second sentence, counted on from the first."""
     if not encoding.is_fast:
-        return (None,) * count
+        return (None,) * len(sentences)
     words = cast("list[int | None]", encoding.word_ids(0))
-    sentences = cast("list[int | None]", encoding.sequence_ids(0))
     first = [word for word, sentence in zip(words, sentences, strict=True) if sentence == 0 and word is not None]
     offset = {0: 0, 1: max(first, default=-1) + 1}
     return tuple(_counted(word, sentence, offset) for word, sentence in zip(words, sentences, strict=True))
-
-
-def _sentences(encoding: Any, special: Sequence[bool]) -> tuple[int | None, ...]:
-    """Which of the sentences each piece comes from."""
-    if not encoding.is_fast:
-        return (None,) * len(special)
-    found = cast("list[int | None]", encoding.sequence_ids(0))
-    return tuple(None if mark else one for one, mark in zip(found, special, strict=True))
 
 
 def _counted(word: int | None, sentence: int | None, offset: dict[int, int]) -> int | None:

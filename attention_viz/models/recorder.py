@@ -274,7 +274,7 @@ def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **option
         return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)
     allowed = _MASKS["sdpa"](batch_size, q_length, kv_length, *places, **options)
     closed = allowed is None
-    if allowed is None:
+    if closed:
         allowed = causal(q_length).to(options.get("device"))[None, None]
     dtype = options.get("dtype", torch.float32)
     mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)

@@ -89,18 +89,14 @@ class Tracer:
         layers = tuple(Layer(call.attention, label) for call, label in calls)
         found = axes(recorded.output)
         return Trace(
-            layers=self._by_stream(layers),
+            layers=anatomy.by_stream(layers),
             queries={stream: found.queries[stream] for stream in anatomy.layers},
             keys={stream: found.keys[stream] for stream in anatomy.layers},
             output=recorded.output,
             provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
             measure=self._measure(inputs, None if edits else recorded, found),
-            complete=lambda: self._by_stream(self._surrounded(inputs, edits, layers)),
+            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
         )
-
-    def _by_stream(self, layers: Sequence[Layer]) -> dict[str, tuple[Layer, ...]]:
-        placed = list(zip(self.anatomy.streams, layers, strict=True))
-        return {name: tuple(layer for stream, layer in placed if stream == name) for name in self.anatomy.layers}
 
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer]
