@@ -9,7 +9,8 @@ __all__ = ["arranged"]
 # everything above the picture moves together, so that the picture begins on the first screen.
 #
 # The page itself comes before its style, which the browser fetches a script for. Until that is there, the page is one
-# pixel high: what was placed without the style would move once it comes.
+# pixel high: what was placed without the style would move once it comes. And each kind of widget is a script of its own,
+# for which a bar stands in that is taller than some of them: above the picture it takes no more room than the widget.
 _STYLE = """<style>
 .st-key-page,
 [data-testid="stLayoutWrapper"]:has(> .st-key-page) {
@@ -23,12 +24,16 @@ _STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) {
   flex: none;
   height: auto;
-  min-height: 106px;
+  min-height: 108px;
   overflow: visible;
 }
-.st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head),
+:is(.st-key-header, .st-key-pickers, .st-key-bar, .st-key-steps-walk, .st-key-steps-switches, .st-key-mask-pickers)
+  [data-testid="stSkeleton"] { height: 20px; }
+.st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head) { min-height: 64px; }
 .st-key-steps-switches > *,
-.st-key-mask-pickers > * { min-height: 64px; }
+.st-key-mask-pickers > * { min-height: 68px; }
+.st-key-steps-walk { min-height: 40px; }
+.st-key-mask-pickers { min-height: 90px; }
 .st-key-views .stElementContainer:has(> .stEmpty) { display: none; }
 .st-key-views > :not(:has(.st-key-candidates)) { flex: 1 1 0; min-width: 0; }
 .st-key-pickers .st-key-texts { position: relative; }
@@ -91,6 +96,8 @@ _STYLE = """<style>
   .st-key-menu a { padding: 2px 7px; }
   .st-key-pickers,
   [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 168px; }
+  .st-key-pickers:has(.st-key-target) { min-height: 242px; }
+  .st-key-pickers:has(.st-key-beside) { min-height: 262px; }
   .st-key-pickers .stHorizontalBlock { gap: 4px 8px; }
   .st-key-pickers .stHorizontalBlock:has(> .stColumn) { display: grid; grid-template-columns: minmax(0, 1fr) 148px; }
   .st-key-pickers .stColumn { min-width: 0; width: auto; }
@@ -106,9 +113,10 @@ _STYLE = """<style>
     max-width: none;
   }
   .st-key-pickers [data-testid="stCaptionContainer"] { font-size: 13px; }
-  .st-key-pickers .st-key-text { min-height: 74px; }
+  .st-key-pickers :is(.st-key-text, .st-key-second, .st-key-target) { min-height: 74px; }
   .st-key-views { flex-direction: column; }
   .st-key-views > :not(:has(.st-key-candidates)) { flex: none; width: 100%; }
+  .st-key-views:has(.st-key-candidates) { min-height: 1400px; justify-content: space-between; }
   .st-key-views .st-key-candidates { width: 100%; }
   .st-key-pickers .st-key-texts { flex-direction: column; gap: 4px; }
   .st-key-pickers .st-key-texts > *,

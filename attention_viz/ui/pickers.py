@@ -75,7 +75,7 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> Sta
     """
     asked = two_texts.asks_target(_held())
     # The height holds until the page's style has arrived.
-    with st.container(key="pickers", height=106, border=False):
+    with st.container(key="pickers", height=108, border=False):
         sentence, *target, model, pickers = st.columns(_widths(asked, stream), vertical_alignment="top")
     with sentence.container(key="texts", horizontal=True):
         text_box("Sentence", "text")

@@ -39,7 +39,15 @@ def test_a_machine_without_a_network_has_no_address_for_the_room(monkeypatch: py
 def test_the_app_says_where_to_open_it_and_stops_on_ctrl_c() -> None:
     port = serve.free_port()
     command = [sys.executable, "scripts/serve.py", f"--port={port}"]
-    process = subprocess.Popen(command, cwd=serve.APP.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=serve.APP.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # As in a terminal: what a shell starts in the background is told to leave Ctrl-C alone.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     assert process.stdout
     told = ""
     for line in process.stdout:
