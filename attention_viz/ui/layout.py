@@ -9,8 +9,8 @@ __all__ = ["arranged"]
 # everything above the picture moves together, so that the picture begins on the first screen.
 #
 # The page itself comes before its style, which the browser fetches a script for. Until that is there, the page is one
-# pixel high: what was placed without the style would move once it comes. And each kind of widget is a script of its own,
-# for which a bar stands in that is taller than some of them: above the picture it takes no more room than the widget.
+# pixel high: what was placed without the style would move once it comes. Each kind of widget is a script of its own:
+# until it is there a bar stands in, which above the picture takes no more room than the widget will.
 _STYLE = """<style>
 .st-key-page,
 [data-testid="stLayoutWrapper"]:has(> .st-key-page) {

@@ -15,17 +15,15 @@ from attention_viz.projection import Projection
 from attention_viz.rotation import rotation
 from attention_viz.steps import STEPS, transposed
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import hatch
-from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
-from attention_viz.views.wording import escaped, shortened, shown, spread
+from attention_viz.views.matrix import hatch, labelled_axis
+from attention_viz.views.theme import SANS, Palette, ThemeName, palette, ramp
+from attention_viz.views.wording import escaped, shown, with_minus
 
 __all__ = ["angles", "learned", "steps"]
 
 # Matrices up to this many cells a side have their numbers printed, up to the second their axes named throughout, and
 # up to the third number of cells every cell says its own words under the pointer.
 _PRINTED_UP_TO = 12
-_NAMED_UP_TO = 30
-_NAMED_ACROSS = 18
 _TOLD_UP_TO = 40_000
 # Of more cells than this, the half percent that is largest may share the deepest colour.
 _CROWDED = 1_000
@@ -222,9 +220,14 @@ def _figure(
         margin={"l": 8, "r": 8, "t": 40, "b": 8},
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
     )
-    figure.update_xaxes(**_axis(sheet.across, sheet.titles[1], colours, vertical=False))
-    figure.update_yaxes(**_axis(sheet.down, sheet.titles[0], colours, vertical=True))
+    (down, across), (rows, columns) = sheet.titles, (list(sheet.down), list(sheet.across))
+    figure.update_xaxes(**labelled_axis(columns, across, _tone(across, colours), colours, vertical=False))
+    figure.update_yaxes(**labelled_axis(rows, down, _tone(down, colours), colours, vertical=True))
     return figure
+
+
+def _tone(title: str, colours: Palette) -> str:
+    return colours.query if title.startswith("query") else colours.key if title.startswith("key") else colours.muted
 
 
 def _height(shape: tuple[int, int]) -> int:
@@ -243,9 +246,10 @@ def _cells(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], colours: P
         zmin=0 if sheet.weights else -largest,
         zmax=(1.0 if max(values.shape) <= 48 else largest) if sheet.weights else largest,
         colorscale=_scale(sheet, colours),
-        text=_said(sheet, blocked) if told else None,
-        hovertemplate="%{text}<extra></extra>" if told else "row %{y}, column %{x}: %{z:.6f}<extra></extra>",
-        texttemplate="%{z:.2f}" if printed else None,
+        hovertext=_said(sheet, blocked) if told else None,
+        hovertemplate="%{hovertext}<extra></extra>" if told else "row %{y}, column %{x}: %{z:.6f}<extra></extra>",
+        text=_printed(values) if printed else None,
+        texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
         colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".3~g", "title": {"text": beyond}},
@@ -268,29 +272,15 @@ def _scale(sheet: _Sheet, colours: Palette) -> list[list[Any]]:
     return [[place / (len(stops) - 1), colour] for place, colour in enumerate(stops)]
 
 
+def _printed(values: Float[numpy.ndarray, "row column"]) -> list[list[str]]:
+    return [["" if numpy.isnan(value) else with_minus(f"{value:.2f}") for value in row] for row in values]
+
+
 def _said(sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"]) -> list[list[str]]:
     return [
         [
-            f"{down} · {across}: {'blocked' if blocked[i, j] else f'{sheet.values[i, j]:.6f}'}"
+            f"{down} · {across}: {'blocked' if blocked[i, j] else with_minus(f'{sheet.values[i, j]:.6f}')}"
             for j, across in enumerate(sheet.across)
         ]
         for i, down in enumerate(sheet.down)
     ]
-
-
-def _axis(labels: Sequence[str], title: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
-    positions = spread(len(labels), _NAMED_UP_TO if vertical else _NAMED_ACROSS)
-    tone = colours.query if title.startswith("query") else colours.key if title.startswith("key") else colours.muted
-    return {
-        "title": {"text": title, "font": {"color": tone, "size": 13}, "standoff": 8},
-        "tickmode": "array",
-        "tickvals": positions,
-        "ticktext": [shortened(labels[position], 12) for position in positions],
-        "tickangle": 0 if vertical or (len(labels) <= 8 and max(map(len, labels)) < 8) else -60,
-        "tickfont": {"family": MONOSPACE, "size": 11, "color": colours.ink},
-        "range": [len(labels) - 0.5, -0.5] if vertical else [-0.5, len(labels) - 0.5],
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
-        "automargin": True,
-    }

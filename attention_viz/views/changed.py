@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from attention_viz.changes import moved_output, moved_weight
 from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, axis, blocked_cells, colour_bar, hatch
+from attention_viz.views.matrix import arrange, blocked_cells, colour_bar, hatch, labelled_axis
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shown, with_minus
 
@@ -45,8 +45,8 @@ def difference(
     if blocked.any():
         figure.add_trace(hatch(blocked, colours).update(showlegend=False))
     arrange(figure, f"{escaped(caption(before, layer, head, stream))}: after − before", colours)
-    figure.update_xaxes(**axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
-    figure.update_yaxes(**axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
+    figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
     return figure
 
 
@@ -75,8 +75,8 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
     )
     figure = go.Figure([cells])
     arrange(figure, "Share of the weight that moved, by head", colours)
-    figure.update_xaxes(**axis(heads, "head", colours.ink, colours, vertical=False))
-    figure.update_yaxes(**axis(labels, "layer", colours.ink, colours, vertical=True))
+    figure.update_xaxes(**labelled_axis(heads, "head", colours.ink, colours, vertical=False))
+    figure.update_yaxes(**labelled_axis(labels, "layer", colours.ink, colours, vertical=True))
     return figure
 
 
@@ -107,7 +107,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
         gridcolor=colours.line,
         zerolinecolor=colours.line,
     )
-    figure.update_yaxes(**axis(tokens, "", colours.ink, colours, vertical=True))
+    figure.update_yaxes(**labelled_axis(tokens, "", colours.ink, colours, vertical=True))
     return figure
 
 

@@ -11,12 +11,14 @@ from attention_viz.views.hatching import segments
 from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shortened, shown, spread
 
-__all__ = ["arrange", "axis", "blocked_cells", "colour_bar", "full_colour", "hatch", "heatmap"]
+__all__ = ["arrange", "blocked_cells", "colour_bar", "full_colour", "hatch", "heatmap", "labelled_axis"]
 
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
 _NAMED_UP_TO = 30
 _NAMED_ACROSS = 18
+# Beside each other where the picture is 220 pixels wide, as on a phone.
+_LETTERS_ACROSS = 36
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
 
@@ -47,8 +49,8 @@ def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, t
     if blocked.any():
         figure.add_trace(hatch(blocked, colours))
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
-    figure.update_xaxes(**axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
-    figure.update_yaxes(**axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
+    figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
     return figure
 
 
@@ -123,7 +125,7 @@ def hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Sca
     )
 
 
-def axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
+def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
     """Tokens along one side of a matrix, as many as find room, with a title in the colour of its role."""
     # Across, slanted labels need more room than rows do; the same tokens stand down the side.
     positions = spread(len(labels), _NAMED_UP_TO if vertical else _NAMED_ACROSS)
@@ -132,7 +134,7 @@ def axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertic
         "tickmode": "array",
         "tickvals": positions,
         "ticktext": [shortened(labels[position]) for position in positions],
-        "tickangle": 0 if vertical or len(labels) <= 8 else -60,
+        "tickangle": 0 if vertical or _fit_across(labels) else -60,
         "tickfont": {"family": MONOSPACE, "size": 11, "color": colours.ink},
         "range": [len(labels) - 0.5, -0.5] if vertical else [-0.5, len(labels) - 0.5],
         "showgrid": False,
@@ -140,6 +142,11 @@ def axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertic
         "ticks": "",
         "automargin": True,
     }
+
+
+def _fit_across(labels: list[str]) -> bool:
+    """Whether the labels find room beside each other even on a phone; two of them stay a letter's width apart."""
+    return sum(len(shortened(label)) + 2 for label in labels) <= _LETTERS_ACROSS
 
 
 def arrange(figure: go.Figure, title: str, colours: Palette) -> None:

@@ -231,6 +231,18 @@ def test_quick_clicks_all_count(board: Page, idle: Idle) -> None:
     assert numpy.argwhere(drawn(board, 5)).tolist() == [[0, 4], [1, 4], [2, 4], [3, 4]]
 
 
+def test_a_click_counts_while_the_picture_is_drawn_anew(board: Page) -> None:
+    places = [over(picture(board, "after"), row, 4, 5) for row in range(2)]
+    board.mouse.click(*places[0])
+    board.wait_for_url(re.compile("cells="))
+    first = parameters(board)["cells"]
+    cells = picture(board, "after").locator(".nsewdrag").first
+    cells.evaluate("cells => cells.remove()")  # as Plotly does, for as long as it draws
+    board.mouse.click(*places[1])
+    board.wait_for_function("first => new URLSearchParams(location.search).get('cells') !== first", arg=first)
+    assert numpy.argwhere(drawn(board, 5)).tolist() == [[0, 4], [1, 4]]
+
+
 def test_cells_are_drawn_from_the_keyboard(board: Page, idle: Idle) -> None:
     pen = board.get_by_role("application", name=re.compile("^Draw by keyboard"))
     pen.focus()

@@ -24,11 +24,21 @@ def test_each_figure_holds_the_numbers_of_its_step(notation: str) -> None:
         assert numpy.array_equal(drawn, expected.masked_fill(expected.isneginf(), numpy.nan).numpy(), equal_nan=True)
 
 
+def test_numbers_below_zero_have_a_minus_sign() -> None:
+    trace = Scratch(12, 3, 1).run("The cat sat on mat")
+    scores = numpy.array(steps(trace, 0, 2, "scores").data[0].z)
+    figure = steps(trace, 0, 2, "scores")
+    assert scores.min() < 0
+    printed = [[float(text.replace("−", "-")) for text in row] for row in figure.data[0].text]
+    assert numpy.abs(printed - scores).max() <= 0.005 + 1e-6
+    assert not any("-" in text for row in figure.data[0].text for text in row)
+
+
 @pytest.mark.parametrize("step", ["allowed", "weights"])
 def test_blocked_cells_are_hatched_and_said(step: str) -> None:
     figure = steps(Scratch().run("a b c", av.masks.causal(3)), 0, 0, step)
     assert figure.data[1].name.startswith("blocked")
-    assert figure.data[0].text[0][2].endswith("blocked")
+    assert figure.data[0].hovertext[0][2].endswith("blocked")
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])

@@ -34,8 +34,7 @@ function listen(pen, {signal}) {
 }
 
 function press(pen, event) {
-  const area = areaOf(pen);
-  if (event.button !== 0 || !area?.contains(event.target)) return;
+  if (event.button !== 0 || !isOver(pen, event)) return;
   pen.pointer = event.pointerId;
   pen.from = pen.to = cellAt(pen, event);
   show(pen);
@@ -98,8 +97,25 @@ function areaOf({data}) {
   return document.querySelector(`.st-key-${CSS.escape(data.chart)} .nsewdrag`);
 }
 
+/** Where the cells are on the screen; while they are drawn anew, and nothing hears the pointer, where they were. */
+function boxOf(pen) {
+  const chart = document.querySelector(`.st-key-${CSS.escape(pen.data.chart)}`)?.getBoundingClientRect();
+  const cells = areaOf(pen)?.getBoundingClientRect();
+  if (!chart) return null;
+  if (cells?.height) pen.within = new DOMRect(cells.x - chart.x, cells.y - chart.y, cells.width, cells.height);
+  const {within} = pen;
+  return within ? new DOMRect(chart.x + within.x, chart.y + within.y, within.width, within.height) : null;
+}
+
+function isOver(pen, {target, clientX, clientY}) {
+  const area = areaOf(pen);
+  if (area?.getBoundingClientRect().height) return area.contains(target);
+  const box = boxOf(pen);
+  return box !== null && clientX >= box.left && clientX < box.right && clientY >= box.top && clientY < box.bottom;
+}
+
 function cellAt(pen, {clientX, clientY}) {
-  const box = areaOf(pen)?.getBoundingClientRect();
+  const box = boxOf(pen);
   if (!box) return pen.to;
   const count = pen.data.labels.length;
   const shares = [(clientY - box.top) / box.height, (clientX - box.left) / box.width];
@@ -112,7 +128,7 @@ function show(pen) {
   const around = area?.closest(".svg-container");
   if (!around) return;
   const [top, bottom, left, right] = bounds(pen);
-  const [box, outer] = [area.getBoundingClientRect(), around.getBoundingClientRect()];
+  const [box, outer] = [boxOf(pen), around.getBoundingClientRect()];
   const [high, wide] = [box.height / pen.data.labels.length, box.width / pen.data.labels.length];
   pen.frame ??= document.createElement("div");
   Object.assign(pen.frame.style, {
