@@ -40,11 +40,12 @@ setup:
 	@$(setup) .venv requirements-dev.txt
 	@echo 'The environment in .venv is complete.'
 
+# On all cores, up to four: each process has a browser and a server of its own.
 test:
 	@$(setup) .venv requirements-dev.txt
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check:
 	@$(setup) .venv requirements-dev.txt

@@ -1,5 +1,8 @@
 """What tests share: one browser and one server for each worker, pages on which any error counts, types left unchecked.
 
+A page is handed on from test to test, emptied in between: it knows the app's scripts by then, and opens in half the
+time.
+
 A test that opens a page carries the marker `browser` by itself: `pytest -m "not browser"` leaves them all out.
 """
 
@@ -8,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import jaxtyping
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from scripts import serve
 from scripts.browser import LAUNCH_FLAGS, NONE_FOUND, find
@@ -33,9 +36,7 @@ AT_REST = """() => {
 class OpenPage(Protocol):
     """Opens a page and waits until it is drawn."""
 
-    def __call__(
-        self, address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860, **context: Any
-    ) -> Page: ...
+    def __call__(self, address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page: ...
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,18 @@ class Server:
 
 
 @dataclass
-class Watch:
-    """Whatever goes wrong on one page while a test looks at it."""
+class Watched:
+    """A page in a browser profile of its own, and whatever goes wrong on it."""
 
-    host: str
+    page: Page
+    host: str = ""
     problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self.console)
+        self.page.on("pageerror", lambda error: self.problems.append(f"uncaught error: {error}"))
+        self.page.on("request", lambda request: self.request(request.url))
+        self.page.on("websocket", lambda socket: self.request(socket.url))
 
     def console(self, message: ConsoleMessage) -> None:
         where = message.location.get("url", "")
@@ -64,11 +72,14 @@ class Watch:
         if parts.scheme not in ("data", "blob", "about") and parts.netloc != self.host:
             self.problems.append(f"asked another host: {address}")
 
-    def follow(self, page: Page) -> None:
-        page.on("console", self.console)
-        page.on("pageerror", lambda error: self.problems.append(f"uncaught error: {error}"))
-        page.on("request", lambda request: self.request(request.url))
-        page.on("websocket", lambda socket: self.request(socket.url))
+    def empty(self) -> None:
+        """Leave nothing of a test for the next one."""
+        self.page.unroute_all(behavior="ignoreErrors")
+        if self.page.url.startswith("http"):
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.page.context.clear_cookies()
+        self.page.goto("about:blank")
+        self.problems.clear()
 
 
 UNCAUGHT = "an exception in the app that nothing caught: see its log"
@@ -81,6 +92,7 @@ def browser() -> Iterator[Browser]:
     found = find()
     if found is None:
         pytest.fail(NONE_FOUND)
+    expect.set_options(timeout=20_000)  # milliseconds: a machine that runs several tests at once takes its time
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(LAUNCH_FLAGS))
         yield browser
@@ -113,29 +125,32 @@ def idle() -> Callable[[Page], None]:
     return wait
 
 
+@pytest.fixture(scope="session")
+def spare_pages() -> list[Watched]:
+    """Empty pages that a test before this one has left."""
+    return []
+
+
 @pytest.fixture
-def page(browser: Browser, idle: Callable[[Page], None], request: pytest.FixtureRequest) -> Iterator[OpenPage]:
-    """Opens pages, each in a fresh browser profile: `screen = page("/steps?layer=1", dark=True, width=390)`.
+def page(
+    browser: Browser, spare_pages: list[Watched], idle: Callable[[Page], None], request: pytest.FixtureRequest
+) -> Iterator[OpenPage]:
+    """Opens pages, each with nothing of another in it: `screen = page("/steps?layer=1", dark=True, width=390)`.
 
     An address that begins with a slash is one of the app's; any other (`file:` for an exported explorer) is taken as it
     is. After the test, an error on the console, a request to another host, or an exception in the app fails it.
     """
-    watches: list[Watch] = []
-    contexts = []
+    opened: list[Watched] = []
 
-    def open_page(
-        address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860, **context: Any
-    ) -> Page:
+    def open_page(address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page:
         in_app = address.startswith("/")
         if in_app:
             address = request.getfixturevalue("app_server").address + address
-        scheme = "dark" if dark else "light"
-        contexts.append(
-            browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}, **context)
-        )
-        watches.append(Watch(urlsplit(address).netloc))
-        screen = contexts[-1].new_page()
-        watches[-1].follow(screen)
+        opened.append(spare_pages.pop() if spare_pages else Watched(browser.new_context().new_page()))
+        opened[-1].host = urlsplit(address).netloc
+        screen = opened[-1].page
+        screen.emulate_media(color_scheme="dark" if dark else "light")
+        screen.set_viewport_size({"width": width, "height": height})
         screen.goto(address)
         if in_app:
             # Before its first run has begun a page is at rest as well.
@@ -146,11 +161,13 @@ def page(browser: Browser, idle: Callable[[Page], None], request: pytest.Fixture
 
     before = exceptions_so_far(request.config)
     yield open_page
-    for context in contexts:
-        context.close()
-    problems = [problem for watch in watches for problem in watch.problems]
+    problems = [problem for watched in opened for problem in watched.problems]
     if exceptions_so_far(request.config) > before:
         problems.append(UNCAUGHT)
+    for watched in opened:
+        if not watched.page.is_closed():
+            watched.empty()
+            spare_pages.append(watched)
     assert not problems, "\n".join(problems)
 
 

@@ -11,7 +11,7 @@ from tests.conftest import OpenPage, Server
 PAGES = ("/", "/steps", "/masks", "/cross", "/?model=lists")
 
 # Bytes a second, and milliseconds to the first.
-SLOW = {"offline": False, "latency": 60, "downloadThroughput": 2e6, "uploadThroughput": 1e6}
+SLOW = {"offline": False, "latency": 40, "downloadThroughput": 4e6, "uploadThroughput": 1e6}
 
 # How far what was on the screen moved, each time weighed by how much of the screen moved.
 SHIFTS = """() => new Promise(resolve => {
