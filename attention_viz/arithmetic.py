@@ -237,9 +237,10 @@ def _joined(opened: OpenHead, row: int, column: int) -> Arithmetic:
         Term(f"head {head}: output · W_O", (), float(of_head(outputs, head, opened.heads)[row].double() @ part))
         for head, part in enumerate(parts)
     )
+    bias = "" if matrix.bias is None else ", plus b_O"
     if matrix.bias is not None:
         terms += (Term("b_O", (), float(matrix.bias[column])),)
-    return Arithmetic("sum", f"The sum over {opened.heads} heads of output · W_O.", total, terms)
+    return Arithmetic("sum", f"The sum over {opened.heads} heads of output · W_O{bias}.", total, terms)
 
 
 _OPENERS: dict[str, Callable[[OpenHead, int, int], Arithmetic]] = {

@@ -86,12 +86,21 @@ def allowed(opened: OpenHead) -> str:
 def weighed(opened: OpenHead) -> str:
     """What the rows sum to, and how large a share can get."""
     sums, largest = opened.weights.double().sum(-1), float(row_statistics(opened.weights).largest.max())
-    low, high = float(sums.min()), float(sums.max())
+    empty = torch.isneginf(opened.attention.masked).all(-1)
+    if empty.all():
+        return "No row has anything left to look at, and so each is all zeros: softmax has no answer for them."
+    low, high = float(sums[~empty].min()), float(sums[~empty].max())
     said = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
     sink = opened.attention.sinks
     rest = "" if sink is None else f" The rest goes to this head's sink: a learned number, {_said(sink.item())}, that "
     rest += "" if sink is None else "stands in every row beside the keys and hands over nothing."
-    return f"Each query's row became shares that sum {said}; the largest is {largest:.3g}.{rest}"
+    return f"Each query's row became shares that sum {said}; the largest is {largest:.3g}.{rest}{_silent(empty)}"
+
+
+def _silent(empty: Tensor) -> str:
+    count = int(empty.sum())
+    rows = "One row that has" if count == 1 else f"{count} rows that have"
+    return f" {rows} nothing left to look at {'is' if count == 1 else 'are'} all zeros." if count else ""
 
 
 def mixed(opened: OpenHead) -> str:

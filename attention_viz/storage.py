@@ -80,7 +80,10 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
             header = json.loads((file.metadata() or {}).get(_KEY, "null"))
             names = file.keys() if header else ()
             tensors = {key: file.get_tensor(key) for key in names}
-    except (SafetensorError, ValueError, OSError, RecursionError) as error:
+    except SafetensorError:
+        what = "broken or of another kind" if Path(path).stat().st_size else "empty"
+        raise TraceError(f"{name} is not a readable safetensors file: it is {what}") from None
+    except (ValueError, OSError, RecursionError) as error:
         if isinstance(error, TraceError):
             raise
         raise TraceError(f"{name} is not a readable safetensors file: {error}") from None

@@ -24,21 +24,27 @@ class Badge:
         self._words.badge("Comparing with the model's own attention …", color="gray")
         self._meaning = st.popover("What was compared", type="tertiary")
 
-    def show(self, trace: "Trace", *, from_file: bool) -> None:
-        """Say how far; for a trace from a file, that nothing was compared here."""
-        colour, words = _verdict(trace, from_file)
+    def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
+        """Say how far; for a trace from a file, that nothing was compared here.
+
+        Args:
+            trace: what ran.
+            from_file: whether it was opened, and ran elsewhere.
+            switched: whether what the page shows was computed otherwise afterwards.
+        """
+        colour, words = _verdict(trace, from_file, switched)
         self._words.badge(words, color=colour)
         self._meaning.markdown(plain(_comparison(trace)))
 
 
-def _verdict(trace: "Trace", from_file: bool) -> tuple[Literal["green", "orange", "red"], str]:
+def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
     """The badge's colour and words; they begin with "Verified" or "Not verified"."""
     fidelity = trace.fidelity
     far = _power(max(fidelity.output_error, fidelity.weight_error))
     if from_file:
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
-    when = " before the mask" if _unedited(trace) else ""
+    when = " before the mask" if _unedited(trace) else " before the switches" if switched else ""
     if fidelity.ok:
         return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"
     return "red", f"Not verified{when}: {far} off the model's own result"

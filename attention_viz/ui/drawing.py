@@ -17,7 +17,7 @@ from attention_viz.ui.wording_controls import tell_added
 if TYPE_CHECKING:
     from attention_viz.tokens import Fit
 
-__all__ = ["draw_in_place", "hold", "show_problem", "tell"]
+__all__ = ["draw_in_place", "hold", "show_problem", "tell", "tell_cut"]
 
 
 def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bool = False) -> Drawn | None:
@@ -91,9 +91,9 @@ def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
         opening.tell(drawn)
         return
     if drawn.fit.cut:
-        _tell_cut(drawn.fit, state, "This text has")
+        tell_cut(drawn.fit, state, "This text has")
     if drawn.second is not None and drawn.second.cut:
-        _tell_cut(drawn.second, state, "With the second sentence there are")
+        tell_cut(drawn.second, state, "With the second sentence there are")
     if unknown := unknown_words(drawn.trace):
         st.warning(plain(unknown))
     for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
@@ -101,7 +101,8 @@ def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
             st.caption(plain(words))
 
 
-def _tell_cut(fit: "Fit", state: State, has: str) -> None:
+def tell_cut(fit: "Fit", state: State, has: str) -> None:
+    """Say what of a text was cut, and that it stays in its box; `has` names the text."""
     start = " ".join(fit.cut.split())[:80]
     st.warning(
         f"{has} {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "

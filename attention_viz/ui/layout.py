@@ -11,6 +11,9 @@ __all__ = ["arranged"]
 # The page itself comes before its style, which the browser fetches a script for. Until that is there, the page is one
 # pixel high: what was placed without the style would move once it comes. Each kind of widget is a script of its own:
 # until it is there a bar stands in, which above the picture takes no more room than the widget will.
+#
+# On light cells Plotly writes in a grey that is hard to read on the darker of them; and where cells are small, as on a
+# phone, in letters too small to be read.
 _STYLE = """<style>
 .st-key-page,
 [data-testid="stLayoutWrapper"]:has(> .st-key-page) {
@@ -60,6 +63,7 @@ _STYLE = """<style>
   white-space: nowrap;
 }
 .st-key-bar { min-height: 40px; }
+.heatmap-label text[style*="fill: rgb(68, 68, 68)"] { fill: #000 !important; }
 .st-key-stage,
 [data-testid="stLayoutWrapper"]:has(> .st-key-stage) {
   flex: none;
@@ -71,7 +75,12 @@ _STYLE = """<style>
 .st-key-stage > * { flex: none; height: auto; }
 .st-key-downloads,
 [data-testid="stLayoutWrapper"]:has(> .st-key-downloads) { display: contents; }
+.heatmap-label text:is(
+  [style*="font-size: 2"], [style*="font-size: 3"], [style*="font-size: 4"], [style*="font-size: 5"],
+  [style*="font-size: 6"], [style*="font-size: 7"], [style*="font-size: 1px"]
+) { display: none; }
 @media (max-width: 640px) {
+  .far { display: none; }
   .st-key-pickers .stColumn:has(.st-key-target) { grid-column: 1 / -1; }
   .st-key-pickers .stHorizontalBlock:has(.st-key-stream) .stColumn { grid-column: 1 / -1; }
   .st-key-cross > [data-testid="stLayoutWrapper"] > .stHorizontalBlock { gap: 8px; }
@@ -136,6 +145,7 @@ _STYLE = """<style>
   .st-key-own .stColumn { min-width: 0; width: auto; }
   .st-key-bar { gap: 4px 8px; min-height: 140px; align-content: start; }
   .st-key-bar .stElementContainer { max-height: 32px; }
+  .st-key-page:has(.st-key-steps-walk) .st-key-bar { min-height: 104px; }
   .st-key-steps-walk { gap: 4px 8px; min-height: 156px; }
   .st-key-steps-step { min-height: 112px; }
   .st-key-steps-switches { gap: 4px 8px; }

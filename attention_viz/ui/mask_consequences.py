@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import MaskChoice
-from attention_viz.ui.mask_words import allowed_of
+from attention_viz.ui.mask_words import allowed_of, blocks_more
 from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def show_consequences(before: "Trace", after: "Trace", stream: str, layer: int, 
     """What the mask changed in this head, in all heads and in what comes out, and the demonstration below."""
     if choice.mask == "drawn" and not choice.cells:
         st.markdown("Nothing is drawn yet. Block a cell, and what changes here and in later layers stands below.")
-    elif choice.mask != "none":
+    elif choice.mask != "none" and blocks_more(before, after):
         st.markdown("##### What changed, here and further on")
         _show_changes(before, after, stream, layer, head)
     _show_demonstration(after, stream, layer, head)
@@ -91,15 +91,16 @@ def _show_demonstration(after: "Trace", stream: str, layer: int, head: int) -> N
     from attention_viz.blocking import block_row
 
     logits = _unmasked(after, stream, layer, head)
-    row, allowed = _example(allowed_of(after, layer, head, stream))
+    now = allowed_of(after, layer, head, stream)
+    row, allowed = _example(now)
     queries, labels = after.query_tokens(stream).labels, after.key_tokens(stream).labels
     st.markdown("##### Which number blocks: −∞, −1e9 or −1e4?")
     st.markdown(
         plain(
             f"“Blocked” is a number added to the score before the softmax. Below it is added to the scores of "
-            f"“{queries[row]}” (row {row}) of this head, in two precisions, with torch's plain softmax. The leak is "
-            "the largest weight that a blocked cell gets all the same; the pictures above use −∞, and give 0 to a row "
-            "with nothing left."
+            f"“{queries[row]}” (row {row}) of this head, once with numbers of some 7 digits (float32) and once of some "
+            "3 (float16), and PyTorch's own softmax is taken. The leak is the largest weight that a blocked cell gets "
+            "all the same; the pictures above use −∞, and give 0 to a row with nothing left."
         )
     )
     some, nothing = st.columns(2)
@@ -107,7 +108,9 @@ def _show_demonstration(after: "Trace", stream: str, layer: int, head: int) -> N
         keys = allowed.nonzero().flatten().tolist()
         names = ", ".join(f"“{labels[key]}”" for key in keys[:4]) + (" …" if len(keys) > 4 else "")
         with some:
-            st.markdown(plain(f"A row that may look at {len(keys)} of {len(allowed)} ({names})"))
+            said = f"A row that may look at {len(keys)} of {len(allowed)} ({names})"
+            made_up = not bool((now[row] == allowed).all())
+            st.markdown(plain(f"For comparison, as no row above is blocked in part: a{said[1:]}" if made_up else said))
             st.markdown(_table(block_row(logits[row], allowed)))
     with nothing:
         st.markdown("A row with nothing left to look at")

@@ -11,15 +11,15 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.ui import opening, pickers
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.downloads import show_downloads
-from attention_viz.ui.drawing import hold, show_problem, tell
+from attention_viz.ui.drawing import hold, show_problem, tell, tell_cut
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.mask_choice import LONGEST_DRAWN, MASKS, MaskChoice, edits, write_choice
+from attention_viz.ui.mask_choice import LONGEST_DRAWN, MaskChoice, edits, write_choice
 from attention_viz.ui.mask_consequences import show_consequences
 from attention_viz.ui.mask_pickers import begin_masks, choose_mask, show_drawing_board, take_strokes
-from attention_viz.ui.mask_words import blocked_words, own_mask_words, silent_rows_words, unfit_words
+from attention_viz.ui.mask_words import blocked_words, mask_words, own_mask_words, silent_rows_words, unfit_words
 from attention_viz.ui.menu import show_header
 from attention_viz.ui.pen import show_pen
-from attention_viz.ui.serving import Drawn, draw, longer, verify
+from attention_viz.ui.serving import Drawn, draw, fit, verify
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
 from attention_viz.ui.wording_controls import WORDING
@@ -62,6 +62,8 @@ def show_page() -> None:
     before, shown, beside = run
     with notes:
         tell(before, shown)
+        if beside is not None and (other := fit(state, beside)).cut:
+            tell_cut(other, state, "The other sentence has")
         if chosen.more and chosen.nature.goes_on:
             st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, line)
@@ -105,7 +107,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
     if not choice.batched:
         return state, None
     rows = (state.text, choice.beside_text)
-    if longer(state, *rows) == (choice.row == "shorter"):
+    if (fit(state, rows[0]).count > fit(state, rows[1]).count) == (choice.row == "shorter"):
         rows = rows[::-1]
     return replace(state, text=rows[0]), rows[1]
 
@@ -155,7 +157,7 @@ def _show_pair(before: "Trace", after: "Trace | None", state: State, choice: Mas
         _chart(figures[1], f"After: {where}, mask {choice.mask}", "after", after, words, drawn=choice.mask == "drawn")
         if choice.mask == "drawn":
             _show_pen(after)
-        st.caption(plain(f"{MASKS[choice.mask][1]} {words}"))
+        st.caption(plain(f"{mask_words(choice)} {words}".strip()))
         silent = silent_rows_words(after, state.layer, state.head)
         if silent:
             st.markdown(plain(silent))

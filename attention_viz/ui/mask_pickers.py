@@ -105,6 +105,11 @@ def _begin(state: State) -> None:
         held = st.session_state[name]
         if held != _ALL and held >= count:
             st.session_state[name] = _ALL
+            what = name.removeprefix("in_")
+            st.session_state["mask-notices"] = [
+                f"The mask was for {what} {held} only; {state.model} has {count}, counted from 0: it now acts in all."
+            ]
+            st.session_state["mask-first"] = _held()
 
 
 def _second_sentence() -> None:
@@ -116,6 +121,8 @@ def _second_sentence() -> None:
         max_chars=SETTINGS.longest_input,
         persist_state="session",
     )
+    if len(st.session_state["beside_text"]) > SETTINGS.longest_link:
+        st.caption("Too long for a link, which leaves it out")
     st.segmented_control(
         "Shown",
         ROWS,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attention_viz.ui.mask_choice import MaskChoice
+from attention_viz.ui.mask_choice import MASKS, MaskChoice
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
@@ -10,7 +10,15 @@ if TYPE_CHECKING:
 
     from attention_viz.trace import Trace
 
-__all__ = ["allowed_of", "blocked_words", "own_mask_words", "silent_rows_words", "unfit_words"]
+__all__ = [
+    "allowed_of",
+    "blocked_words",
+    "blocks_more",
+    "mask_words",
+    "own_mask_words",
+    "silent_rows_words",
+    "unfit_words",
+]
 
 _MOST_NAMED = 6
 
@@ -30,7 +38,11 @@ def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
     from attention_viz.masks import recognise
 
     here = recognise(allowed_of(trace, layer, head))
-    first = f"The model's own mask here: {here}."
+    # Of a file, which tells what was put on top but not how the run went without.
+    whose = (
+        "The mask here, the model's own and what was put on top" if trace.provenance.edits else "The model's own mask"
+    )
+    first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
     layers = range(trace.layer_count(trace.streams[0]))
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
     if len(set(others.values())) == 1:
@@ -38,6 +50,17 @@ def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
     kinds = dict.fromkeys(others.values())
     told = [f"{kind} in layers {', '.join(str(n) for n in others if others[n] == kind)}" for kind in kinds]
     return f"{first} Over all layers: {'; '.join(told)}."
+
+
+def mask_words(choice: MaskChoice) -> str:
+    """What a mask means, with its number."""
+    if choice.mask == "window":
+        near = f"itself and at {choice.window - 1} on each side" if choice.window > 1 else "nothing but itself"
+        return f"With a window of {choice.window}, each token may look at {near}."
+    if choice.mask == "prefix" and choice.prefix > 0:
+        first = "first token is" if choice.prefix == 1 else f"first {choice.prefix} tokens are"
+        return f"The {first} open to everyone; after that, no looking ahead."
+    return "" if choice.mask == "drawn" else MASKS[choice.mask][1]
 
 
 def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice: MaskChoice) -> str:
@@ -51,8 +74,29 @@ def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
     if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
         return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
+    if not blocks_more(before, after):
+        return _nothing(after, choice)
     cells = f"{added:,} of {total:,} cells here"
     return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
+
+
+def _nothing(after: "Trace", choice: MaskChoice) -> str:
+    """Why a mask changes nothing."""
+    if choice.mask == "drawn" and not choice.cells:
+        return "Nothing is drawn yet."
+    if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
+        return "In this row there is no padding, so it changes nothing here."
+    return "But a mask can only take away, and the model blocks all these cells already: it changes nothing here."
+
+
+def blocks_more(before: "Trace", after: "Trace") -> bool:
+    """Whether any cell of any head is blocked only by the mask that was added."""
+    stream = before.streams[0]
+    return any(
+        bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
+        for layer in range(before.layer_count(stream))
+        for head in range(before.head_count(layer, stream))
+    )
 
 
 def unfit_words(state: State, choice: MaskChoice) -> str:

@@ -30,11 +30,11 @@ __all__ = [
     "Drawn",
     "candidates",
     "draw",
+    "fit",
     "from_file",
     "is_full",
     "is_loaded",
     "load_model",
-    "longer",
     "projections",
     "verify",
 ]
@@ -112,14 +112,13 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
     return drawn
 
 
-def longer(state: State, text: str, other: str) -> bool:
-    """Whether a text has more tokens for the chosen model than another.
+def fit(state: State, text: str) -> "Fit":
+    """How much of a text the chosen model reads.
 
     Raises:
         AttentionVizError: the model can't be used; the message says why.
     """
-    model = _chosen(state)
-    return model.fit(text).count > model.fit(other).count
+    return _chosen(state).fit(text)
 
 
 def from_file(trace: "Trace") -> Drawn:

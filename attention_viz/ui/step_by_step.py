@@ -63,6 +63,13 @@ def _open(
     opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
     with notes:
         tell_notices(step_choice.told())
+        if chosen.precision not in ("model", "float32"):
+            st.caption(
+                f"Query, key, value, weights and output are rounded to {chosen.precision}; the sums between them are "
+                "kept in float32, as on a graphics card."
+            )
+        if opened.head != state.head:
+            st.caption(f"This variant has one head, head {opened.head}; the picker's is not used.")
     with place.container():
         (show_all_steps if chosen.all == "yes" else show_step)(opened, as_run, chosen, state, own=own)
     return opened, as_run
@@ -93,7 +100,7 @@ def _show_bar(opened: "OpenHead", as_run: "OpenHead", drawn: Drawn) -> None:
     from attention_viz.tensors import to_safetensors
 
     if opened.switched:
-        st.badge(f"Not what the model did: {', '.join(opened.switched)}", color="orange")
+        st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
     badge = Badge()
     tensors = functools.partial(
         to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
@@ -108,4 +115,4 @@ def _show_bar(opened: "OpenHead", as_run: "OpenHead", drawn: Drawn) -> None:
     )
     if drawn.fit is not None:
         verify(Drawn(as_run.trace, drawn.fit))
-    badge.show(as_run.trace, from_file=drawn.fit is None)
+    badge.show(as_run.trace, from_file=drawn.fit is None, switched=bool(opened.switched))

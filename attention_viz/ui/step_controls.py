@@ -31,7 +31,7 @@ _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as col
 _ALL = f"{PREFIX}all-at-once"
 
 # In pixels, so that all of them stand on one line with the cell's pickers, and two side by side on a phone.
-_WIDTHS = {"scale": 120, "notation": 205, "precision": 115, "variant": 190}
+_WIDTHS = {"scale": 120, "notation": 230, "precision": 115, "variant": 190}
 # Where the place on an axis of tokens is kept; on any other axis it is the dimension.
 _NAMES = {"token": "query", "query": "query", "key": "key"}
 _TOKEN_WIDTH, _DIMENSION_WIDTH, _SLIDER_WIDTH = 140, 130, 175
@@ -84,7 +84,7 @@ def as_the_model(as_run: "OpenHead") -> dict[str, str]:
 def show_step_list(steps: "dict[str, Step]") -> None:
     """Every step by name, in order, and buttons that walk one on or back."""
     names = list(steps)
-    with st.container(key="steps-walk", horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
         st.segmented_control(
             "Step",
             names,

@@ -19,7 +19,7 @@ from attention_viz.ui.step_matrices import (
     show_saturation,
     theme_name,
 )
-from attention_viz.ui.step_numbers import show_arithmetic, show_statistics, show_window
+from attention_viz.ui.step_numbers import in_notation, show_arithmetic, show_statistics, show_window
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,9 +56,9 @@ def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: Sta
             _PICTURES.get(name, _show_one)(opened, chosen, cell)
         show_window(opened, step, matrix, cell, colours, turned=transposed(step, chosen.notation))
         if name in _OF_PAIRS:
-            show_statistics(opened, as_run, cell[0], colours)
+            show_statistics(opened, as_run, step, cell[0], colours, chosen.notation)
     with right:
-        show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours)
+        show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours, chosen.notation)
     if name in _BELOW:
         _BELOW[name](opened, chosen)
     if own and name in ("scaled", "weights") and chosen.variant == "multi":
@@ -96,7 +96,7 @@ def _say(
     from attention_viz.steps import explanation_of
 
     words, formula = places
-    words.markdown(f"##### {step.label}\n{explanation_of(opened, name)}")
+    words.markdown(f"##### {step.label}\n{in_notation(explanation_of(opened, name), step, chosen.notation)}")
     written = rf"$\displaystyle {_coloured(formula_of(opened, name, chosen.notation), colours)}$"
     facts = () if matrix is None else _facts(opened, name, step, chosen, matrix)
     formula.markdown("  \n".join((written, *facts)))
@@ -113,7 +113,10 @@ def _facts(opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: 
 
     words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
     since = "What comes in" if name == "embeddings" else "Since the step before"
-    return f"**Shape** {words} $({symbols})$", f"**{since}** {plain(step.change(opened))}"
+    return (
+        f"**Shape** {words} $({symbols})$",
+        f"**{since}** {plain(in_notation(step.change(opened), step, chosen.notation))}",
+    )
 
 
 def _tell_unknown(step: "Step") -> None:

@@ -66,7 +66,7 @@ def show_switches(state: State, leave_out: Collection[str] = ()) -> None:
 def tell_added(trace: "Trace") -> None:
     """Say what was added to the text, in the line of the sentence box's label, and below what the model added."""
     added = added_words(trace)
-    if len(st.session_state["text"]) > SETTINGS.longest_link:
+    if any(len(st.session_state.get(name, "")) > SETTINGS.longest_link for name in ("text", "second", "target")):
         # Here no part below has to make room for it.
         added = f"Too long for a link, which leaves it out{' · ' * bool(added)}{added}"
     for place, words, key in ((_PLACE, added, "added"), (_OWN_PLACE, own_words(trace), "own-words")):

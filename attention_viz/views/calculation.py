@@ -15,7 +15,7 @@ from attention_viz.projection import Projection
 from attention_viz.rotation import rotation
 from attention_viz.steps import STEPS, transposed
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import hatch, labelled_axis
+from attention_viz.views.matrix import add_hatch, labelled_axis
 from attention_viz.views.theme import SANS, Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import escaped, shown, with_minus
 
@@ -199,8 +199,7 @@ def _figure(
     sheet: _Sheet, blocked: Bool[numpy.ndarray, "row column"], cell: tuple[int, int] | None, colours: Palette
 ) -> go.Figure:
     figure = go.Figure([_cells(sheet, blocked, colours)])
-    if blocked.any():
-        figure.add_trace(hatch(blocked, colours))
+    add_hatch(figure, blocked, colours)
     if cell is not None:
         row, column = cell
         figure.add_shape(

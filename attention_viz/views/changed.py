@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from attention_viz.changes import moved_output, moved_weight
 from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, blocked_cells, colour_bar, hatch, labelled_axis
+from attention_viz.views.matrix import add_hatch, arrange, blocked_cells, colour_bar, labelled_axis
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shown, with_minus
 
@@ -42,8 +42,7 @@ def difference(
     ]
     figure = go.Figure([_diverging(new - old, said, colours)])
     blocked = blocked_cells(after, layer, head, stream)
-    if blocked.any():
-        figure.add_trace(hatch(blocked, colours).update(showlegend=False))
+    add_hatch(figure, blocked, colours, key=False)
     arrange(figure, f"{escaped(caption(before, layer, head, stream))}: after − before", colours)
     figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
     figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))

@@ -1,5 +1,6 @@
 """One head as a matrix: queries down, keys across."""
 
+import math
 from typing import Any
 
 import numpy
@@ -11,7 +12,7 @@ from attention_viz.views.hatching import segments
 from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shortened, shown, spread
 
-__all__ = ["arrange", "blocked_cells", "colour_bar", "full_colour", "hatch", "heatmap", "labelled_axis"]
+__all__ = ["add_hatch", "arrange", "blocked_cells", "colour_bar", "full_colour", "heatmap", "labelled_axis"]
 
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
@@ -21,6 +22,7 @@ _NAMED_ACROSS = 18
 _LETTERS_ACROSS = 36
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
+_ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
 
 
 def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
@@ -46,8 +48,7 @@ def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, t
     queries = [escaped(shown(label)) for label in trace.query_tokens(stream).labels]
     keys = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
     figure = go.Figure([_cells(weights, blocked, queries, keys, colours)])
-    if blocked.any():
-        figure.add_trace(hatch(blocked, colours))
+    add_hatch(figure, blocked, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
     figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
@@ -74,9 +75,13 @@ def colour_bar(title: str) -> dict[str, Any]:
 
 
 def full_colour(weights: Float[numpy.ndarray, "query key"]) -> float:
-    """The weight that gets the deepest colour: 1, or the largest there is in a matrix of many tokens."""
+    """The weight that gets the deepest colour: 1, or about the largest there is in a matrix of many tokens."""
     largest = float(weights.max(initial=0.0))
-    return 1.0 if max(weights.shape) <= _SCALE_TO_ONE_UP_TO or largest == 0 else largest
+    if max(weights.shape) <= _SCALE_TO_ONE_UP_TO or largest == 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(largest))
+    # Up to a number whose quarters, which stand at the colour bar, are short.
+    return next(round_up * power for round_up in _ROUND if round_up * power >= largest * (1 - 1e-6))
 
 
 def _ticks(full: float) -> list[float]:
@@ -111,18 +116,35 @@ def _cells(
     )
 
 
-def hatch(blocked: Bool[numpy.ndarray, "query key"], colours: Palette) -> go.Scatter:
-    """All lines as one trace, lifted off between them: a trace a line would be a hundred times slower."""
+def add_hatch(
+    figure: go.Figure, blocked: Bool[numpy.ndarray, "query key"], colours: Palette, *, key: bool = True
+) -> None:
+    """Hatch the blocked cells, if there are any, and say in the legend what that means.
+
+    All lines are one trace, lifted off between them: a trace a line would be a hundred times slower.
+
+    Args:
+        figure: a matrix, its cells' centres at whole numbers.
+        blocked: its cells that a query may not look at.
+        colours: of the theme.
+        key: whether the legend says it.
+    """
+    if not blocked.any():
+        return
     lines = segments(blocked)
-    return go.Scatter(
+    common: dict[str, Any] = {"name": "blocked: may not look there", "hoverinfo": "skip"}
+    figure.add_scatter(
         x=[x for start, end in lines for x in (start[0], end[0], None)],
         y=[y for start, end in lines for y in (start[1], end[1], None)],
         mode="lines",
         line={"color": colours.blocked, "width": 1},
-        name="blocked: may not look there",
-        hoverinfo="skip",
-        showlegend=True,
+        showlegend=False,
+        **common,
     )
+    if key:
+        # In a legend a line lies flat, and a mark slants as on the cells.
+        marker = {"symbol": "line-ne", "size": 12, "line": {"color": colours.blocked, "width": 1.5}}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, showlegend=True, **common)
 
 
 def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:

@@ -330,3 +330,37 @@ def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(page: OpenPage, wor
     assert screen.evaluate("document.documentElement.scrollWidth") <= 390
     main = screen.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("model=induction&text=x+y&mask=prefix&prefix=2", "the model blocks all these cells already"),
+        ("model=induction&text=x+y&mask=causal", "the model blocks all these cells already"),
+        ("mask=padding&row=longer&second=A+boat", "In this row there is no padding"),
+    ],
+)
+def test_a_mask_that_changes_nothing_says_why(page: OpenPage, address: str, why: str) -> None:
+    screen = page(f"/masks?{address}")
+    expect(screen.get_by_text(re.compile(f"{why}.*it changes nothing here"))).to_be_visible()
+    expect(screen.get_by_text("What changed, here and further on")).to_have_count(0)
+
+
+def test_the_demonstration_says_where_its_row_is_made_up(page: OpenPage) -> None:
+    screen = page("/masks?mask=none")
+    expect(screen.get_by_text("For comparison, as no row above is blocked in part")).to_be_visible()
+    screen = page("/masks?mask=causal")
+    expect(screen.get_by_text("A row that may look at 5 of 9")).to_be_visible()
+
+
+def test_another_model_with_fewer_heads_is_told_and_the_mask_acts_in_all(page: OpenPage, idle: Idle) -> None:
+    screen = page("/masks?mask=causal&in_head=11")
+    expect(screen.get_by_text("head 11 only")).to_be_visible()
+    choose(screen, "Model", "induction", idle)
+    expect(screen.get_by_text("The mask was for head 11 only; induction has")).to_be_visible()
+    assert "in_head" not in parameters(screen)
+
+
+def test_what_is_cut_of_the_other_sentence_of_a_batch_is_shown(page: OpenPage) -> None:
+    screen = page("/masks?mask=padding&text=hi&second=" + "+".join(["b"] * 700))
+    expect(screen.get_by_text("The other sentence has 702 tokens")).to_be_visible()

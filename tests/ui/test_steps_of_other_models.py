@@ -30,7 +30,7 @@ def opened(page: OpenPage, idle: Idle, tmp_path: Path) -> Callable[[str, str], P
         idle(screen)
         screen.get_by_role("radio", name=step, exact=True).click()
         idle(screen)
-        expect(screen.get_by_text("Not what the model did")).to_have_count(0)
+        expect(screen.get_by_text("Not as the model")).to_have_count(0)
         expect(screen.locator(".katex-error")).to_have_count(0)
         return screen
 
