@@ -132,7 +132,7 @@ def show_statistics(
     from attention_viz.open_head import row_statistics
 
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
-    names = {"entropy": "entropy, nats", "largest": "largest weight", "gradient": "size of the gradient"}
+    names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
     head, lines = [_cell(name, "th", colours) for name in ("weights of", *names.values())], list[list[str]]()
     for said, one in sides.items():
         found = row_statistics(one.weights)
