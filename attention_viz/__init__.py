@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from attention_viz import views as views
     from attention_viz.attention import Attention as Attention
     from attention_viz.attention import attend as attend
+    from attention_viz.attribution import flow as flow
+    from attention_viz.attribution import norm_weighted as norm_weighted
+    from attention_viz.attribution import rollout as rollout
+    from attention_viz.edits import Ablate as Ablate
     from attention_viz.edits import Allow as Allow
+    from attention_viz.edits import Block as Block
+    from attention_viz.edits import Replace as Replace
+    from attention_viz.edits import Temperature as Temperature
     from attention_viz.errors import AttentionVizError as AttentionVizError
     from attention_viz.errors import DownloadCancelled as DownloadCancelled
     from attention_viz.errors import ModelNotFound as ModelNotFound
@@ -27,6 +34,10 @@ if TYPE_CHECKING:
     from attention_viz.explorer import Explorer as Explorer
     from attention_viz.explorer import explore as explore
     from attention_viz.from_scratch import scratch as scratch
+    from attention_viz.likeness import similarity as similarity
+    from attention_viz.metrics import METRICS as METRICS
+    from attention_viz.metrics import Metric as Metric
+    from attention_viz.metrics import head_table as head_table
     from attention_viz.models import CATALOGUE as CATALOGUE
     from attention_viz.models import AttentionModel as AttentionModel
     from attention_viz.models import catalogue as catalogue
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
     from attention_viz.modules import MultiHeadAttention as MultiHeadAttention
     from attention_viz.modules import SelfAttention as SelfAttention
     from attention_viz.modules import from_torch as from_torch
+    from attention_viz.search import find_heads as find_heads
     from attention_viz.tokens import Tokens as Tokens
     from attention_viz.trace import Fidelity as Fidelity
     from attention_viz.trace import Layer as Layer
@@ -52,7 +64,14 @@ _HOMES = {
     "views": None,
     "Attention": "attention",
     "attend": "attention",
+    "flow": "attribution",
+    "norm_weighted": "attribution",
+    "rollout": "attribution",
+    "Ablate": "edits",
     "Allow": "edits",
+    "Block": "edits",
+    "Replace": "edits",
+    "Temperature": "edits",
     "AttentionVizError": "errors",
     "DownloadCancelled": "errors",
     "ModelNotFound": "errors",
@@ -63,6 +82,10 @@ _HOMES = {
     "UnusableText": "errors",
     "Explorer": "explorer",
     "explore": "explorer",
+    "similarity": "likeness",
+    "METRICS": "metrics",
+    "Metric": "metrics",
+    "head_table": "metrics",
     "CATALOGUE": "models",
     "AttentionModel": "models",
     "catalogue": "models",
@@ -74,6 +97,7 @@ _HOMES = {
     "SelfAttention": "modules",
     "from_torch": "modules",
     "scratch": "from_scratch",
+    "find_heads": "search",
     "Tokens": "tokens",
     "Fidelity": "trace",
     "Layer": "trace",

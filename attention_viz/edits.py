@@ -1,15 +1,21 @@
 """Changes made inside a model while it runs, in the same place where recording happens."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.errors import ShapeError
+from attention_viz.edit_places import check_head, check_places, check_shape, check_whole, concerns, where
+from attention_viz.errors import ShapeError, UnsupportedModel
 
-__all__ = ["Allow", "Edit", "check_places", "narrow"]
+__all__ = ["Ablate", "Allow", "Block", "Edit", "Replace", "Temperature", "check_places", "narrow"]
+
+# How far the rows of given weights may be from summing to 1.
+_ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +27,16 @@ class Allow:
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
         stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+
+    Raises:
+        ShapeError: `allowed` is no boolean matrix; in a run, it doesn't fit the text, or its place isn't there.
     """
 
     allowed: Bool[Tensor, "query key"]
     layer: int | None = None
     head: int | None = None
     stream: str | None = None
+    kind: ClassVar[str] = "a mask"
 
     def __post_init__(self) -> None:
         """Refuse what is no mask of one matrix."""
@@ -42,33 +52,185 @@ class Allow:
         """In words, as it stands in a trace's provenance."""
         queries, keys = self.allowed.shape
         blocked = int((~self.allowed).sum())
-        where = ["all layers" if self.layer is None else f"layer {self.layer}"]
-        where.append("all heads" if self.head is None else f"head {self.head}")
-        where += [] if self.stream is None else [f"of the {self.stream}"]
-        return f"allow: {blocked} of {queries} × {keys} cells blocked in {', '.join(where)}"
+        return f"allow: {blocked} of {queries} × {keys} cells blocked in {where(self)}"
 
 
-Edit = Allow
+@dataclass(frozen=True)
+class Block:
+    """No weight from one position to another: an `Allow` with one cell closed, which needs no matrix.
 
-
-def check_places(edits: Sequence[Edit], layers: Mapping[str, int]) -> None:
-    """Refuse an edit that would change nothing, since the layer it names isn't there.
-
-    Args:
-        edits: all edits of a run.
-        layers: how many layers each stream of the model has.
+    Attributes:
+        query: the position that may not look, from 0.
+        key: the position that it may not look at, from 0.
+        layer: only in this layer; in all by default.
+        head: only in this head; in all by default.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
 
     Raises:
-        ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several.
+        ShapeError: a position below 0; in a run, one that the text doesn't have, or a place that isn't there.
     """
-    for edit in edits:
-        if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
-            asked = "without its stream" if edit.stream is None else f"for the {edit.stream}"
-            raise ShapeError(f"a mask was asked for {asked}; the model has {', '.join(layers)}")
-        count = layers[edit.stream or next(iter(layers))]
-        there = "only layer 0" if count == 1 else f"layers 0 to {count - 1}"
-        if edit.layer is not None and not 0 <= edit.layer < count:
-            raise ShapeError(f"a mask for layer {edit.layer} was asked for; the model has {there}")
+
+    query: int
+    key: int
+    layer: int | None = None
+    head: int | None = None
+    stream: str | None = None
+    kind: ClassVar[str] = "a block"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no position in any text."""
+        check_whole("query", self.query)
+        check_whole("key", self.key)
+        if min(self.query, self.key) < 0:
+            raise ShapeError(f"positions count from 0; got query {self.query}, key {self.key}")
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        return f"block: query {self.query} may not look at key {self.key} in {where(self)}"
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """All that enters the softmax divided by a number: above 1 evens the weights out, below 1 sharpens them.
+
+    Weights become softmax(logits / value), where the logits are the scaled scores after soft-cap and bias, and before
+    cells are blocked. A learned attention sink is a logit, too, and is divided with them.
+
+    In a trace, this is the layer's scale, softcap, bias and sinks divided by the number. Where only some heads are
+    meant, it is their query, bias and sink; with a softcap, those heads' logits stand in their bias, and their query
+    is 0.
+
+    Attributes:
+        value: what to divide by; finite, above 0.
+        layer: only in this layer; in all by default.
+        head: only in this head; in all by default.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+
+    Raises:
+        ShapeError: a value that isn't finite and above 0; in a run, one so low that the logits overflow, or a place
+            that isn't there.
+    """
+
+    value: float
+    layer: int | None = None
+    head: int | None = None
+    stream: str | None = None
+    kind: ClassVar[str] = "a temperature"
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be divided by."""
+        _check_divisor(self.value)
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        return f"temperature: what enters the softmax divided by {self.value:g} in {where(self)}"
+
+
+@dataclass(frozen=True)
+class Ablate:
+    """What a head hands on, before W_O, becomes 0, or its mean over the positions; its weights stay what they were.
+
+    In a trace, this is the head's own value: 0 at each key, or the mean at each key, of which every row whose weights
+    sum to 1 makes the mean again. Key and value heads that are shared are shared no longer then.
+
+    With the mean, a query that may look at nothing, such as padding, goes on handing on 0.
+
+    Attributes:
+        layer: the head's layer.
+        head: which head.
+        to: "zero", or "mean".
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+        rows: for the mean, True for positions that it is taken over, (query,); by default those that aren't padding,
+            as far as the model was told so by its attention mask.
+
+    Raises:
+        ShapeError: another word than "zero" or "mean"; in a run, a place that isn't there, `rows` that don't fit the
+            text or choose none, or a mean over a row that looks at nothing.
+        UnsupportedModel: in a run, a mean where attention sinks take a share of each row.
+    """
+
+    layer: int
+    head: int
+    to: Literal["zero", "mean"] = "zero"
+    stream: str | None = None
+    rows: Bool[Tensor, " query"] | None = field(default=None, kw_only=True, compare=False)
+    kind: ClassVar[str] = "an ablation"
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can become."""
+        check_whole("layer", self.layer)
+        check_whole("head", self.head)
+        if self.to not in ("zero", "mean"):
+            raise ShapeError(f'a head\'s output can become "zero" or its "mean"; got {self.to!r}')
+        if self.rows is not None and (self.rows.dtype != torch.bool or self.rows.ndim != 1):
+            came = f"{self.rows.dtype} {tuple(self.rows.shape)}"
+            raise ShapeError(
+                f"rows has to be boolean, (query,), True for those that the mean is taken over; got {came}"
+            )
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        return f"ablate: the output becomes {'0' if self.to == 'zero' else 'its mean'} in {where(self)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Replace:
+    """The head's weights become this matrix, and its output weights · value.
+
+    The matrix counts as it is, also where the model's own mask blocks a cell, and it goes past softcap, bias and sinks.
+    Rows are divided by their sum, which rounding may have left a little beside 1.
+
+    In a trace, the head's query is 0, its bias the logarithm of the weights, blocked where a weight is 0, and its
+    attention sink, where the model has one, −∞.
+
+    Attributes:
+        layer: the head's layer.
+        head: which head.
+        weights: (query, key), finite and not below 0; each row sums to 1, or to 0 for a query that looks at nothing.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+
+    Raises:
+        ShapeError: a matrix that can't be weights; in a run, it doesn't fit the text, or its place isn't there.
+    """
+
+    layer: int
+    head: int
+    weights: Float[Tensor, "query key"]
+    stream: str | None = None
+    kind: ClassVar[str] = "a replacement"
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be weights."""
+        check_whole("layer", self.layer)
+        check_whole("head", self.head)
+        _check_weights(self.weights)
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        queries, keys = self.weights.shape
+        return f"replace: weights of {queries} × {keys} given in {where(self)}"
+
+
+Edit = Allow | Block | Temperature | Ablate | Replace
+
+
+def _check_divisor(given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= sys.float_info.max:
+        raise ShapeError(f"a temperature has to be a finite number above 0; got {given!r}")
+
+
+def _check_weights(given: object) -> None:
+    if not isinstance(given, Tensor):
+        raise ShapeError(f"weights has to be a tensor, (query, key); got {type(given).__name__}")
+    if not given.is_floating_point() or given.ndim != 2:
+        raise ShapeError(f"weights have to be floating, (query, key); got {given.dtype} {tuple(given.shape)}")
+    if not bool(given.isfinite().all()) or bool((given < 0).any()):
+        raise ShapeError("weights have to be finite and not below 0; something else came")
+    sums = given.double().sum(dim=-1)
+    wrong = (((sums - 1).abs() > _ROUNDING) & (sums != 0)).nonzero()
+    if len(wrong):
+        row = int(wrong[0])
+        raise ShapeError(f"each row of weights has to sum to 1, or to 0; row {row} sums to {float(sums[row]):.4g}")
 
 
 def narrow(
@@ -77,7 +239,7 @@ def narrow(
     """The model's own mask of one layer with every edit that concerns it and-ed on.
 
     Args:
-        edits: all edits of the run.
+        edits: all edits of the run, of the kinds that block cells.
         place: the layer's stream, and its place there, from 0.
         heads: how many heads the layer has.
         shape: (query, key) of its weights.
@@ -85,20 +247,32 @@ def narrow(
 
     Raises:
         ShapeError: an edit that doesn't fit the layer's matrix or names a head it doesn't have.
+        UnsupportedModel: an edit that changes something else than a mask.
     """
-    stream, layer = place
     for edit in edits:
-        if edit.stream not in (None, stream) or edit.layer not in (None, layer):
+        if not isinstance(edit, Allow | Block):
+            raise UnsupportedModel(f"{edit.kind} was asked for where only a mask can be changed, by Allow or Block")
+        if not concerns(edit, place):
             continue
-        if tuple(edit.allowed.shape) != shape:
-            raise ShapeError(
-                f"a mask of {tuple(edit.allowed.shape)} was asked for; this text needs (query, key) = {shape}"
-            )
-        if edit.head is not None and not 0 <= edit.head < heads:
-            raise ShapeError(f"a mask for head {edit.head} was asked for; layer {layer} has heads 0 to {heads - 1}")
-        mask = edit.allowed if own is None else edit.allowed.to(own.device)
+        mask = _allowed(edit, shape)
+        check_head(edit, place[1], heads)
+        mask = mask if own is None else mask.to(own.device)
         if edit.head is not None:
             chosen = torch.arange(heads, device=mask.device)[:, None, None] == edit.head
             mask = mask | ~chosen
         own = mask if own is None else own & mask
     return own
+
+
+def _allowed(edit: Allow | Block, shape: tuple[int, int]) -> Tensor:
+    if isinstance(edit, Allow):
+        check_shape(edit, edit.allowed, shape)
+        return edit.allowed
+    if edit.query >= shape[0] or edit.key >= shape[1]:
+        raise ShapeError(
+            f"a block of query {edit.query} and key {edit.key} was asked for; this text has {shape[0]} queries and "
+            f"{shape[1]} keys, counted from 0"
+        )
+    allowed = torch.ones(shape, dtype=torch.bool)
+    allowed[edit.query, edit.key] = False
+    return allowed

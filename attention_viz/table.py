@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from attention_viz.tokens import Tokens
     from attention_viz.trace import Trace
 
-__all__ = ["COLUMNS", "to_csv", "weights_table"]
+__all__ = ["COLUMNS", "inert", "to_csv", "weights_table"]
 
 COLUMNS = ("stream", "layer", "head", "query", "query_token", "key", "key_token", "weight")
 
@@ -38,14 +38,14 @@ def to_csv(table: pandas.DataFrame) -> str:
     """
     safe = table.copy()
     for name in ("query_token", "key_token"):
-        safe[name] = [_inert(text) for text in safe[name]]
+        safe[name] = [inert(text) for text in safe[name]]
     safe["weight"] = [float(f"{weight:.9g}") for weight in safe["weight"]]
     body = safe.to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     return ",".join(table.columns) + "\n" + body
 
 
 @functools.lru_cache(maxsize=4096)  # a sentence's labels come back in every row
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Text that can't be a formula, whatever blank or invisible characters it hides behind."""
     visible = "".join(c for c in text if c.isprintable() and not c.isspace())
     return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text

@@ -1,6 +1,6 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import capture, size, starting, switching
+from benchmarks import capture, heads, size, starting, switching
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
@@ -9,5 +9,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "capture": capture.BENCHMARK,
     "size": size.BENCHMARK,
     "switching": switching.BENCHMARK,
+    "heads": heads.BENCHMARK,
     "starting": starting.BENCHMARK,
 }

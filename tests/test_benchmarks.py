@@ -78,3 +78,21 @@ def test_what_was_measured_replaces_what_the_page_said_before(tmp_path: Path):
     assert to_text(table).splitlines()[-1] == "another  1.4"
     with pytest.raises(ValueError, match="no place for y"):
         write("y", text, page)
+
+
+def test_what_heads_are_compared_with_gives_the_same():
+    import torch
+
+    import attention_viz as av
+    from benchmarks.heads import naive_flow, naive_metrics, naive_norms
+
+    model = av.load("all-MiniLM-L6-v2")
+    trace = model.trace("The cat sat because the cat was tired.")
+    tokens, weights = trace.query_tokens(), trace.attention(3).weights
+    ids, special = torch.tensor(tokens.ids), torch.tensor(tokens.special)
+    naive = [naive_metrics(head, ids, special) for head in weights]
+    assert naive == [pytest.approx(list(row), abs=1e-5) for row in av.head_table(trace).loc[3].to_numpy()]
+    assert naive_flow(trace, 4, 2) == pytest.approx(float(av.flow(trace, layers=[5], queries=[4])[0, 0, 2]), abs=1e-6)
+    joining = model.projections(3)["output"].weight.detach().unflatten(0, (12, -1))
+    expected = naive_norms(weights, trace.attention(3).value, joining)
+    torch.testing.assert_close(av.norm_weighted(model, trace, 3), expected, atol=1e-5, rtol=1e-4)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import attention_viz as av
+from attention_viz.metrics import METRICS
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.downloads import BUTTONS
 from attention_viz.ui.settings import Settings
@@ -70,3 +71,11 @@ def test_every_setting_is_told_to_the_operator() -> None:
 
 def test_the_version_is_in_the_changelog() -> None:
     assert re.search(rf"^## {re.escape(av.__version__)}\b", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+
+
+def test_every_metric_stands_in_its_document_as_it_is_in_the_code_and_no_other() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.+) \| \$(.+)\$ \| (.+) \| (.+) \|$", (ROOT / "docs/metrics.md").read_text("utf-8"), re.M
+    )
+    formulas = {name: metric.formula.replace("|i-j|", r"\lvert i-j\rvert") for name, metric in METRICS.items()}
+    assert rows == [(name, one.meaning, formulas[name], one.unit, one.source) for name, one in METRICS.items()]

@@ -16,7 +16,8 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from transformers.masking_utils import AttentionMaskInterface
 
 from attention_viz.attention import Attention, attend, fused, fusible, is_causal
-from attention_viz.edits import Edit, narrow
+from attention_viz.editing import edited
+from attention_viz.edits import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.masks import causal
 
@@ -68,6 +69,12 @@ class Heard(NamedTuple):
         sinks = None if self.sinks is None else self.sinks.detach().clone()
         return attend(query, key, value, allowed, scale=self.scale, bias=bias, softcap=self.softcap, sinks=sinks)
 
+    def with_terms(self, call: Attention) -> "Heard":
+        """The same module's call with the terms of another attention, head first."""
+        allowed, bias = (None if term is None else term[None] for term in (call.allowed, call.bias))
+        query, key, value = call.query[None], call.key[None], call.value[None]
+        return Heard(self.module, query, key, value, allowed, bias, call.scale, call.softcap, call.sinks)
+
     def again(self, other: "Heard") -> bool:
         """Whether a module asks for the same weights twice, to mix two halves of its values one after the other.
 
@@ -116,7 +123,7 @@ class Recorder:
         again = self._last is not None and self._last.again(heard)
         self._last = heard
         if self.edits:
-            heard = heard._replace(allowed=self._narrowed(heard, self.count - again))
+            heard = self._edited(heard, self.count - again)
         if again:
             earlier = self._heard[-1]
             self._heard[-1] = earlier._replace(value=torch.cat([earlier.value, heard.value], dim=-1))
@@ -124,16 +131,13 @@ class Recorder:
             self._heard.append(heard)
         return self._output(heard)
 
-    def _narrowed(self, heard: Heard, number: int) -> Tensor | None:
-        """The model's own mask with the edits, head first."""
+    def _edited(self, heard: Heard, number: int) -> Heard:
+        """The call with the edits written into its terms."""
         if number >= len(self.places):
             raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
-        attention = heard.attention()
-        heads, queries, keys = attention.shape
-        allowed = narrow(self.edits, self.places[number], heads, (queries, keys), attention.allowed)
-        if allowed is None:
-            return None
-        return allowed.to(heard.query.device).expand(heads, queries, keys)[None]
+        own = heard.attention()
+        call = edited(self.edits, self.places[number], own)
+        return heard if call is own else heard.with_terms(call)
 
     def _output(self, heard: Heard) -> Tensor:
         if heard.query.ndim != 4 or not fusible(heard.query, heard.bias, heard.softcap, heard.sinks):

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from attention_viz.attention import Attention
-from attention_viz.edits import Edit, check_places
+from attention_viz.edit_places import check_places
+from attention_viz.editing import kept
+from attention_viz.edits import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.comparison import Real, compare
 from attention_viz.models.probe import Anatomy
@@ -81,8 +83,8 @@ class Tracer:
         anatomy = self.anatomy
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
-        edits = tuple(replace(edit, allowed=edit.allowed.clone()) for edit in edits)
         check_places(edits, anatomy.layers)
+        edits = kept(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
         recorded = self.runner.record(inputs, edits, anatomy.places)
         self._check_calls(recorded)
         calls = zip(recorded.calls, anatomy.labels, strict=True)
@@ -139,6 +141,13 @@ class Tracer:
                 f"{self.name} made {len(calls)} attention calls for this text where the probe saw "
                 f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
             )
+
+
+def _unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
+    """Which queries of a stream aren't padding, as far as the model is told so."""
+    decodes = "decoder_input_ids" in inputs and stream != "encoder"
+    mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
+    return None if mask is None else mask[0] != 0
 
 
 def _alike(one: Attention, other: Attention) -> bool:

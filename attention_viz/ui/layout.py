@@ -30,13 +30,15 @@ _STYLE = """<style>
   min-height: 108px;
   overflow: visible;
 }
-:is(.st-key-header, .st-key-pickers, .st-key-bar, .st-key-steps-walk, .st-key-steps-switches, .st-key-mask-pickers)
+:is(.st-key-header, .st-key-pickers, .st-key-bar, .st-key-steps-walk, .st-key-steps-switches, .st-key-mask-pickers,
+  .st-key-heads-pickers)
   [data-testid="stSkeleton"] { height: 20px; }
 .st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head) { min-height: 64px; }
 .st-key-steps-switches > *,
 .st-key-mask-pickers > * { min-height: 68px; }
 .st-key-steps-walk { min-height: 40px; }
 .st-key-mask-pickers { min-height: 90px; }
+.st-key-heads-pickers { min-height: 68px; }
 .st-key-views .stElementContainer:has(> .stEmpty) { display: none; }
 .st-key-views > :not(:has(.st-key-candidates)) { flex: 1 1 0; min-width: 0; }
 .st-key-pickers .st-key-texts { position: relative; }
@@ -102,7 +104,9 @@ _STYLE = """<style>
   .st-key-header p,
   .st-key-bar p { font-size: 13px; }
   .st-key-menu { flex-wrap: nowrap; gap: 0; min-height: 32px; }
-  .st-key-menu a { padding: 2px 7px; }
+  .st-key-menu { overflow-x: auto; }
+  .st-key-menu a { padding: 2px 5px; }
+  .st-key-menu p { font-size: 12px !important; }
   .st-key-pickers,
   [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 168px; }
   .st-key-pickers:has(.st-key-target) { min-height: 242px; }
@@ -146,6 +150,9 @@ _STYLE = """<style>
   .st-key-bar { gap: 4px 8px; min-height: 140px; align-content: start; }
   .st-key-bar .stElementContainer { max-height: 32px; }
   .st-key-page:has(.st-key-steps-walk) .st-key-bar { min-height: 104px; }
+  .st-key-page:has(.st-key-heads-pickers) .st-key-bar { min-height: 60px; }
+  .st-key-heads-pickers { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 8px; min-height: 140px; }
+  .st-key-heads-pickers > * { width: auto !important; min-width: 0; }
   .st-key-steps-walk { gap: 4px 8px; min-height: 156px; }
   .st-key-steps-step { min-height: 112px; }
   .st-key-steps-switches { gap: 4px 8px; }

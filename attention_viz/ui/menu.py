@@ -13,6 +13,7 @@ PAGES = {
     "Explore": "app.py",
     "Step by step": "pages/steps.py",
     "Masks": "pages/masks.py",
+    "Heads": "pages/heads.py",
     "Cross-attention": "pages/cross.py",
 }
 

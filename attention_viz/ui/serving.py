@@ -5,7 +5,7 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import TraceError, UnusableText
@@ -19,7 +19,7 @@ from attention_viz.ui.state import State
 if TYPE_CHECKING:
     import pandas
 
-    from attention_viz.edits import Allow, Edit
+    from attention_viz.edits import Edit
     from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel
     from attention_viz.projection import Projection
@@ -105,7 +105,7 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
         AttentionVizError: the text or the model can't be used; the message says why.
     """
     settings, edits = _settings(state), tuple(edits)
-    wish = (state.model, state.text, settings, beside, tuple(_cells(edit) for edit in edits), _asked(state))
+    wish = (state.model, state.text, settings, beside, tuple(_told_apart(edit) for edit in edits), _asked(state))
     drawn = _traces.get(wish, lambda: _draw(state, settings, beside, edits))
     if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
         _forget(state.model)
@@ -144,9 +144,12 @@ def verify(drawn: Drawn) -> None:
         _ = drawn.trace.fidelity
 
 
-def _cells(edit: "Allow") -> tuple[object, ...]:
-    """What tells one mask from another, for the cache."""
-    return edit.stream, edit.layer, edit.head, edit.allowed.shape, edit.allowed.numpy().tobytes()
+def _told_apart(edit: "Edit") -> tuple[object, ...]:
+    """What tells one edit from another, for the cache."""
+    values = [getattr(edit, field.name) for field in fields(edit)]
+    return type(edit).__name__, *(
+        (one.shape, one.numpy().tobytes()) if hasattr(one, "numpy") else one for one in values
+    )
 
 
 def _asked(state: State) -> tuple[object, ...]:

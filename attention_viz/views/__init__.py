@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from attention_viz.views.aligned import alignment as alignment
+    from attention_viz.views.atlas import head_grid as head_grid
+    from attention_viz.views.atlas import head_map as head_map
+    from attention_viz.views.atlas import head_scatter as head_scatter
     from attention_viz.views.calculation import angles as angles
     from attention_viz.views.calculation import learned as learned
     from attention_viz.views.calculation import steps as steps
@@ -29,6 +32,9 @@ _HOMES = {
     "changed_heads": "changed",
     "changed_outputs": "changed",
     "difference": "changed",
+    "head_grid": "atlas",
+    "head_map": "atlas",
+    "head_scatter": "atlas",
     "heatmap": "matrix",
     "heatmap_svg": "svg",
     "learned": "calculation",

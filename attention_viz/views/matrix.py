@@ -12,14 +12,14 @@ from attention_viz.views.hatching import segments
 from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
 from attention_viz.views.wording import caption, escaped, shortened, shown, spread
 
-__all__ = ["add_hatch", "arrange", "blocked_cells", "colour_bar", "full_colour", "heatmap", "labelled_axis"]
+__all__ = ["add_hatch", "arrange", "blocked_cells", "colour_bar", "full_colour", "heatmap", "labelled_axis", "round_up"]
 
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
 _NAMED_UP_TO = 30
 _NAMED_ACROSS = 18
 # Beside each other where the picture is 220 pixels wide, as on a phone.
-_LETTERS_ACROSS = 36
+_LETTERS_ACROSS = 38
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
@@ -79,9 +79,15 @@ def full_colour(weights: Float[numpy.ndarray, "query key"]) -> float:
     largest = float(weights.max(initial=0.0))
     if max(weights.shape) <= _SCALE_TO_ONE_UP_TO or largest == 0:
         return 1.0
+    return round_up(largest)
+
+
+def round_up(largest: float) -> float:
+    """The next number whose quarters, which stand at a colour bar, are short; 1 for 0."""
+    if largest <= 0:
+        return 1.0
     power = 10.0 ** math.floor(math.log10(largest))
-    # Up to a number whose quarters, which stand at the colour bar, are short.
-    return next(round_up * power for round_up in _ROUND if round_up * power >= largest * (1 - 1e-6))
+    return next(digits * power for digits in _ROUND if digits * power >= largest * (1 - 1e-6))
 
 
 def _ticks(full: float) -> list[float]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 
 from attention_viz.views.aligned import alignment
+from attention_viz.views.atlas import head_grid, head_map, head_scatter
 from attention_viz.views.calculation import angles, learned, steps
 from attention_viz.views.changed import changed_heads, changed_outputs, difference
 from attention_viz.views.likely import candidates
@@ -24,4 +25,7 @@ VIEWS: dict[str, Callable[..., go.Figure]] = {
     "changed_heads": changed_heads,
     "changed_outputs": changed_outputs,
     "candidates": candidates,
+    "head_grid": head_grid,
+    "head_scatter": head_scatter,
+    "head_map": head_map,
 }

@@ -22,6 +22,7 @@ RUN = "() => axe.run(document, {resultTypes: ['violations']}).then(found => foun
         "/steps?all=yes",
         "/masks",
         "/masks?mask=drawn&text=a+b",
+        "/heads",
         "/cross",
         "/cross?model=scratch&text=a+b",
     ],

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.conftest import OpenPage, Server
 
-PAGES = ("/", "/steps", "/masks", "/cross", "/?model=lists")
+PAGES = ("/", "/steps", "/masks", "/heads", "/cross", "/?model=lists")
 
 # Bytes a second, and milliseconds to the first.
 SLOW = {"offline": False, "latency": 40, "downloadThroughput": 4e6, "uploadThroughput": 1e6}

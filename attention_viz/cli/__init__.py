@@ -1,0 +1,86 @@
+"""The command line, `attention-viz`: what the library does, from a shell.
+
+Results go to standard output and nothing else does; progress and refusals go to standard error. What is heavy loads
+inside the commands that need it, so that `--help` waits for nothing.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Generator, Sequence
+
+from attention_viz.cli.options import parser
+from attention_viz.cli.output import one_line, tell
+from attention_viz.errors import AttentionVizError
+
+__all__ = ["main"]
+
+REFUSED = 1
+# What a shell reports of a program that ended by a signal is 128 and the signal's number: SIGINT has 2, SIGPIPE 13.
+INTERRUPTED, PIPE_CLOSED = 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: the words after the program's name; those it was started with by default.
+
+    Returns:
+        The exit code: 0 fine, 1 a check that failed or something refused, 130 Ctrl-C, 141 nobody reads on.
+
+    Raises:
+        SystemExit: with 2 for wrong usage, and with 0 for `--help`.
+    """
+    with _interrupts() as interrupts:
+        try:
+            return _run(argv)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except BrokenPipeError:
+            _drop_output()
+            return PIPE_CLOSED
+        except Exception as error:
+            if interrupts:
+                return INTERRUPTED
+            if not isinstance(error, AttentionVizError):
+                raise
+            tell(f"attention-viz: {one_line(str(error))}")
+            return REFUSED
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        arguments = parser().parse_args(argv)
+        return arguments.run(arguments)
+    finally:
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _interrupts() -> Generator[list[int]]:
+    """Note each Ctrl-C: one that comes while transformers imports is turned into an error of another name there."""
+    seen: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    # A handler of somebody else's stays, and so does that of a shell that keeps Ctrl-C from what runs behind it.
+    ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _drop_output() -> None:
+    """What is still to be flushed at the end goes nowhere, instead of failing a second time."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,107 @@
+"""What each command does: asks the library, and hands on what it says."""
+
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from attention_viz.cli.output import show, show_pairs, tell
+from attention_viz.cli.writing import check_target, write
+from attention_viz.errors import AttentionVizError
+
+if TYPE_CHECKING:
+    from attention_viz.from_scratch import Scratch
+    from attention_viz.models import AttentionModel
+
+__all__ = ["find", "heads", "models", "trace", "verify"]
+
+_EXAMPLE = "The bank of the river was flooded"
+
+
+def trace(arguments: Namespace) -> int:
+    """Write what a model computed on a text."""
+    path = check_target(arguments)
+    text = _text(arguments.text)
+    second, target = (None if one is None else _whole(one) for one in (arguments.second, arguments.target))
+    made = _model(arguments.model).trace(text, second, target=target)
+    write(made, path, arguments.layer, arguments.head, arguments.stream)
+    tell(f"Wrote {path}")
+    return 0
+
+
+def heads(arguments: Namespace) -> int:
+    """Print the metrics of every head, or one of them with the largest first."""
+    import attention_viz as av
+
+    name: str | None = arguments.metric
+    if name is not None and name not in av.METRICS:
+        arguments.usage_error(f"argument --metric: there is no {name!r}; there are {', '.join(av.METRICS)}")
+    text = _text(arguments.text)
+    table = av.head_table(_model(arguments.model).trace(text), arguments.stream)
+    if name is not None:
+        table = table.sort_values(by=name, ascending=False, kind="stable")[[name]]
+    show(table.reset_index(), arguments.format)
+    return 0
+
+
+def find(arguments: Namespace) -> int:
+    """Print the heads that link one word to another."""
+    import attention_viz as av
+
+    text = _text(arguments.text)
+    made = _model(arguments.model).trace(text)
+    found = av.find_heads(made, query=arguments.query, key=arguments.key, stream=arguments.stream)
+    show(found.head(arguments.top), arguments.format)
+    return 0
+
+
+def verify(arguments: Namespace) -> int:
+    """Print how far ours is from the model's own; 1 where that is too far."""
+    from attention_viz.models import CATALOGUE
+
+    known = CATALOGUE.get(arguments.model)
+    own = known.examples[0] if known and known.examples else _EXAMPLE
+    text = own if arguments.text is None else _text(arguments.text)
+    fidelity = _model(arguments.model).verify(text)
+    show_pairs(
+        {
+            "output_error": f"{fidelity.output_error:.3g}",
+            "weight_error": f"{fidelity.weight_error:.3g}",
+            "bound": f"{fidelity.bound:.3g}",
+            "ok": "yes" if fidelity.ok else "no",
+        }
+    )
+    return 0 if fidelity.ok else 1
+
+
+def models(arguments: Namespace) -> int:
+    """Print the catalogue."""
+    from attention_viz.models import catalogue
+
+    show(catalogue().reset_index(), arguments.format)
+    return 0
+
+
+def _model(name: str) -> "AttentionModel | Scratch":
+    import attention_viz as av
+
+    tell(f"Loading {name} …")
+    return av.load(name)
+
+
+def _text(given: str) -> str:
+    """What was given, or for - what standard input holds, without the line's end that a shell adds."""
+    if given != "-":
+        return _whole(given)
+    try:
+        return _whole(sys.stdin.read().removesuffix("\n").removesuffix("\r"))
+    except UnicodeDecodeError as error:
+        raise AttentionVizError(f"standard input is not text in {error.encoding}: {error.reason}") from None
+
+
+def _whole(text: str) -> str:
+    """The text, refused where a shell handed over bytes that are no characters, which no file could hold later."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise AttentionVizError(f"the text holds a byte that is no character, at place {error.start}") from None
+    return text

@@ -1,0 +1,163 @@
+"""What can be asked on the command line, in which words."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from attention_viz import __version__
+from attention_viz.cli import commands
+from attention_viz.cli.app import run_app
+from attention_viz.cli.output import FORMATS
+from attention_viz.cli.writing import ENDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- has no other
+
+__all__ = ["parser"]
+
+_TEXT = "the sentence; - reads it from standard input"
+_MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options; each sets `run` to the function that does it."""
+    top = argparse.ArgumentParser(
+        prog="attention-viz",
+        description="See what attention in a transformer really computes.",
+        epilog="attention-viz COMMAND --help says more of one. Exit codes: 0 fine, 1 refused or a check that failed, "
+        "2 wrong usage.",
+    )
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in (_app, _trace, _heads, _find, _verify, _models):
+        add(added)
+    return top
+
+
+def _app(added: "Commands") -> None:
+    command = _command(added, "app", "Start the app and print its address.", "app --port 8502", run_app)
+    command.add_argument("--port", type=_port, default=8501, metavar="N", help="where it listens (default: 8501)")
+    command.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="who may connect: 127.0.0.1 this machine only (default), 0.0.0.0 others in the room too",
+    )
+
+
+def _trace(added: "Commands") -> None:
+    example = 'trace "The bank of the river was flooded" --model all-MiniLM-L6-v2 --out bank.html'
+    command = _command(added, "trace", "Run a text through a model and keep every weight in a file.", example, None)
+    command.set_defaults(run=commands.trace, usage_error=command.error)
+    command.add_argument("text", metavar="TEXT", help=_TEXT)
+    _add_model(command)
+    command.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="; ".join(f"{ending}: {kind.holds}" for ending, kind in ENDINGS.items()),
+    )
+    command.add_argument("--second", metavar="TEXT", help="a second sentence, for encoders that read pairs")
+    command.add_argument(
+        "--target", metavar="TEXT", help="what an encoder–decoder is to say; by default what it says of its own accord"
+    )
+    command.add_argument("--layer", type=int, metavar="N", help="only this layer, from 0; the one that .html opens on")
+    command.add_argument("--head", type=int, metavar="N", help="only this head, from 0; the one that .html opens on")
+    _add_stream(command)
+    command.add_argument("--force", action="store_true", help="write over a file that is there already")
+
+
+def _heads(added: "Commands") -> None:
+    example = 'heads "moon cheese frog ring moon cheese" --model induction --metric induction'
+    command = _command(added, "heads", "What each head does, in numbers: a row a head.", example, None)
+    command.set_defaults(run=commands.heads, usage_error=command.error)
+    command.add_argument("text", metavar="TEXT", help=_TEXT)
+    _add_model(command)
+    command.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="only this one, largest first; by default all of them, by layer and head",
+    )
+    _add_stream(command)
+    _add_format(command)
+
+
+def _find(added: "Commands") -> None:
+    example = 'find it animal --text "the animal did not cross the street because it was too tired" --model coreference'
+    purpose = "Rank all heads by how much one word looks at another."
+    command = _command(added, "find", purpose, example, commands.find)
+    command.add_argument("query", metavar="QUERY", help="the word that is looking")
+    command.add_argument("key", metavar="KEY", help="the word that is looked at")
+    command.add_argument("--text", required=True, metavar="TEXT", help=_TEXT)
+    _add_model(command)
+    command.add_argument("--top", type=_count, default=10, metavar="N", help="how many heads (default: 10)")
+    _add_stream(command)
+    _add_format(command)
+
+
+def _verify(added: "Commands") -> None:
+    purpose = "Measure how far a model's output with our attention is from its output without."
+    command = _command(added, "verify", purpose, "verify all-MiniLM-L6-v2", commands.verify)
+    command.epilog = f"{command.epilog}\n\nExit code 1 where either error is over the bound."
+    command.add_argument("model", metavar="MODEL", help=_MODEL)
+    command.add_argument("--text", metavar="TEXT", help=f"{_TEXT}; by default one that suits the model")
+
+
+def _models(added: "Commands") -> None:
+    command = _command(added, "models", "List the models that ship.", "models --format json", commands.models)
+    _add_format(command)
+
+
+def _command(
+    added: "Commands",
+    name: str,
+    purpose: str,
+    example: str,
+    run: "Callable[[argparse.Namespace], int] | None",
+) -> argparse.ArgumentParser:
+    command = added.add_parser(
+        name,
+        help=purpose,
+        description=purpose,
+        epilog=f"Example:\n  attention-viz {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--model",
+        required=True,
+        metavar="MODEL",
+        help=_MODEL,
+    )
+
+
+def _add_stream(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--stream", metavar="NAME", help="which attention of an encoder–decoder: encoder, decoder or cross"
+    )
+
+
+def _add_format(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default: table)")
+
+
+def _port(word: str) -> int:
+    return _number(word, 1, 65535)
+
+
+def _count(word: str) -> int:
+    return _number(word, 1, None)
+
+
+def _number(word: str, least: int, most: int | None) -> int:
+    number = int(word) if word.isascii() and word.isdigit() else -1
+    if number < least or (most is not None and number > most):
+        span = f"{least} or more" if most is None else f"{least} to {most}"
+        raise argparse.ArgumentTypeError(f"{word!r}: it has to be a whole number, {span}")
+    return number

@@ -1,0 +1,95 @@
+"""What is printed: tables for eyes, CSV for spreadsheets, JSON for programs."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["FORMATS", "one_line", "show", "show_pairs", "tell"]
+
+
+def show(table: "pandas.DataFrame", form: str) -> None:
+    """Print a table in one of `FORMATS`."""
+    _put(FORMATS[form](table))
+
+
+def show_pairs(pairs: Mapping[str, str]) -> None:
+    """Print a name and a value a line."""
+    width = max(map(len, pairs))
+    _put("".join(f"{name:{width}}  {value}\n" for name, value in pairs.items()))
+
+
+def tell(message: str) -> None:
+    """Say something about the work, where it doesn't get into the result."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def one_line(text: str) -> str:
+    """Text without line ends, and without anything else that a terminal would obey instead of showing it."""
+    return "".join(map(_visible, " ".join(text.split())))
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+
+
+def _put(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _table(table: "pandas.DataFrame") -> str:
+    """Columns side by side: numbers to the right, words to the left."""
+    columns: list[list[str]] = []
+    for name in table.columns:
+        cells = [str(name), *(_cell(value) for value in table[name])]
+        width = max(map(len, cells))
+        numeric = table[name].dtype.kind in "iuf"
+        columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
+    return "".join("  ".join(row).rstrip() + "\n" for row in zip(*columns, strict=True))
+
+
+def _cell(value: Any) -> str:
+    plain = _plain(value)
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
+    return f"{plain:.4f}" if isinstance(plain, float) else one_line(str(plain))
+
+
+def _csv(table: "pandas.DataFrame") -> str:
+    """Text quoted, and none that a spreadsheet would run as a formula; what is not a number is an empty cell."""
+    rows = [",".join(map(_csv_cell, row)) for row in zip(*(table[name] for name in table.columns), strict=True)]
+    return "".join(f"{line}\n" for line in (",".join(map(str, table.columns)), *rows))
+
+
+def _csv_cell(value: Any) -> str:
+    # What a spreadsheet takes for a formula is known in one place only.
+    from attention_viz.table import inert
+
+    plain = _finite_or_none(_plain(value))
+    if isinstance(plain, str):
+        return '"' + inert(plain).replace('"', '""') + '"'
+    return "" if plain is None else str(plain)
+
+
+def _json(table: "pandas.DataFrame") -> str:
+    """A list with an object a row, in ASCII; what is not a number is null."""
+    columns = {str(name): [_finite_or_none(_plain(value)) for value in table[name]] for name in table.columns}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return json.dumps(rows, indent=2, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """A value of Python's own for one of numpy's."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _finite_or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+FORMATS = {"table": _table, "csv": _csv, "json": _json}

@@ -1,0 +1,106 @@
+"""What `trace` writes: one kind of file for each ending."""
+
+import importlib.util
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import AttentionVizError
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
+
+    Writer = Callable[[Trace, Path, int | None, int | None, str | None], None]
+
+__all__ = ["ENDINGS", "check_target", "write"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        holds: what it holds, in a few words.
+        write: writes it: trace, path, layer, head, stream.
+    """
+
+    holds: str
+    write: "Writer"
+
+
+def check_target(arguments: Namespace) -> Path:
+    """Refuse, before anything is loaded, what couldn't be written in the end.
+
+    Raises:
+        AttentionVizError: there is a file already, no folder for it, or what writes this kind isn't installed.
+        SystemExit: with 2, where ending and options don't go together.
+    """
+    path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
+    places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
+    if ending not in ENDINGS:
+        what = f"{ending} files aren't written" if ending else f"{arguments.out!r} has no ending"
+        arguments.usage_error(f"argument --out: {what}; the endings are {', '.join(ENDINGS)}")
+    if ending == ".svg" and (arguments.layer is None or arguments.head is None):
+        arguments.usage_error("argument --out: .svg shows one head; it needs --layer and --head")
+    if ending == ".safetensors" and places:
+        arguments.usage_error(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
+    if ending == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise AttentionVizError("to write .parquet pyarrow is needed, which isn't installed: pip install pyarrow")
+    if not path.parent.is_dir():
+        raise AttentionVizError(f"there is no folder {path.parent} to write {path.name} into")
+    if path.is_dir():
+        raise AttentionVizError(f"{path} is a folder; --out needs the name of a file")
+    if not arguments.force and path.exists():
+        raise AttentionVizError(f"{path} is there already; --force writes over it")
+    return path
+
+
+def write(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    """Write a trace, or a part of it, by the path's ending.
+
+    Raises:
+        AttentionVizError: there is no such layer, head or stream, or the file can't be written.
+    """
+    try:
+        ENDINGS[path.suffix.lower()].write(trace, path, layer, head, stream)
+    except OSError as error:
+        raise AttentionVizError(f"{path} can't be written: {error.strerror or error}") from None
+
+
+def _safetensors(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    trace.save(path)
+
+
+def _csv(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    from attention_viz.table import to_csv
+
+    path.write_text(to_csv(trace.table(layer, head, stream)), encoding="utf-8", newline="\n")
+
+
+def _parquet(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    # By way of Python's own file, so that what goes wrong is said as for the others.
+    path.write_bytes(trace.table(layer, head, stream).to_parquet(engine="pyarrow", index=False))
+
+
+def _html(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    from attention_viz.explorer import explore
+
+    explore(trace, stream=stream, layer=layer or 0, head=head or 0).save_html(path)
+
+
+def _svg(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    from attention_viz.views import heatmap_svg
+
+    if layer is not None and head is not None:
+        path.write_text(heatmap_svg(trace, layer, head, stream), encoding="utf-8", newline="\n")
+
+
+ENDINGS: dict[str, Kind] = {
+    ".safetensors": Kind("the whole trace, for Trace.load", _safetensors),
+    ".csv": Kind("the weights, a row each", _csv),
+    ".parquet": Kind("the same in less room", _parquet),
+    ".html": Kind("the explorer, works offline", _html),
+    ".svg": Kind("one head as a picture, needs --layer and --head", _svg),
+}

@@ -1,0 +1,101 @@
+"""Where in a model an edit takes place, and the refusal of places that aren't there."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+
+__all__ = ["Placed", "check_head", "check_places", "check_shape", "check_whole", "concerns", "where"]
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """What every edit knows: its place, where None stands for all layers, all heads, or the only stream there is.
+
+    Attributes:
+        kind: what messages call it.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def layer(self) -> int | None:
+        """Which layer of its stream."""
+        ...
+
+    @property
+    def head(self) -> int | None:
+        """Which head."""
+        ...
+
+    @property
+    def stream(self) -> str | None:
+        """Which stream."""
+        ...
+
+
+def where(edit: Placed) -> str:
+    """An edit's place in words."""
+    told = ["all layers" if edit.layer is None else f"layer {edit.layer}"]
+    told.append("all heads" if edit.head is None else f"head {edit.head}")
+    told += [] if edit.stream is None else [f"of the {edit.stream}"]
+    return ", ".join(told)
+
+
+def concerns(edit: Placed, place: tuple[str, int]) -> bool:
+    """Whether an edit is for a layer, named by its stream and its place there."""
+    stream, layer = place
+    return edit.stream in (None, stream) and edit.layer in (None, layer)
+
+
+def check_places(edits: Sequence[Placed], layers: Mapping[str, int]) -> None:
+    """Refuse an edit that would change nothing, since the layer it names isn't there.
+
+    Args:
+        edits: all edits of a run.
+        layers: how many layers each stream of the model has.
+
+    Raises:
+        ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several.
+    """
+    for edit in edits:
+        if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
+            asked = "without its stream" if edit.stream is None else f"for the {edit.stream}"
+            raise ShapeError(f"{edit.kind} was asked for {asked}; the model has {', '.join(layers)}")
+        count = layers[edit.stream or next(iter(layers))]
+        there = "only layer 0" if count == 1 else f"layers 0 to {count - 1}"
+        if edit.layer is not None and not 0 <= edit.layer < count:
+            raise ShapeError(f"{edit.kind} for layer {edit.layer} was asked for; the model has {there}")
+
+
+def check_head(edit: Placed, layer: int, heads: int) -> None:
+    """Refuse an edit of a head that its layer doesn't have.
+
+    Raises:
+        ShapeError: there is no such head.
+    """
+    if edit.head is not None and not 0 <= edit.head < heads:
+        raise ShapeError(f"{edit.kind} for head {edit.head} was asked for; layer {layer} has heads 0 to {heads - 1}")
+
+
+def check_shape(edit: Placed, matrix: Tensor, shape: tuple[int, int]) -> None:
+    """Refuse an edit whose matrix isn't as large as the layer's.
+
+    Raises:
+        ShapeError: it isn't.
+    """
+    if tuple(matrix.shape) != shape:
+        came = tuple(matrix.shape)
+        raise ShapeError(f"{edit.kind} of {came} was asked for; this text needs (query, key) = {shape}")
+
+
+def check_whole(name: str, given: object) -> None:
+    """Refuse what counts nothing.
+
+    Raises:
+        ShapeError: it is no whole number.
+    """
+    if type(given) is not int:
+        raise ShapeError(f"{name} has to be a whole number; got {given!r}")

@@ -1,0 +1,196 @@
+"""All heads of a trace in one picture: by a metric, by two, by how alike they are."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from attention_viz.errors import ShapeError
+from attention_viz.likeness import head_distances
+from attention_viz.metrics import METRICS, head_table
+from attention_viz.trace import Trace
+from attention_viz.views.matrix import arrange, colour_bar, labelled_axis, round_up
+from attention_viz.views.theme import Palette, ThemeName, palette, ramp
+from attention_viz.views.wording import escaped
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["head_grid", "head_map", "head_scatter"]
+
+_PRINTED_UP_TO = 16
+
+
+def head_grid(
+    trace: Trace,
+    metric: str = "entropy",
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    table: "pandas.DataFrame | None" = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Layers down, heads across, coloured by a metric.
+
+    Args:
+        trace: what was recorded.
+        metric: a name in `METRICS`.
+        stream: which attention; the only one there is, if none is named.
+        chosen: layer and head to frame.
+        table: from `head_table`, such as of several texts; by default that of the trace.
+        theme: "light" or "dark".
+
+    Raises:
+        ShapeError: there is no such metric.
+        TraceError: no such stream, or none named where there are several.
+    """
+    _check(metric)
+    stream, colours = trace.stream(stream), palette(theme)
+    table = head_table(trace, stream) if table is None else table
+    values = table[metric].unstack("head").to_numpy()
+    heads, labels = [str(head) for head in range(values.shape[1])], [layer.label for layer in trace.layers[stream]]
+    stops = ramp(colours.weight_low, colours.weight_high)
+    printed = max(values.shape) <= _PRINTED_UP_TO
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            zmin=0,
+            zmax=round_up(float(numpy.nanmax(values, initial=0.0))),
+            colorscale=[[place / (len(stops) - 1), colour] for place, colour in enumerate(stops)],
+            hovertext=[[_told(table, layer, head) for head in range(len(heads))] for layer in range(len(labels))],
+            hovertemplate="%{hovertext}<extra></extra>",
+            text=[["" if numpy.isnan(one) else _short(one) for one in row] for row in values.tolist()],
+            texttemplate="%{text}" if printed else None,
+            xgap=1,
+            ygap=1,
+            colorbar=colour_bar(METRICS[metric].unit),
+        )
+    )
+    arrange(figure, f"{METRICS[metric].label}, by head", colours)
+    figure.update_xaxes(**labelled_axis(heads, "head", colours.ink, colours, vertical=False))
+    figure.update_yaxes(
+        **labelled_axis([escaped(label) for label in labels], "layer", colours.ink, colours, vertical=True)
+    )
+    if chosen is not None:
+        layer, head = chosen
+        edges = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
+        figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
+    return figure
+
+
+def head_scatter(
+    trace: Trace,
+    across: str = "previous",
+    up: str = "entropy",
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    table: "pandas.DataFrame | None" = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Every head as a point, one metric across and another up; later layers are darker.
+
+    Args and errors as of `head_grid`.
+    """
+    for metric in (across, up):
+        _check(metric)
+    stream, colours = trace.stream(stream), palette(theme)
+    table = head_table(trace, stream) if table is None else table
+    figure = _points(table, table[across].tolist(), table[up].tolist(), chosen, colours)
+    arrange(figure, f"{METRICS[up].label} against {METRICS[across].label.lower()}", colours)
+    figure.update_xaxes(title={"text": f"{METRICS[across].label}, {METRICS[across].unit}"}, **_numbers(colours))
+    figure.update_yaxes(title={"text": f"{METRICS[up].label}, {METRICS[up].unit}"}, **_numbers(colours))
+    return figure
+
+
+def head_map(
+    trace: Trace,
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    table: "pandas.DataFrame | None" = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Every head as a point; heads that look alike stand close together.
+
+    Distances are √ of the mean Jensen–Shannon divergence of the rows of two heads, brought to two dimensions by
+    classical scaling (Torgerson 1952), which keeps as much of them as two dimensions can; the axes mean nothing by
+    themselves.
+
+    Args and errors as of `head_grid`.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    table = head_table(trace, stream) if table is None else table
+    places, kept = _flat(head_distances(trace, stream).numpy())
+    figure = _points(table, places[:, 0].tolist(), places[:, 1].tolist(), chosen, colours)
+    arrange(figure, f"Heads that look alike stand together ({kept:.0%} of the distances kept)", colours)
+    hidden = {**_numbers(colours), "showticklabels": False}
+    figure.update_xaxes(**hidden)
+    figure.update_yaxes(**hidden, scaleanchor="x")
+    return figure
+
+
+def _flat(distances: Float[numpy.ndarray, "one other"]) -> tuple[Float[numpy.ndarray, "one 2"], float]:
+    """Classical scaling: places whose distances come as near as two dimensions allow, and the share that is kept."""
+    centred = -0.5 * distances**2
+    centred = centred - centred.mean(0) - centred.mean(1)[:, None] + centred.mean()
+    sizes, directions = numpy.linalg.eigh(centred)
+    sizes, directions = sizes[::-1].clip(0), directions[:, ::-1]
+    places = numpy.zeros((len(distances), 2))
+    count = min(2, len(distances))
+    places[:, :count] = directions[:, :count] * numpy.sqrt(sizes[:count])
+    # An eigenvector's sign is by chance: its largest entry is made positive.
+    for column in places.T:
+        column *= numpy.sign(column[numpy.abs(column).argmax()]) or 1
+    return places, float(sizes[:2].sum() / sizes.sum()) if sizes.sum() > 0 else 1.0
+
+
+def _points(
+    table: "pandas.DataFrame",
+    across: Sequence[float],
+    up: Sequence[float],
+    chosen: tuple[int, int] | None,
+    colours: Palette,
+) -> go.Figure:
+    heads = [(int(layer), int(head)) for layer, head in table.index]
+    last = max(layer for layer, _ in heads)
+    stops = ramp(colours.weight_low, colours.weight_high)[2:]
+    tones = [stops[round(layer / max(1, last) * (len(stops) - 1))] for layer, _ in heads]
+    edges = [3 if head == chosen else 0.5 for head in heads]
+    sizes = [15 if head == chosen else 10 for head in heads]
+    return go.Figure(
+        go.Scatter(
+            x=across,
+            y=up,
+            customdata=heads,
+            mode="markers",
+            marker={"color": tones, "size": sizes, "line": {"color": colours.ink, "width": edges}},
+            hovertext=[_told(table, *head) for head in heads],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+    )
+
+
+def _told(table: "pandas.DataFrame", layer: int, head: int) -> str:
+    """A head and all its metrics."""
+    if (layer, head) not in table.index:
+        return ""
+    row = table.loc[(layer, head)]
+    lines = [f"{metric.label}: {row[name]:.3f}" for name, metric in METRICS.items() if row[name] == row[name]]
+    return "<br>".join([f"layer {layer}, head {head}", *lines])
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}"
+
+
+def _numbers(colours: Palette) -> dict[str, Any]:
+    return {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
+
+
+def _check(metric: str) -> None:
+    if metric not in METRICS:
+        raise ShapeError(f"the metric {metric!r} was asked for; there are {', '.join(METRICS)}")

@@ -1,0 +1,163 @@
+"""Questions asked of all heads: metrics, attention flow and norm-weighting, against how one would first write them."""
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+import attention_viz as av
+from attention_viz.metrics import METRICS
+from attention_viz.trace import Trace
+from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.passages import PASSAGES, cut
+from benchmarks.report import Benchmark, Result, Table
+
+__all__ = ["BENCHMARK", "naive_flow", "naive_metrics", "naive_norms"]
+
+_MARKS = {"metrics": 2.5, "flow": 200.0, "norms": 200.0}
+
+
+def run(quick: bool) -> Result:
+    """Measure the three, on one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        found = [_metrics(quick), _flow(quick), _norms(quick)]
+    finally:
+        torch.set_num_threads(threads)
+    rows = [row for row, _ in found]
+    remarks = [
+        f"The mark for {name}, {_MARKS[name]:g} times as quick, is "
+        f"{'reached' if ratio.median >= _MARKS[name] else 'missed'}: {ratio.median:.3g}."
+        for name, (_, ratio) in zip(_MARKS, found, strict=True)
+    ]
+    return Result([Table(("what", "written at first ÷ ours", "ours"), rows)], remarks, ("scipy", "networkx"))
+
+
+def naive_metrics(weights: Tensor, ids: Tensor, special: Tensor) -> list[float]:
+    """All metrics of one head, everything made anew for it."""
+    n = len(ids)
+    rows, places = ~special, torch.arange(n)
+    same = (ids[:, None] == ids) & (places[:, None] > places)
+    last = torch.where(same, places, -1).max(dim=-1).values
+    follows = torch.zeros(n, n)
+    follows[last >= 0] = torch.nn.functional.one_hot(last[last >= 0] + 1, n).float()
+    distance = (places[:, None] - places).abs().double()
+    some = rows & same.any(dim=-1)
+    neighbours = [torch.diag(torch.ones(n - 1), offset) for offset in (-1, 1)]
+    having = [rows & one.any(dim=-1) for one in neighbours]
+    return [
+        float(-(weights * (weights + 1e-12).log()).sum(dim=-1)[rows].mean()),
+        *(float((weights * one).sum(dim=-1)[has].mean()) for one, has in zip(neighbours, having, strict=True)),
+        float((weights * torch.eye(n)).sum(dim=-1)[rows].mean()),
+        float(weights[rows, 0].mean()),
+        float((weights.double() * distance).sum(dim=-1)[rows].mean()),
+        float((weights * same).sum(dim=-1)[some].mean()),
+        float((weights * follows).sum(dim=-1)[some].mean()),
+        float((weights * special).sum(dim=-1)[rows].mean()),
+        float(weights.max(dim=-1).values[rows].mean()),
+        float(weights.double().var(dim=-1, correction=0)[rows].mean()),
+    ]
+
+
+def naive_flow(trace: Trace, query: int, key: int) -> float:
+    """The flow from one position after the last layer to one token, by networkx."""
+    import networkx
+
+    count, layers = len(trace.query_tokens()), trace.layer_count()
+    graph = networkx.DiGraph()
+    for layer in range(layers):
+        mixed = trace.attention(layer).weights.double().mean(dim=0) + torch.eye(count)
+        for i, row in enumerate((mixed / mixed.sum(dim=-1, keepdim=True)).tolist()):
+            for j, share in enumerate(row):
+                graph.add_edge((layer + 1, i), (layer, j), capacity=share)
+    return float(networkx.maximum_flow_value(graph, (layers, query), (0, key)))
+
+
+def naive_norms(weights: Tensor, value: Tensor, joining: Tensor) -> Tensor:
+    """The length of every head's every vector, each vector made: (head, query, key, d_model)."""
+    vectors = value @ joining
+    return (weights[..., None] * vectors[:, None]).norm(dim=-1)
+
+
+def _metrics(quick: bool) -> tuple[list[str], Spread]:
+    model = av.load("all-MiniLM-L6-v2")
+    length = 32 if quick else 512
+    trace = model.trace(cut(model.tokenizer, PASSAGES[0], length))
+    # Twice the model's heads, as a model of twelve layers has.
+    layers = trace.layers["encoder"]
+    trace = Trace(
+        {"encoder": (*layers, *layers)},
+        trace.queries,
+        trace.keys,
+        trace.output,
+        trace.provenance,
+        lambda: trace.fidelity,
+    )
+    tokens = trace.query_tokens()
+    ids, special = torch.tensor(tokens.ids), torch.tensor(tokens.special)
+
+    def naive() -> list[list[float]]:
+        heads = (head for layer in range(trace.layer_count()) for head in trace.attention(layer).weights)
+        return [naive_metrics(head, ids, special) for head in heads]
+
+    named = f"{len(METRICS)} metrics of {12 * trace.layer_count()} heads, {length} tokens"
+    return _compare(named, lambda: av.head_table(trace), naive, quick)
+
+
+def _flow(quick: bool) -> tuple[list[str], Spread]:
+    model = av.load("all-MiniLM-L6-v2")
+    length = 16 if quick else 64
+    trace = model.trace(cut(model.tokenizer, PASSAGES[0], length))
+    query, last = length // 2, trace.layer_count() - 1
+    named = f"attention flow, {length} tokens, a pair"
+    keys = (1, length // 2, length - 2)
+    # Ours gives all keys of a query at once, and is measured so; networkx gives a pair.
+    return _compare(
+        named,
+        lambda: av.flow(trace, layers=[last], queries=[query]),
+        lambda: [naive_flow(trace, query, key) for key in keys],
+        quick,
+        pairs=(length, len(keys)),
+    )
+
+
+def _norms(quick: bool) -> tuple[list[str], Spread]:
+    model = av.load("all-MiniLM-L6-v2")
+    length = 16 if quick else 128
+    trace = model.trace(cut(model.tokenizer, PASSAGES[0], length))
+    call, joining = trace.attention(3), model.projections(3)["output"].weight.detach().unflatten(0, (12, -1))
+    return _compare(
+        f"norm-weighting of 12 heads, {length} tokens",
+        lambda: av.norm_weighted(model, trace, 3),
+        lambda: naive_norms(call.weights, call.value, joining),
+        quick,
+    )
+
+
+def _compare(
+    named: str, ours: Callable[[], object], naive: Callable[[], object], quick: bool, pairs: tuple[int, int] = (1, 1)
+) -> tuple[list[str], Spread]:
+    """One row: how many times as long the other way takes, in processor time."""
+    ways = {"ours": ours, "naive": naive}
+    figures = take_turns(ways, lambda: (time.process_time(),), rounds=2 if quick else 9)
+    spent = {name: [max(1e-9, reading[0]) for reading in readings] for name, readings in figures.items()}
+    for name, count in zip(ways, pairs, strict=True):
+        spent[name] = [seconds / count for seconds in spent[name]]
+    ratio = ratios(spent["naive"], spent["ours"])
+    return [named, ratio.write("{:.3g}"), f"{1000 * Spread.of(spent['ours']).median:.3g} ms"], ratio
+
+
+BENCHMARK = Benchmark(
+    title="Questions asked of all heads",
+    method=(
+        "All metrics of as many heads as a model of twelve layers has, against a loop over heads that makes what it "
+        "needs for each; the attention flow of one pair of tokens, against networkx; norm-weighted attention of a "
+        "layer, against the form in the paper, which makes every vector: of what ours takes, half is to get at W_O and "
+        "a quarter to compute the weights, which the other way has at hand. The model is all-MiniLM-L6-v2, its layers "
+        "counted twice for the metrics. Processor time on one thread, the two ways in turns; figures are medians of "
+        "nine rounds, with the smallest and the largest in brackets, and ratios are taken within a round."
+    ),
+    run=run,
+)

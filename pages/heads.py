@@ -1,0 +1,10 @@
+"""Heads: all heads of a model at once, by what they do."""
+
+import streamlit as st
+
+from attention_viz.ui.heads_page import show_page
+from attention_viz.ui.layout import arranged
+
+st.set_page_config(page_title="attention_viz · Heads", layout="wide")
+with arranged():
+    show_page()

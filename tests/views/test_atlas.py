@@ -1,0 +1,65 @@
+import math
+
+import numpy
+import pytest
+
+import attention_viz as av
+from attention_viz.errors import ShapeError
+from attention_viz.likeness import head_distances
+from attention_viz.metrics import METRICS, head_table
+from attention_viz.trace import Trace
+from attention_viz.views import head_grid, head_map, head_scatter
+from attention_viz.views.matrix import round_up
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return av.load("all-MiniLM-L6-v2").trace("The cat sat because the cat was tired.")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_grid_is_coloured_by_the_metric(trace: Trace, metric: str) -> None:
+    table, cells = head_table(trace), head_grid(trace, metric).data[0]
+    drawn = numpy.array(cells.z)
+    assert drawn.shape == (6, 12)
+    assert drawn.flatten().tolist() == pytest.approx(table[metric].tolist(), nan_ok=True)
+    assert cells.zmax >= table[metric].max()
+    assert f"{METRICS[metric].label}: {table.loc[(3, 1), metric]:.3f}" in cells.hovertext[3][1]
+
+
+def test_the_scatter_places_each_head_by_two_metrics(trace: Trace) -> None:
+    table, points = head_table(trace), head_scatter(trace, "previous", "distance", chosen=(2, 3)).data[0]
+    assert list(points.x) == table["previous"].tolist()
+    assert list(points.y) == table["distance"].tolist()
+    assert [tuple(head) for head in points.customdata] == list(table.index)
+    assert numpy.argmax(points.marker.size) == 2 * 12 + 3
+
+
+def test_in_the_map_heads_that_are_equal_share_a_place_and_the_farthest_stand_apart() -> None:
+    trace = av.load("induction").trace("moon cheese frog moon cheese frog")
+    points, distances = head_map(trace).data[0], head_distances(trace).numpy()
+    places = numpy.stack([points.x, points.y], axis=1)
+    apart = numpy.linalg.norm(places[:, None] - places, axis=-1)
+    one, other = numpy.unravel_index(distances.argmax(), distances.shape)
+    assert apart[one, other] == pytest.approx(distances[one, other], rel=0.25)
+    # Two dimensions keep some of each distance and never add to it.
+    assert (apart <= distances + 1e-9).all()
+
+
+def test_one_token_and_one_head_are_drawn() -> None:
+    trace = av.scratch("word", heads=1)
+    for figure in (head_grid(trace, "self"), head_scatter(trace), head_map(trace)):
+        assert len(figure.data) == 1
+
+
+def test_a_metric_that_is_not_there_is_refused_with_those_that_are(trace: Trace) -> None:
+    for draw in (head_grid, head_scatter):
+        with pytest.raises(ShapeError, match="'speed' was asked for; there are entropy, previous"):
+            draw(trace, "speed")
+
+
+@pytest.mark.parametrize("largest", [0.0, 1e-7, 0.09, 1, 2.04, 3.3, 480])
+def test_a_scale_ends_at_a_round_number(largest: float) -> None:
+    full = round_up(largest)
+    assert full == 1 if largest == 0 else largest <= full <= 1.4 * largest
+    assert math.isclose(full / 4, float(f"{full / 4:.2g}"))
