@@ -1,6 +1,6 @@
 """What a person chose on the Heads page, read from the address and written back."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 import streamlit as st
@@ -24,12 +24,14 @@ class HeadsChoice:
         beside: the metric that stands up in the scatter.
         query: the word that is looking, for the search; empty for none.
         key: the word that it looks at.
+        edit: what is done to the chosen head, a name in `what_if.EDITS`.
     """
 
     metric: str = "entropy"
     beside: str = "previous"
     query: str = "bank"
     key: str = "river"
+    edit: str = "none"
 
     def address(self) -> dict[str, str]:
         """As parameters of the address."""
@@ -39,8 +41,13 @@ class HeadsChoice:
 _NAMES = tuple(field.name for field in fields(HeadsChoice))
 
 
-def begin_heads(parameters: Mapping[str, str], metrics: tuple[str, ...]) -> None:
-    """Take the choices from the address at a visitor's first run of this page, and after Back or Forward."""
+def begin_heads(parameters: Mapping[str, str], allowed: Mapping[str, Collection[str]]) -> None:
+    """Take the choices from the address at a visitor's first run of this page, and after Back or Forward.
+
+    Args:
+        parameters: the address's, as anybody may have typed them.
+        allowed: by the name of a choice, what it may be.
+    """
     first = f"{PREFIX}first" not in st.session_state
     if not first and not went_through_history():
         return
@@ -48,8 +55,8 @@ def begin_heads(parameters: Mapping[str, str], metrics: tuple[str, ...]) -> None
     for field in fields(HeadsChoice):
         default = str(field.default)
         given = parameters.get(field.name, default)[: SETTINGS.longest_input]
-        if field.name in ("metric", "beside") and given not in metrics:
-            notices.append(notice(field.name, given, ", ".join(metrics), default))
+        if field.name in allowed and given not in allowed[field.name]:
+            notices.append(notice(field.name, given, ", ".join(allowed[field.name]), default))
             given = default
         if first or field.name in parameters:
             st.session_state[PREFIX + field.name] = given

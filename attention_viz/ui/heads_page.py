@@ -17,6 +17,7 @@ from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.serving import verify
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
+from attention_viz.ui.what_if import EDITS, show_what_if
 
 if TYPE_CHECKING:
     import pandas
@@ -48,7 +49,7 @@ def show_page() -> None:
         return
     from attention_viz.metrics import METRICS
 
-    begin_heads(st.query_params.to_dict(), tuple(METRICS))
+    begin_heads(st.query_params.to_dict(), {"metric": METRICS, "beside": METRICS, "edit": EDITS})
     with controls:
         _show_pickers()
     choice = held()
@@ -70,6 +71,8 @@ def show_page() -> None:
         )
     with place.container():
         _show_atlas(trace, table, state, choice)
+        show_what_if(drawn, state, choice.edit)
+        _show_all(trace, table, state, choice)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
@@ -97,8 +100,8 @@ def _show_pickers() -> None:
 
 
 def _show_atlas(trace: "Trace", table: "pandas.DataFrame", state: State, choice: HeadsChoice) -> None:
-    """The atlas, the chosen head and the search side by side; below, two pictures of all heads and all numbers."""
-    from attention_viz.views import head_grid, head_map, head_scatter, heatmap
+    """The atlas, the chosen head and the search side by side."""
+    from attention_viz.views import head_grid, heatmap
 
     theme, chosen = theme_name(), (state.layer, state.head)
     atlas, one, search = st.columns([4.6, 4.6, 2.8])
@@ -109,13 +112,21 @@ def _show_atlas(trace: "Trace", table: "pandas.DataFrame", state: State, choice:
         st.markdown(metric_words(choice.metric, formula=True))
     with one:
         picture = heatmap(trace, state.layer, state.head, theme=theme)
-        picture.update_layout(height=_HEIGHT)
+        picture.update_layout(height=_HEIGHT, title_text=f"Layer {state.layer}, head {state.head}")
         words = head_words(table, chosen)
         st.plotly_chart(picture, theme=None, key="heads-one", config=_CONFIG, alt=f"The chosen head. {words}")
         st.caption(plain(words))
         st.page_link("app.py", label="Open this head in Explore", query_params=pickers.address())
     with search:
         _show_search(trace, choice)
+
+
+def _show_all(trace: "Trace", table: "pandas.DataFrame", state: State, choice: HeadsChoice) -> None:
+    """Two pictures of all heads, and all numbers."""
+    from attention_viz.views import head_map, head_scatter
+
+    theme, chosen = theme_name(), (state.layer, state.head)
+    st.markdown("##### All heads")
     left, right = st.columns(2)
     with left:
         scatter = head_scatter(trace, choice.metric, choice.beside, chosen=chosen, table=table, theme=theme)
@@ -166,7 +177,6 @@ def _show_search(trace: "Trace", choice: HeadsChoice) -> None:
 
 def _show_numbers(table: "pandas.DataFrame") -> None:
     """All metrics of all heads, to sort."""
-    st.markdown("##### All heads in numbers")
     numbers = table.round(4).reset_index()
     heads = list(zip(numbers["layer"], numbers["head"], strict=True))
     st.dataframe(

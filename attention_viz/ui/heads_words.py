@@ -1,6 +1,5 @@
 """The Heads page in words: what a metric is, what the chosen head does, which heads link two words."""
 
-import math
 from typing import TYPE_CHECKING
 
 from attention_viz.ui.heads_choice import HeadsChoice
@@ -11,6 +10,9 @@ if TYPE_CHECKING:
     from attention_viz.trace import Trace
 
 __all__ = ["found_words", "head_words", "metric_words", "safe_csv"]
+
+# The highest of all is nothing to speak of where it is about 0.
+_NOTHING = 0.005
 
 
 def metric_words(name: str, *, formula: bool = False) -> str:
@@ -30,7 +32,8 @@ def head_words(table: "pandas.DataFrame", head: tuple[int, int]) -> str:
     if head not in table.index:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
-    most = [name for name in METRICS if not math.isnan(ranks[name]) and ranks[name] <= max(1, len(table) // 20)]
+    row = table.loc[head]
+    most = [name for name in METRICS if row[name] > _NOTHING and ranks[name] <= max(1, len(table) // 20)]
     most.sort(key=lambda name: float(ranks[name]))
     told = [
         f"{METRICS[name].label.lower()} {table.loc[head, name]:.3f} (rank {int(ranks[name])} of {len(table)})"

@@ -36,6 +36,7 @@ __all__ = [
     "is_loaded",
     "load_model",
     "projections",
+    "run_once",
     "verify",
 ]
 
@@ -110,6 +111,11 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
     if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
         _forget(state.model)
     return drawn
+
+
+def run_once(state: State, edits: "Sequence[Edit]") -> "Trace":
+    """A run that isn't kept, such as one of many that are only compared; errors as of `draw`."""
+    return _draw(state, _settings(state), None, tuple(edits)).trace
 
 
 def fit(state: State, text: str) -> "Fit":

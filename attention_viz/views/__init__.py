@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from attention_viz.views.changed import changed_heads as changed_heads
     from attention_viz.views.changed import changed_outputs as changed_outputs
     from attention_viz.views.changed import difference as difference
+    from attention_viz.views.effects import head_effects as head_effects
     from attention_viz.views.likely import candidates as candidates
     from attention_viz.views.matrix import heatmap as heatmap
     from attention_viz.views.pictures import VIEWS as VIEWS
@@ -32,6 +33,7 @@ _HOMES = {
     "changed_heads": "changed",
     "changed_outputs": "changed",
     "difference": "changed",
+    "head_effects": "effects",
     "head_grid": "atlas",
     "head_map": "atlas",
     "head_scatter": "atlas",

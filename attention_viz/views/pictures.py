@@ -8,6 +8,7 @@ from attention_viz.views.aligned import alignment
 from attention_viz.views.atlas import head_grid, head_map, head_scatter
 from attention_viz.views.calculation import angles, learned, steps
 from attention_viz.views.changed import changed_heads, changed_outputs, difference
+from attention_viz.views.effects import head_effects
 from attention_viz.views.likely import candidates
 from attention_viz.views.matrix import heatmap
 from attention_viz.views.softmax import saturation
@@ -28,4 +29,5 @@ VIEWS: dict[str, Callable[..., go.Figure]] = {
     "head_grid": head_grid,
     "head_scatter": head_scatter,
     "head_map": head_map,
+    "head_effects": head_effects,
 }

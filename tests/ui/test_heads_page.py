@@ -115,3 +115,40 @@ def test_on_a_narrow_screen_nothing_sticks_out(page: OpenPage, words: int) -> No
     screen = page(f"/heads?text={'+'.join(['boat'] * words)}", width=390, height=844)
     drawn(screen, "heads-grid")
     assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1&metric=induction"
+
+
+def test_a_silenced_head_is_shown_beside_the_others_of_its_layer(page: OpenPage, idle: Idle) -> None:
+    screen = page(INDUCTION)
+    drawn(screen, "heads-map")  # a picture that arrives moves the list that is open, which closes it
+    choose(screen, "Change", "it says nothing (output 0)", idle)
+    model = av.load("induction")
+    text = "moon cheese frog ring moon cheese"
+    before = model.trace(text)
+    shares = [
+        float(((after - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
+        for after in (model.trace(text, edits=[av.Ablate(1, head)]).output for head in range(4))
+    ]
+    numbers = screen.locator(".st-key-what-if-effects .heatmap-label text")
+    expect(numbers).to_have_count(4)
+    assert numbers.all_text_contents() == [f"{share:.1%}" for share in shares]
+    expect(screen.get_by_text("number 1 of the 4 heads tried. Likeliest was “frog” (0.992)")).to_be_visible()
+    assert parameters(screen)["edit"] == "zero"
+    # The run without the change is what it was.
+    expect(screen.get_by_text("looks most at")).to_have_count(0)
+    assert (model.trace(text).output == before.output).all()
+
+
+def test_all_heads_are_tried_in_turn_when_asked(page: OpenPage, idle: Idle) -> None:
+    screen = page(INDUCTION + "&edit=mean")
+    screen.get_by_role("button", name="Which heads matter here? Try all 8").click()
+    expect(screen.locator(".st-key-what-if-effects .heatmap-label text")).to_have_count(8)
+    expect(screen.get_by_text("of the 8 heads tried")).to_be_visible()
+    expect(screen.get_by_role("button", name="Which heads matter here")).to_have_count(0)
+
+
+def test_where_no_change_can_run_that_is_said(page: OpenPage) -> None:
+    screen = page("/heads?model=scratch&text=a+b&edit=zero")
+    expect(screen.get_by_text("A change runs inside a pretrained model")).to_be_visible()

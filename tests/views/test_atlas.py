@@ -1,6 +1,7 @@
 import math
 
 import numpy
+import pandas
 import pytest
 
 import attention_viz as av
@@ -8,7 +9,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.likeness import head_distances
 from attention_viz.metrics import METRICS, head_table
 from attention_viz.trace import Trace
-from attention_viz.views import head_grid, head_map, head_scatter
+from attention_viz.views import head_effects, head_grid, head_map, head_scatter
 from attention_viz.views.matrix import round_up
 
 
@@ -63,3 +64,12 @@ def test_a_scale_ends_at_a_round_number(largest: float) -> None:
     full = round_up(largest)
     assert full == 1 if largest == 0 else largest <= full <= 1.4 * largest
     assert math.isclose(full / 4, float(f"{full / 4:.2g}"))
+
+
+def test_effects_are_drawn_for_the_heads_that_were_tried(trace: Trace) -> None:
+    moved = pandas.Series({(3, head): head / 100 for head in range(12)})
+    cells = head_effects(trace, moved, chosen=(3, 2)).data[0]
+    assert numpy.array(cells.z).tolist() == [[head / 100 for head in range(12)]]
+    for wrong in (pandas.Series(dtype="float64"), pandas.Series({(99, 0): 0.1})):
+        with pytest.raises(ShapeError, match="effects of"):
+            head_effects(trace, wrong)
