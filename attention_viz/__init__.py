@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attention_viz.explorer import explore as explore
     from attention_viz.from_scratch import scratch as scratch
     from attention_viz.likeness import similarity as similarity
+    from attention_viz.merging import merge_words as merge_words
     from attention_viz.metrics import METRICS as METRICS
     from attention_viz.metrics import Metric as Metric
     from attention_viz.metrics import head_table as head_table
@@ -83,6 +84,7 @@ _HOMES = {
     "Explorer": "explorer",
     "explore": "explorer",
     "similarity": "likeness",
+    "merge_words": "merging",
     "METRICS": "metrics",
     "Metric": "metrics",
     "head_table": "metrics",

@@ -6,17 +6,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.tokens import Tokens
+from attention_viz.tokens import Tokens, without_marks
 from attention_viz.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["find_heads"]
-
-# What tokenizers write around a piece: WordPiece before one that goes on, SentencePiece and byte-level BPE before one
-# that begins a word, CLIP's after one that ends it.
-_BEFORE, _AFTER = ("##", "▁", "Ġ"), ("</w>",)
 
 _MOST_NAMED = 30
 
@@ -85,8 +81,4 @@ def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
 
 def _plain(label: str) -> str:
     """A piece without its tokenizer's marks, in small letters."""
-    for mark in _BEFORE:
-        label = label.removeprefix(mark)
-    for mark in _AFTER:
-        label = label.removesuffix(mark)
-    return label.casefold()
+    return without_marks(label).casefold()

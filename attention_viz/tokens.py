@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 from attention_viz.errors import TraceError
 
-__all__ = ["Fit", "Tokens", "fit_text", "split_words"]
+__all__ = ["Fit", "Tokens", "fit_text", "split_words", "without_marks"]
+
+# What tokenizers write around a piece: WordPiece before one that goes on, SentencePiece and byte-level BPE before one
+# that begins a word, CLIP's after one that ends it.
+_BEFORE, _AFTER = ("##", "▁", "Ġ"), ("</w>",)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,16 @@ def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | Non
         middle = (low + high) // 2
         low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
     return ends[low - 1] if low else None
+
+
+def without_marks(label: str) -> str:
+    """A piece without what its tokenizer writes around it; a piece that is nothing but such a mark stays."""
+    plain = label
+    for mark in _BEFORE:
+        plain = plain.removeprefix(mark)
+    for mark in _AFTER:
+        plain = plain.removesuffix(mark)
+    return plain or label
 
 
 def split_words(text: str) -> tuple[str, ...]:

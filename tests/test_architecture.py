@@ -21,7 +21,7 @@ ROOMS = (
     ("attention", "blocking", "masks", "modules", "shapes"),
     ("projection", "provenance", "tokens", "trace", "storage", "table", "tensors"),
     ("open_head", "rotation", "arithmetic", "step_changes", "steps", "step_formulas"),
-    ("metrics", "likeness", "search", "attribution", "changes", "edits", "edit_places", "editing"),
+    ("metrics", "merging", "likeness", "search", "attribution", "changes", "edits", "edit_places", "editing"),
     ("models", "from_scratch", "variants"),
     ("views",),
     ("explorer",),

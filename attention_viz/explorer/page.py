@@ -45,7 +45,8 @@ class Explorer:
         policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
         return _PAGE.format(
             policy=policy,
-            title=html.escape(self.title),
+            # Half of a pair that stands for one sign, which no file in UTF-8 can hold, becomes a question mark.
+            title=html.escape(self.title).encode("utf-8", "replace").decode("utf-8"),
             style=style,
             script=script,
             theme=self.theme,

@@ -59,3 +59,9 @@ def test_a_notebook_gets_the_page_in_a_frame_of_its_own(many_kinds: Trace) -> No
 
 def test_it_says_in_one_line_what_it_is(many_kinds: Trace) -> None:
     assert re.fullmatch(r"<Explorer of 'a text · random', [\d,]+ bytes>", repr(explore(many_kinds)))
+
+
+def test_half_of_a_pair_that_stands_for_one_sign_keeps_no_file_from_being_written(tmp_path: Path) -> None:
+    path = tmp_path / "half.html"
+    explore(av.scratch("bank \ud83d river")).save_html(path)
+    assert "bank ? river" in path.read_text("utf-8").partition("</title>")[0]

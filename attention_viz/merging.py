@@ -1,0 +1,112 @@
+"""From pieces of words to words: a trace whose rows and columns are the words of the text."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.attention import Attention, attend
+from attention_viz.errors import TraceError
+from attention_viz.tokens import Tokens, without_marks
+from attention_viz.trace import Layer, Trace
+
+__all__ = ["merge_words"]
+
+
+def merge_words(trace: Trace) -> Trace:
+    """The same trace with the pieces of each word put together.
+
+    What a word looks at is the mean over its pieces as queries; what is looked at of a word is the sum over its pieces
+    as keys: M_ab = (1 / |a|) Σ_{i in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces that belong to no word,
+    such as [CLS] or a punctuation mark that the tokenizer counts by itself, stay as they are. The output of a word is
+    the mean over its pieces', where there is one a piece.
+
+    The weights are no call's: no query and key of these words ever met. In the trace, their logarithm stands as each
+    head's bias beside queries and keys of 0, and there are no values. `ids` count the words as they first occur.
+
+    Source: Clark et al. 2019, "What Does BERT Look At?", section 4.1.
+
+    Raises:
+        TraceError: a head whose rows sum to less than 1, since an attention sink takes a share: weights that sum to 1
+            can't tell that.
+    """
+    groups = {name: _groups(tokens) for name, tokens in _axes(trace).items()}
+    layers = {
+        stream: tuple(
+            Layer(_merged(layer.attention, groups[f"{stream} queries"], groups[f"{stream} keys"]), layer.label)
+            for layer in found
+        )
+        for stream, found in trace.layers.items()
+    }
+    read = groups[f"{trace.streams[-1] if trace.streams[-1] != 'cross' else 'decoder'} queries"]
+    pieces = sum(len(group) for group in read)
+    output = trace.output if len(trace.output) != pieces else _mean(read, trace.output)
+    return Trace(
+        layers=layers,
+        queries={stream: _words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()},
+        keys={stream: _words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
+        output=output,
+        provenance=replace(trace.provenance, edits=(*trace.provenance.edits, "pieces of words merged afterwards")),
+        measure=lambda: replace(
+            trace.fidelity, reference=f"{trace.fidelity.reference}, before pieces of words were merged"
+        ),
+    )
+
+
+def _axes(trace: Trace) -> dict[str, Tokens]:
+    queries = {f"{stream} queries": tokens for stream, tokens in trace.queries.items()}
+    return queries | {f"{stream} keys": tokens for stream, tokens in trace.keys.items()}
+
+
+def _groups(tokens: Tokens) -> list[list[int]]:
+    """The positions of each word, in order; what belongs to none is alone."""
+    groups: list[list[int]] = []
+    last: tuple[int | None, int | None] | None = None
+    for position, word in enumerate(tokens.words):
+        here = (tokens.sentence[position], word)
+        if word is not None and here == last:
+            groups[-1].append(position)
+        else:
+            groups.append([position])
+        last = here
+    return groups
+
+
+def _mean(groups: list[list[int]], rows: Float[Tensor, "piece width"]) -> Float[Tensor, "word width"]:
+    return torch.stack([rows[group].double().mean(dim=0) for group in groups]).to(rows.dtype)
+
+
+def _merged(call: Attention, queries: list[list[int]], keys: list[list[int]]) -> Attention:
+    """A call whose weights are those of the words."""
+    weights = call.weights.detach().double()
+    if call.sinks is not None and not bool(torch.isneginf(call.sinks).all()):
+        raise TraceError(
+            "merging pieces into words was asked for, and this model's attention sinks take a share of each row: "
+            "weights that sum to 1 can't tell that"
+        )
+    rows = torch.stack([weights[:, group].mean(dim=1) for group in queries], dim=1)
+    words = torch.stack([rows[..., group].sum(dim=-1) for group in keys], dim=-1)
+    empty = words.new_zeros(words.shape[0], words.shape[1], 1).float()
+    looked = words.new_zeros(words.shape[0], words.shape[2], 1).float()
+    allowed = words > 0
+    bias = torch.where(allowed, words, 1).log().float()
+    return attend(empty, looked, looked[..., :0], allowed, scale=1.0, bias=bias)
+
+
+def _words(tokens: Tokens, groups: list[list[int]]) -> Tokens:
+    labels = tuple(
+        tokens.labels[first] + "".join(without_marks(tokens.labels[position]) for position in rest)
+        for first, *rest in groups
+    )
+    known: dict[str, int] = {}
+    ids = tuple(known.setdefault(label, len(known)) for label in labels)
+    firsts = [group[0] for group in groups]
+    return Tokens(
+        labels,
+        ids,
+        tuple(tokens.words[first] for first in firsts),
+        tuple(tokens.special[first] for first in firsts),
+        tuple(tokens.padding[first] for first in firsts),
+        tuple(tokens.sentence[first] for first in firsts),
+    )

@@ -1,0 +1,46 @@
+"""The tutorial notebook runs from its first cell to its last, and says what is so."""
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import attention_viz as av
+
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorial.ipynb"
+
+
+def run(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell as a notebook does; gives the value of its last line, where that is an expression."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, str(NOTEBOOK), "exec"), names)
+    if last is None:
+        return None
+    names["shown"] = None
+    kept = ast.Assign([ast.Name("shown", ast.Store())], last.value)
+    exec(compile(ast.fix_missing_locations(ast.Module([kept], [])), str(NOTEBOOK), "exec"), names)
+    return names["shown"]
+
+
+def test_every_cell_runs_and_the_files_it_writes_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    shown = [run("".join(cell["source"]), names) for cell in cells if cell["cell_type"] == "code"]
+    fidelity, weight, heatmap, found = shown[:4]
+    assert fidelity.ok
+    assert float(weight) == pytest.approx(0.580, abs=5e-4)
+    assert heatmap.data[0].z[2][5] == pytest.approx(float(weight))
+    assert (found.iloc[0]["layer"], found.iloc[0]["head"]) == (0, 4)
+    assert all(one is not None for one in shown[:-2] + shown[-1:])
+    assert av.Trace.load(tmp_path / "bank.safetensors").query_tokens().labels[2] == "bank"
+    assert "<svg" in (tmp_path / "bank.svg").read_text("utf-8")
+    assert "</html>" in (tmp_path / "bank.html").read_text("utf-8")
+
+
+def test_it_carries_no_outputs() -> None:
+    cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
