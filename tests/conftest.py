@@ -7,6 +7,7 @@ A test that opens a page carries the marker `browser` by itself: `pytest -m "not
 """
 
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -212,6 +213,12 @@ def exceptions_so_far(config: pytest.Config) -> int:
     """How many exceptions the app has let through since it started."""
     server = config.stash.get(RUNNING, None)
     return server.log.read_text(errors="replace").count("Uncaught app execution") if server else 0
+
+
+def pytest_configure() -> None:
+    """Ctrl-C means what it means in a terminal: what a shell starts in the background is told to leave it alone."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

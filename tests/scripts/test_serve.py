@@ -45,8 +45,6 @@ def test_the_app_says_where_to_open_it_and_stops_on_ctrl_c() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # As in a terminal: what a shell starts in the background is told to leave Ctrl-C alone.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdout
     told = ""

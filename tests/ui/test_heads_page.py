@@ -120,10 +120,8 @@ def test_on_a_narrow_screen_nothing_sticks_out(page: OpenPage, words: int) -> No
 INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1&metric=induction"
 
 
-def test_a_silenced_head_is_shown_beside_the_others_of_its_layer(page: OpenPage, idle: Idle) -> None:
-    screen = page(INDUCTION)
-    drawn(screen, "heads-map")  # a picture that arrives moves the list that is open, which closes it
-    choose(screen, "Change", "it says nothing (output 0)", idle)
+def test_a_silenced_head_is_shown_beside_the_others_of_its_layer(page: OpenPage) -> None:
+    screen = page(INDUCTION + "&edit=zero")
     model = av.load("induction")
     text = "moon cheese frog ring moon cheese"
     before = model.trace(text)
