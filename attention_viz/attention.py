@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_viz.errors import ShapeError
-from attention_viz.shapes import check_call, of_head, positions, shape_of_weights, shared_heads
+from attention_viz.shapes import check_call, of_head, positions, shape_of_weights, shared_heads, widened
 
 __all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
 
@@ -91,7 +91,7 @@ class Attention:
 
         Half precision is multiplied in float32, as inside torch's fused kernel, so that large scores don't overflow.
         """
-        return _wide(self.query) @ _wide(shared_heads(self.key, self.query)).mT
+        return widened(self.query) @ widened(shared_heads(self.key, self.query)).mT
 
     @property
     def scaled(self) -> Float[Tensor, "... query key"]:
@@ -247,11 +247,6 @@ def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     if allowed is None or queries != keys or allowed.numel() != queries * keys:
         return False
     return torch.equal(allowed.reshape(queries, keys), allowed.new_ones(queries, keys).tril())
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    """Half precision as float32; anything wider as it is."""
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def _sink_of(sinks: Tensor | None, index: int) -> Tensor | None:

@@ -15,7 +15,7 @@ from attention_viz.attention import Attention
 from attention_viz.edit_places import check_head, check_shape, concerns
 from attention_viz.edits import Ablate, Allow, Block, Edit, Replace, Temperature, narrow
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.shapes import shared_heads
+from attention_viz.shapes import shared_heads, widened
 
 __all__ = ["edited", "kept"]
 
@@ -91,8 +91,8 @@ def _cooled(edit: Temperature, attention: Attention) -> Attention:
         attention,
         scale=attention.scale / edit.value,
         softcap=None if softcap is None else softcap / edit.value,
-        bias=None if bias is None else _wide(bias) / edit.value,
-        sinks=None if sinks is None else _wide(sinks) / edit.value,
+        bias=None if bias is None else widened(bias) / edit.value,
+        sinks=None if sinks is None else widened(sinks) / edit.value,
     )
 
 
@@ -113,7 +113,7 @@ def _one_cooled(edit: Temperature, head: int, attention: Attention) -> Attention
         bias = _biases(attention)
         bias[head] = replace(attention, allowed=None).head(head).masked / edit.value
     if sinks is not None:
-        sinks = _wide(sinks).expand(attention.shape[:1]).clone()
+        sinks = widened(sinks).expand(attention.shape[:1]).clone()
         sinks[head] /= edit.value
     return replace(attention, query=query, bias=bias, sinks=sinks)
 
@@ -162,7 +162,7 @@ def _mean(edit: Ablate, attention: Attention) -> Tensor:
     if empty is not None and bool(empty.any()):
         raise ShapeError(f"{place} was asked for, and query {int(empty.int().argmax())} may look at nothing")
     output = one.output[rows]
-    return _wide(output).mean(dim=0).to(output.dtype)
+    return widened(output).mean(dim=0).to(output.dtype)
 
 
 def _of_each_head(rows: Tensor, attention: Attention) -> Tensor:
@@ -173,12 +173,7 @@ def _of_each_head(rows: Tensor, attention: Attention) -> Tensor:
 def _biases(attention: Attention) -> Tensor:
     """Each head's bias, (head, query, key), a copy in float32 or finer; 0 where there was none."""
     bias = attention.query.new_zeros(()) if attention.bias is None else attention.bias
-    return _wide(bias).expand(attention.shape).clone()
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    """Half precision as float32; anything wider as it is."""
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+    return widened(bias).expand(attention.shape).clone()
 
 
 def _check_range(edit: Temperature, attention: Attention) -> None:

@@ -72,10 +72,10 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
     """
     stream = trace.stream(stream)
     tokens = trace.query_tokens(stream)
-    rows = [i for i in range(len(tokens)) if not (tokens.special[i] or tokens.padding[i])] or list(range(len(tokens)))
-    rows = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]
+    rows = tokens.counted or range(len(tokens))
+    chosen = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]
     layers = range(trace.layer_count(stream))
-    heads = torch.cat([trace.attention(layer, stream).weights.detach().cpu()[:, rows] for layer in layers])
+    heads = torch.cat([trace.attention(layer, stream).weights.detach().cpu()[:, chosen] for layer in layers])
     apart = torch.zeros(len(heads), len(heads), dtype=torch.float64)
     for one in range(len(heads)):
         apart[one, one + 1 :] = divergence(heads[one].expand_as(heads[one + 1 :]), heads[one + 1 :]).mean(dim=-1)

@@ -13,6 +13,9 @@ from attention_viz.trace import Layer, Trace
 
 __all__ = ["merge_words"]
 
+# The positions of each word's pieces.
+Pieces = tuple[tuple[int, ...], ...]
+
 
 def merge_words(trace: Trace) -> Trace:
     """The same trace with the pieces of each word put together.
@@ -31,7 +34,7 @@ def merge_words(trace: Trace) -> Trace:
         TraceError: a head whose rows sum to less than 1, since an attention sink takes a share: weights that sum to 1
             can't tell that.
     """
-    groups = {name: _groups(tokens) for name, tokens in _axes(trace).items()}
+    groups = {name: tokens.pieces for name, tokens in _axes(trace).items()}
     layers = {
         stream: tuple(
             Layer(_merged(layer.attention, groups[f"{stream} queries"], groups[f"{stream} keys"]), layer.label)
@@ -59,25 +62,11 @@ def _axes(trace: Trace) -> dict[str, Tokens]:
     return queries | {f"{stream} keys": tokens for stream, tokens in trace.keys.items()}
 
 
-def _groups(tokens: Tokens) -> list[list[int]]:
-    """The positions of each word, in order; what belongs to none is alone."""
-    groups: list[list[int]] = []
-    last: tuple[int | None, int | None] | None = None
-    for position, word in enumerate(tokens.words):
-        here = (tokens.sentence[position], word)
-        if word is not None and here == last:
-            groups[-1].append(position)
-        else:
-            groups.append([position])
-        last = here
-    return groups
+def _mean(groups: Pieces, rows: Float[Tensor, "piece width"]) -> Float[Tensor, "word width"]:
+    return torch.stack([rows[list(group)].double().mean(dim=0) for group in groups]).to(rows.dtype)
 
 
-def _mean(groups: list[list[int]], rows: Float[Tensor, "piece width"]) -> Float[Tensor, "word width"]:
-    return torch.stack([rows[group].double().mean(dim=0) for group in groups]).to(rows.dtype)
-
-
-def _merged(call: Attention, queries: list[list[int]], keys: list[list[int]]) -> Attention:
+def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
     """A call whose weights are those of the words."""
     weights = call.weights.detach().double()
     if call.sinks is not None and not bool(torch.isneginf(call.sinks).all()):
@@ -85,8 +74,8 @@ def _merged(call: Attention, queries: list[list[int]], keys: list[list[int]]) ->
             "merging pieces into words was asked for, and this model's attention sinks take a share of each row: "
             "weights that sum to 1 can't tell that"
         )
-    rows = torch.stack([weights[:, group].mean(dim=1) for group in queries], dim=1)
-    words = torch.stack([rows[..., group].sum(dim=-1) for group in keys], dim=-1)
+    rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
+    words = torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
     empty = words.new_zeros(words.shape[0], words.shape[1], 1).float()
     looked = words.new_zeros(words.shape[0], words.shape[2], 1).float()
     allowed = words > 0
@@ -94,7 +83,7 @@ def _merged(call: Attention, queries: list[list[int]], keys: list[list[int]]) ->
     return attend(empty, looked, looked[..., :0], allowed, scale=1.0, bias=bias)
 
 
-def _words(tokens: Tokens, groups: list[list[int]]) -> Tokens:
+def _words(tokens: Tokens, groups: Pieces) -> Tokens:
     labels = tuple(
         tokens.labels[first] + "".join(without_marks(tokens.labels[position]) for position in rest)
         for first, *rest in groups

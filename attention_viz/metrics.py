@@ -54,7 +54,6 @@ class Rows:
     @classmethod
     def of(cls, queries: Tokens, keys: Tokens, *, alike: bool) -> "Rows":
         """Of the tokens along the two axes; `alike` where both are the same text."""
-        count = [not (special or padding) for special, padding in zip(queries.special, queries.padding, strict=True)]
         real = ~torch.tensor(keys.padding)
         rows, columns = torch.arange(len(queries)), torch.arange(len(keys))
         nothing = torch.full((len(queries),), -1)
@@ -67,7 +66,7 @@ class Rows:
             following = torch.where(latest >= 0, latest + 1, -1)
             before, after = (_neighbours(rows + step, real) for step in (-1, 1))
         return cls(
-            torch.tensor(count).nonzero().flatten(),
+            torch.tensor(queries.counted, dtype=torch.long),
             real,
             torch.tensor(keys.special),
             int(real.nonzero()[0]) if real.any() else 0,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -42,21 +43,25 @@ def find_heads(trace: Trace, query: str, key: str, stream: str | None = None) ->
     stream = trace.stream(stream)
     queries = _places(trace.query_tokens(stream), query)
     keys = _places(trace.key_tokens(stream), key)
+    looking = _shares(queries, len(trace.query_tokens(stream)), mean=True)
+    looked_at = _shares(keys, len(trace.key_tokens(stream)), mean=False)
     found: list[tuple[int, int, float, int, int]] = []
     for layer in range(trace.layer_count(stream)):
-        weights = trace.attention(layer, stream).weights.detach().double().cpu()
-        for head, one in enumerate(weights):
-            weight, row, column = max(
-                (_weight(one, row, column), row[0], column[0]) for row in queries for column in keys
-            )
-            found.append((layer, head, weight, row, column))
+        pairs = looking @ trace.attention(layer, stream).weights.detach().double().cpu() @ looked_at.T
+        for head, one in enumerate(pairs):
+            row, column = divmod(int(one.argmax()), len(keys))
+            found.append((layer, head, float(one[row, column]), queries[row][0], keys[column][0]))
     found.sort(key=lambda one: -one[2])
     table = pandas.DataFrame(found, columns=["layer", "head", "weight", "query", "key"])
     return table.assign(rank=range(1, len(table) + 1))
 
 
-def _weight(weights: Float[Tensor, "query key"], rows: tuple[int, ...], columns: tuple[int, ...]) -> float:
-    return float(weights[list(rows)][:, list(columns)].sum(dim=-1).mean())
+def _shares(places: list[tuple[int, ...]], count: int, *, mean: bool) -> Float[Tensor, "place token"]:
+    """Which tokens each occurrence of a word takes in, and with what share."""
+    shares = torch.zeros(len(places), count, dtype=torch.float64)
+    for row, pieces in zip(shares, places, strict=True):
+        row[list(pieces)] = 1 / len(pieces) if mean else 1
+    return shares
 
 
 def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
@@ -65,13 +70,9 @@ def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
     places = {
         (position,) for position, label in enumerate(tokens.labels) if wanted in (label.casefold(), _plain(label))
     }
-    words: dict[int, list[int]] = {}
-    for position, number in enumerate(tokens.words):
-        if number is not None:
-            words.setdefault(number, []).append(position)
-    for pieces in words.values():
+    for pieces in tokens.pieces:
         if "".join(_plain(tokens.labels[position]) for position in pieces) == wanted:
-            places = {one for one in places if one[0] not in pieces} | {tuple(pieces)}
+            places = {one for one in places if one[0] not in pieces} | {pieces}
     places = {one for one in places if not any(tokens.padding[position] for position in one)}
     if not wanted or not places:
         named = ", ".join(tokens.labels[:_MOST_NAMED]) + (" …" if len(tokens) > _MOST_NAMED else "")

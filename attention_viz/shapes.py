@@ -28,6 +28,7 @@ __all__ = [
     "shared_heads",
     "side_by_side",
     "uneven",
+    "widened",
     "widths_of_a_head",
 ]
 
@@ -51,6 +52,11 @@ def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ..
     if lead is None:
         raise ShapeError(f"the leading axes don't broadcast; {_came(query, key, value)}")
     return (*lead, query.shape[-2], key.shape[-2])
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """Half precision as float32; anything wider as it is."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def shared_heads(shared: Tensor, query: Tensor) -> Tensor:

@@ -53,6 +53,25 @@ class Tokens:
         """How many positions there are."""
         return len(self.labels)
 
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The positions that stand for something in the text: neither special nor padding."""
+        marks = zip(self.special, self.padding, strict=True)
+        return tuple(position for position, (special, padding) in enumerate(marks) if not (special or padding))
+
+    @property
+    def pieces(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of each word's pieces, in order; what belongs to no word is alone."""
+        groups: list[list[int]] = []
+        last: tuple[int | None, int | None] = (None, None)
+        for position, here in enumerate(zip(self.sentence, self.words, strict=True)):
+            if here[1] is not None and here == last:
+                groups[-1].append(position)
+            else:
+                groups.append([position])
+            last = here
+        return tuple(map(tuple, groups))
+
     @classmethod
     def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":
         """Tokens with nothing known of them but their ids."""
