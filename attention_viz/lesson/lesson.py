@@ -1,0 +1,69 @@
+"""What a lesson consists of: a text, a live picture, one thing to change, one exercise."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import plotly.graph_objects as go
+
+from attention_viz.lesson.scene import Scene
+
+__all__ = ["Control", "Lesson", "Shown"]
+
+
+@dataclass(frozen=True)
+class Control:
+    """The one thing to change.
+
+    Attributes:
+        label: what it is called on the page.
+        options: by value, what a person reads; in order, made for the reader's own sentence.
+        default: the value that a lesson opens with.
+    """
+
+    label: str
+    options: Callable[[Scene], Mapping[str, str]]
+    default: Callable[[Scene], str]
+
+    def value(self, scene: Scene) -> str:
+        """What it is set to."""
+        return scene.chosen(tuple(self.options(scene)), self.default(scene))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a lesson shows of one scene.
+
+    Attributes:
+        facts: by name, what stands in the text in the place of {{name}}: numbers and words, all computed.
+        figure: the live picture.
+        says: what the picture shows, in a sentence for those who can't see it.
+    """
+
+    facts: Mapping[str, str]
+    figure: go.Figure
+    says: str
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One idea on one screen.
+
+    Its text is the file of its name in the folder `text`.
+
+    Attributes:
+        title: the idea, as a heading.
+        minutes: how long it takes a reader, about.
+        show: computes what there is to tell and to see.
+        control: the one thing to change.
+        exercise: a name in `EXERCISES`.
+        deeper: pages of the app where the same can be looked at further, by their addresses, such as "steps".
+        covers: what of the subject it teaches, in a few words each; the docs list them.
+    """
+
+    title: str
+    minutes: int
+    show: Callable[[Scene], Shown]
+    control: Control
+    exercise: str
+    deeper: tuple[str, ...] = ()
+    covers: tuple[str, ...] = field(default=())

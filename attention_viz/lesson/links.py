@@ -1,0 +1,56 @@
+"""The strongest link that a model's heads make from a word to another one further off."""
+
+from dataclasses import dataclass
+
+from attention_viz.metrics import head_table
+from attention_viz.trace import Trace
+
+__all__ = ["Link", "strongest_link", "word_positions"]
+
+# A head with more than this on a fixed place looks there whatever the words are.
+_FIXED = 0.5
+_FIXED_PLACES = ("previous", "next", "self", "first")
+_NEAR = 2
+
+
+@dataclass(frozen=True)
+class Link:
+    """A head in which one token looks at another.
+
+    Attributes:
+        layer: from 0.
+        head: from 0.
+        query: the position that looks, from 0.
+        key: the position looked at, from 0.
+        weight: from 0 to 1.
+    """
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    weight: float
+
+
+def word_positions(trace: Trace) -> tuple[int, ...]:
+    """The positions whose tokens are words, neither special nor signs; every token where there are none."""
+    tokens = trace.query_tokens()
+    words = tuple(at for at in tokens.counted if tokens.labels[at].strip("Ġ▁#").isalpha())
+    return words or tuple(tokens.counted) or tuple(range(len(tokens)))
+
+
+def strongest_link(trace: Trace, query: int) -> Link:
+    """Where a token looks most, at a word that isn't its neighbour, in heads that don't look at a fixed place.
+
+    In a text too short to have such a word, or a model all of whose heads look at fixed places, these are taken, too.
+    """
+    table, places = head_table(trace), word_positions(trace)
+    far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
+    fixed = table[list(_FIXED_PLACES)].max(axis="columns") > _FIXED
+    heads = list(table.index[~fixed]) or list(table.index)
+    found = [
+        Link(int(layer), int(head), query, key, float(weight))
+        for layer, head in heads
+        for key, weight in zip(far, trace.weights(int(layer), int(head))[query, far].tolist(), strict=True)
+    ]
+    return max(found, key=lambda link: link.weight)

@@ -1,0 +1,57 @@
+"""Why attention: a word means something else beside other words, and a head looks where that is decided."""
+
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import strongest_link, word_positions
+from attention_viz.lesson.scene import Scene
+from attention_viz.trace import Trace
+from attention_viz.views import looks
+
+__all__ = ["LESSON"]
+
+_MODEL = "all-MiniLM-L6-v2"
+# Shorter words are mostly articles and prepositions, which say little.
+_LONG_ENOUGH = 4
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    trace = _trace(scene)
+    return {str(at): trace.query_tokens().labels[at] for at in word_positions(trace)}
+
+
+def _default(scene: Scene) -> str:
+    options = _options(scene)
+    return next((at for at, word in options.items() if len(word) >= _LONG_ENOUGH), next(iter(options)))
+
+
+def _trace(scene: Scene) -> Trace:
+    return scene.run(_MODEL, scene.text)
+
+
+def _show(scene: Scene) -> Shown:
+    trace, query = _trace(scene), int(_CONTROL.value(scene))
+    labels, link = trace.query_tokens().labels, strongest_link(trace, query)
+    facts = {
+        "word": labels[query],
+        "other": labels[link.key],
+        "weight": f"{link.weight:.3f}",
+        "percent": f"{link.weight:.0%}",
+        "layer": str(link.layer),
+        "head": str(link.head),
+        "heads": str(sum(trace.head_count(layer) for layer in range(trace.layer_count()))),
+        "model": _MODEL,
+    }
+    says = f"In layer {link.layer}, head {link.head}, “{labels[query]}” looks mostly at “{labels[link.key]}”"
+    return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
+
+
+_CONTROL = Control("Word that looks", _options, _default)
+
+LESSON = Lesson(
+    "Why attention",
+    5,
+    _show,
+    _CONTROL,
+    "strongest",
+    deeper=("", "heads"),
+    covers=("disambiguation: bank, river, flooded", "a heatmap's row read as shares"),
+)
