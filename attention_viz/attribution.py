@@ -16,7 +16,7 @@ from attention_viz.projection import Projection
 from attention_viz.shapes import positions, shared_heads
 from attention_viz.trace import Trace
 
-__all__ = ["flow", "norm_weighted", "rollout"]
+__all__ = ["flow", "flow_steps", "norm_weighted", "rollout"]
 
 # Capacities are whole numbers for scipy, and 32 bits wide: what leaves a node is at most this, so nothing overflows.
 _WHOLE = 2**30
@@ -125,6 +125,11 @@ def flow(
     return found
 
 
+def flow_steps(layers: int, tokens: int) -> int:
+    """What `flow` of a whole trace costs, in flows times edges: some 20 million are done in a second."""
+    return _steps(range(layers), tokens, tokens)
+
+
 def norm_weighted(
     model: Projecting, trace: Trace, layer: int, stream: str | None = None
 ) -> Float[Tensor, "head query key"]:
@@ -164,9 +169,10 @@ def _own(trace: Trace, stream: str | None, what: str) -> str:
     queries, keys = trace.query_tokens(name), trace.key_tokens(name)
     if name == "cross" or len(queries) != len(keys):
         fitting = [one for one in trace.streams if one != "cross"]
+        whose = "cross-attention" if name == "cross" else f"the {name}"
         instead = f"; ask for {' or '.join(fitting)}" if fitting and name == "cross" else ""
         raise TraceError(
-            f"{what} was asked for the {name}, whose {len(queries)} queries and {len(keys)} keys are tokens of two "
+            f"{what} was asked for {whose}, whose {len(queries)} queries and {len(keys)} keys are tokens of two "
             f"different rows, so that no layer goes on where the one below it ended{instead}"
         )
     return name
@@ -193,13 +199,17 @@ def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
 
 def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
     """Refuse what would keep a machine busy for hours."""
-    steps = sum(rows * count * (layer + 1) * count**2 for layer in layers)
+    steps = _steps(layers, rows, count)
     if steps > _MOST_STEPS:
         raise TraceError(
             f"flow was asked for {len(layers)} × {rows} × {count} (layer, query, key), which takes {steps:.1e} steps "
             f"(flows times edges), and at most {_MOST_STEPS:.0e} are done; name fewer layers or queries, or take a "
             "shorter text"
         )
+
+
+def _steps(layers: Sequence[int], rows: int, count: int) -> int:
+    return sum(rows * count * (layer + 1) * count**2 for layer in layers)
 
 
 def _joining(

@@ -3,15 +3,19 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.attention import Attention, attend
+from attention_viz.attention import Attention
 from attention_viz.errors import TraceError
+from attention_viz.given import given
 from attention_viz.tokens import Tokens, without_marks
 from attention_viz.trace import Layer, Trace
 
-__all__ = ["merge_words"]
+__all__ = ["MERGED", "merge_words"]
+
+# What the provenance says of it.
+MERGED = "pieces of words merged afterwards"
 
 # The positions of each word's pieces.
 Pieces = tuple[tuple[int, ...], ...]
@@ -25,8 +29,8 @@ def merge_words(trace: Trace) -> Trace:
     such as [CLS] or a punctuation mark that the tokenizer counts by itself, stay as they are. The output of a word is
     the mean over its pieces', where there is one a piece.
 
-    The weights are no call's: no query and key of these words ever met. In the trace, their logarithm stands as each
-    head's bias beside queries and keys of 0, and there are no values. `ids` count the words as they first occur.
+    The weights are no call's: no query and key of these words ever met (see `given`). `ids` count the words as they
+    first occur.
 
     Source: Clark et al. 2019, "What Does BERT Look At?", section 4.1.
 
@@ -50,7 +54,7 @@ def merge_words(trace: Trace) -> Trace:
         queries={stream: _words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()},
         keys={stream: _words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
         output=output,
-        provenance=replace(trace.provenance, edits=(*trace.provenance.edits, "pieces of words merged afterwards")),
+        provenance=replace(trace.provenance, edits=(*trace.provenance.edits, MERGED)),
         measure=lambda: replace(
             trace.fidelity, reference=f"{trace.fidelity.reference}, before pieces of words were merged"
         ),
@@ -76,11 +80,13 @@ def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
         )
     rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
     words = torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
-    empty = words.new_zeros(words.shape[0], words.shape[1], 1).float()
-    looked = words.new_zeros(words.shape[0], words.shape[2], 1).float()
-    allowed = words > 0
-    bias = torch.where(allowed, words, 1).log().float()
-    return attend(empty, looked, looked[..., :0], allowed, scale=1.0, bias=bias)
+    return given(words, None if call.allowed is None else _open(call.allowed.expand(call.shape), queries, keys))
+
+
+def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces) -> Bool[Tensor, "head word_a word_b"]:
+    """Whether any piece of a word may look at any piece of another."""
+    rows = torch.stack([allowed[:, list(group)].any(dim=1) for group in queries], dim=1)
+    return torch.stack([rows[..., list(group)].any(dim=-1) for group in keys], dim=-1)
 
 
 def _words(tokens: Tokens, groups: Pieces) -> Tokens:

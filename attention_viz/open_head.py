@@ -224,6 +224,7 @@ def _with_layer(trace: Trace, stream: str, layer: int, entry: Layer, words: tupl
         trace,
         layers={**trace.layers, stream: tuple(layers)},
         complete=None,
+        differentiate=None,
         provenance=replace(trace.provenance, edits=trace.provenance.edits + said),
         measure=lambda: trace.fidelity,
     )

@@ -26,6 +26,7 @@ class Provenance:
         dtype: of the model's numbers, such as "float32".
         versions: of the packages that computed it, by name.
         edits: what was changed inside the model, in words, in order.
+        reading: how the weights are read, a name of `READINGS`; "raw" where they are those that ran.
     """
 
     model: str
@@ -40,6 +41,7 @@ class Provenance:
     dtype: str = "float32"
     versions: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     edits: tuple[str, ...] = ()
+    reading: str = "raw"
 
     def __post_init__(self) -> None:
         """Close it to changes."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STREAMS = ("encoder", "decoder", "cross")
 
-__all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Trace"]
+__all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,19 @@ class Layer:
     source: Float[Tensor, "key d_source"] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """How far each weight of a run raised one number of its output.
+
+    Attributes:
+        layers: by stream, of each layer the part of weight times gradient that is above 0, (head, query, key).
+        of: the number that was raised, in words.
+    """
+
+    layers: Mapping[str, tuple[Float[Tensor, "head query key"], ...]]
+    of: str
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """What one pass through a model computed, layer by layer.
@@ -64,6 +77,8 @@ class Trace:
         measure: makes the comparison behind `fidelity` when it is first asked for.
         complete: finds what stands around the attention calls when it is first asked for; None where `layers` have
             all that is known. Keeping it from the start would slow every run down for the few that look at it.
+        differentiate: runs the same once more for the gradients of one number of the output, that of a (position, token
+            id) or, given None, of what the model says; None where no model stands behind the trace any more.
     """
 
     layers: Mapping[str, tuple[Layer, ...]]
@@ -73,6 +88,7 @@ class Trace:
     provenance: Provenance
     measure: Callable[[], Fidelity]
     complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
+    differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
 
     def __post_init__(self) -> None:
         """Close it to changes, and refuse tokens that don't stand along the matrices they are meant for."""

@@ -103,6 +103,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
         "version": 1,
         "model": trace.provenance.model,
         "edits": list(trace.provenance.edits),
+        "reading": _reading(trace),
         "levels": LEVELS,
         "error": ERROR,
         "sum_steps": _SUM_STEPS,
@@ -113,6 +114,14 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
     }
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def _reading(trace: "Trace") -> dict[str, Any] | None:
+    """How the numbers are to be called where they aren't the weights that ran."""
+    from attention_viz.readings import READINGS
+
+    found = READINGS.get(trace.provenance.reading)
+    return None if found is None or found.function is None else {"label": found.label, "together": not found.per_head}
 
 
 def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str, Any]:

@@ -85,4 +85,5 @@ def _filled(tokens: Tokens, real: int) -> Tokens:
 
 def _with_tokens(trace: Trace, tokens: Tokens) -> Trace:
     (stream,) = trace.streams
-    return replace(trace, queries={stream: tokens}, keys={stream: tokens})
+    # What the model says doesn't count padding, and the run doesn't know which of its tokens are.
+    return replace(trace, queries={stream: tokens}, keys={stream: tokens}, differentiate=None)

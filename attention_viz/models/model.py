@@ -61,7 +61,7 @@ class AttentionModel:
         """Probe a model and wrap it, with what is known of where it comes from."""
         runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
         name = provenance.model
-        tracer, inputs = Tracer(name, runner, probe(runner, limit)), Inputs(name, hf_model, limit)
+        tracer, inputs = Tracer(name, runner, probe(runner, limit), tokenizer), Inputs(name, hf_model, limit)
         dtype = str(hf_model.dtype).removeprefix("torch.")
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
         return cls(name, hf_model, tokenizer, limit, tracer, inputs, provenance)

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from attention_viz.attention import Attention
 from attention_viz.edits import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recorder import Call, Recorder, recording
 from attention_viz.models.switch import IMPLEMENTATION, Switch, configurations
 from attention_viz.models.wiring import HOOKS, Listener, Wiring
 
-__all__ = ["Pass", "Runner", "versions"]
+__all__ = ["Pass", "Runner", "alike", "versions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,15 @@ class Runner:
         finally:
             recording.reset(token)
 
+    def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
+        """Run with a recorder of the caller's, and let gradients be asked for afterwards."""
+        token = recording.set(recorder)
+        try:
+            with torch.inference_mode(False), torch.enable_grad(), self.switch.ours():
+                return _output(self.model(**inputs, **self._settings))
+        finally:
+            recording.reset(token)
+
     def plain(self, inputs: Mapping[str, Tensor], hear: Callable[[nn.Module, object], None]) -> Tensor:
         """Run with transformers' eager attention, in a twin of the model, and hand back the output.
 
@@ -165,3 +175,20 @@ def versions(device: torch.device) -> dict[str, str]:
     # Ours is read from the package in use, which may run from its source without being installed.
     own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
     return {"attention_viz": own, **packages, "python": platform.python_version(), "device": device.type}
+
+
+def alike(one: Attention, other: Attention) -> bool:
+    """Whether two calls had the same inputs, up to the order in which threads add."""
+    if (one.scale, one.softcap) != (other.scale, other.softcap):
+        return False
+    terms = ((getattr(one, name), getattr(other, name)) for name in _TERMS)
+    return all(_close(a, b) for a, b in terms)
+
+
+_TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+
+
+def _close(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=1e-3, atol=1e-5)

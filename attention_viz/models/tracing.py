@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
-from attention_viz.attention import Attention
 from attention_viz.edit_places import check_places
 from attention_viz.editing import kept
 from attention_viz.edits import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.comparison import Real, compare
+from attention_viz.models.gradients import Run, relevance
 from attention_viz.models.probe import Anatomy
-from attention_viz.models.running import Pass, Runner
+from attention_viz.models.running import Pass, Runner, alike
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 __all__ = ["Axes", "Tracer"]
 
@@ -56,11 +59,13 @@ class Tracer:
         name: the model's, for messages.
         runner: runs it.
         anatomy: what the probe learnt of it.
+        tokenizer: names its tokens, where there is one.
     """
 
     name: str
     runner: Runner
     anatomy: Anatomy
+    tokenizer: "PreTrainedTokenizerBase | None" = None
 
     def trace(
         self,
@@ -90,6 +95,7 @@ class Tracer:
         calls = zip(recorded.calls, anatomy.labels, strict=True)
         layers = tuple(Layer(call.attention, label) for call, label in calls)
         found = axes(recorded.output)
+        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, found.queries)
         return Trace(
             layers=anatomy.by_stream(layers),
             queries={stream: found.queries[stream] for stream in anatomy.layers},
@@ -98,6 +104,7 @@ class Tracer:
             provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
             measure=self._measure(inputs, None if edits else recorded, found),
             complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
+            differentiate=lambda of: relevance(run, of),
         )
 
     def _surrounded(
@@ -112,7 +119,7 @@ class Tracer:
             return tuple(layers)
         return tuple(
             around.layer(number, layer.attention, layer.label, crossing=stream == "cross")
-            if _alike(layer.attention, call.attention)
+            if alike(layer.attention, call.attention)
             else layer
             for number, (layer, call, stream) in enumerate(zip(layers, again.calls, self.anatomy.streams, strict=True))
         )
@@ -148,20 +155,3 @@ def _unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
     decodes = "decoder_input_ids" in inputs and stream != "encoder"
     mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
     return None if mask is None else mask[0] != 0
-
-
-def _alike(one: Attention, other: Attention) -> bool:
-    """Whether two calls had the same inputs, up to the order in which threads add."""
-    if (one.scale, one.softcap) != (other.scale, other.softcap):
-        return False
-    terms = ((getattr(one, name), getattr(other, name)) for name in _TERMS)
-    return all(_close(a, b) for a, b in terms)
-
-
-_TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
-
-
-def _close(one: Tensor | None, other: Tensor | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=1e-3, atol=1e-5)

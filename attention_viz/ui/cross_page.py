@@ -7,14 +7,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.models import CATALOGUE
-from attention_viz.ui import opening, pickers
+from attention_viz.ui import opening, pickers, readings
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.cross_words import in_words, show_alignment, show_said
-from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.menu import show_header
+from attention_viz.ui.read_downloads import show_read_downloads
 from attention_viz.ui.serving import Drawn, verify
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
@@ -38,7 +38,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
     pickers.begin(EXAMPLE)
     show_header()
-    state = pickers.choose(_STREAM)
+    state = pickers.choose(_STREAM, with_readings=True)
     pickers.keep(state)
     line = st.empty()
     if _STREAM not in streams(state):
@@ -59,20 +59,25 @@ def show_page() -> None:
         tell(drawn, state, rows=False)
     with right.container(key="said"):
         show_said(drawn.trace)
-    with right.container(key="alignment"):
-        show_alignment(drawn.trace, state.layer, state.head, theme_name())
-    _show(drawn, state, place)
-    with downloads:
-        show_downloads(drawn.trace, _STREAM, state.layer, state.head)
+    asked = replace(state, stream=_STREAM)
+    shown = readings.read_in_place(drawn, asked, place, _HEIGHT)
+    if shown is not None:
+        with right.container(key="alignment"):
+            show_alignment(shown.trace, state.layer, state.head, theme_name())
+        _show(shown, asked, place)
+        with downloads:
+            show_read_downloads(drawn, shown, asked)
+    readings.tell(shown, asked)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
-    _show_pictures(drawn.trace, state)
+    if shown is not None:
+        _show_pictures(shown.trace, state)
 
 
 def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
     """The explorer, with nothing in it but what this page is about."""
-    shown = drawn.alone(replace(state, stream=_STREAM))
+    shown = drawn.alone(state)
     with place.container():
         show_explorer(shown.payload, _STREAM, state.layer, state.head, _take_choice)
 
@@ -81,12 +86,13 @@ def _take_choice() -> None:
     """A head chosen in the explorer becomes the page's own choice."""
     choice = chosen()
     if choice is not None:
-        st.session_state["layer"], st.session_state["head"] = int(choice["layer"]), int(choice["head"])
+        st.session_state["layer"] = int(choice["layer"])
+        readings.take_head(int(choice["head"]))
 
 
 def _show_pictures(trace: "Trace", state: State) -> None:
     """The chosen head once more as Plotly figures, to zoom and to read every number."""
-    from attention_viz.views import alignment, heatmap
+    from attention_viz.views import alignment
 
     theme = theme_name()
     words = in_words(trace, state.layer, state.head)
@@ -94,7 +100,7 @@ def _show_pictures(trace: "Trace", state: State) -> None:
     lines = alignment(trace, state.layer, state.head, _STREAM, theme=theme)
     st.plotly_chart(lines, theme=None, key="lines", config={"displaylogo": False}, alt=words)
     st.caption(plain(words))
-    matrix = heatmap(trace, state.layer, state.head, _STREAM, theme=theme)
+    matrix = readings.heatmap(trace, state, _STREAM, theme)
     st.plotly_chart(matrix, theme=None, key="matrix", config={"displaylogo": False})
 
 

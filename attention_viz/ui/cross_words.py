@@ -65,7 +65,7 @@ def show_alignment(trace: "Trace", layer: int, head: int, theme: "ThemeName") ->
         for words, colour, style in (
             ("is said", query, cell),
             ("looks most at", key, cell),
-            ("weight", colours.ink, number),
+            ("weight" if trace.provenance.reading == "raw" else "share", colours.ink, number),
         )
     )
     st.html(

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.ui import pickers
+from attention_viz.ui import pickers, readings
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.candidates import find_candidates, hold_candidates, show_candidates
-from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
 from attention_viz.ui.menu import show_header
+from attention_viz.ui.read_downloads import show_read_downloads
 from attention_viz.ui.serving import verify
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
@@ -28,7 +28,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
     pickers.begin()
     show_header()
-    state = pickers.choose()
+    state = pickers.choose(with_readings=True)
     pickers.keep(state)
     line = st.empty()
     with line.container(key="bar", horizontal=True, vertical_alignment="center"):
@@ -47,30 +47,31 @@ def show_page() -> None:
     stream = drawn.stream(state)
     with notes:
         tell(drawn, state)
-    with place.container():
-        show_explorer(drawn.payload, stream, state.layer, state.head, _take_choice)
+    shown = readings.read_in_place(drawn, state, place, _HEIGHT)
+    if shown is not None:
+        with place.container():
+            show_explorer(shown.payload, stream, state.layer, readings.head(state), _take_choice)
+        with downloads:
+            show_read_downloads(drawn, shown, state)
     show_candidates(panel, drawn.trace, find_candidates(drawn, state), state)
-    with downloads:
-        show_downloads(drawn.trace, stream, state.layer, state.head)
+    readings.tell(shown, state)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
-    _matrix(drawn.trace, stream, state)
+    if shown is not None:
+        _matrix(shown.trace, stream, state)
 
 
 def _take_choice() -> None:
     """A head chosen in the explorer becomes the page's own choice."""
     choice = chosen()
     if choice is not None:
-        st.session_state["layer"], st.session_state["head"] = int(choice["layer"]), int(choice["head"])
-        st.session_state["stream"] = choice["stream"]
+        st.session_state["layer"], st.session_state["stream"] = int(choice["layer"]), choice["stream"]
+        readings.take_head(int(choice["head"]))
 
 
 def _matrix(trace: "Trace", stream: str, state: State) -> None:
     """The chosen head once more as a Plotly figure, to zoom and to read every number."""
-    from attention_viz.views import heatmap
-
-    theme = theme_name()
-    st.markdown("##### The same head, to zoom into")
-    figure = heatmap(trace, state.layer, state.head, stream, theme=theme)
+    st.markdown(f"##### The same {'layer' if readings.together(state) else 'head'}, to zoom into")
+    figure = readings.heatmap(trace, state, stream, theme_name())
     st.plotly_chart(figure, theme=None, key="matrix", config={"displaylogo": False})

@@ -8,12 +8,12 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.models import CATALOGUE
-from attention_viz.ui import model_choice, opening, two_texts, wording_controls
+from attention_viz.ui import model_choice, opening, readings, two_texts, wording_controls
 from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
 from attention_viz.ui.text_box import text_box
 
-__all__ = ["address", "begin", "choose", "keep", "show_examples", "went_through_history"]
+__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "went_through_history"]
 
 _NAMES = tuple(field.name for field in fields(State))
 
@@ -66,17 +66,18 @@ def show_examples() -> None:
         st.button(example, on_click=_take_example, args=(example,), type="tertiary")
 
 
-def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> State:
+def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_readings: bool = False) -> State:
     """The sentence and the pickers on one line.
 
     Args:
         stream: the only one that the page is about; by default a model with several has a picker for it.
         leave_out: what of `wording_controls.WORDING` the page has no use for.
+        with_readings: whether the page shows weights as weights, so that they can be read otherwise.
     """
     asked = two_texts.asks_target(_held())
     # The height holds until the page's style has arrived.
     with st.container(key="pickers", height=108, border=False):
-        sentence, *target, model, pickers = st.columns(_widths(asked, stream), vertical_alignment="top")
+        sentence, *target, model, pickers = st.columns(_widths(asked, stream, with_readings), vertical_alignment="top")
     with sentence.container(key="texts", horizontal=True):
         text_box("Sentence", "text")
         beside = wording_controls.places()
@@ -100,15 +101,28 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = ()) -> Sta
         wording_controls.fill_beside(beside, held, leave_out)
     model.caption(model_choice.described(held))
     with pickers.container(horizontal=True):
-        _pick("layer", _layer_count(held))
-        _pick("head", _head_count(_held()))
-    with pickers:
-        wording_controls.show_switches(held, leave_out)
-    if stream is None:
+        width = 80 if with_readings else 94
+        _pick("layer", _layer_count(held), width)
+        _pick("head", _head_count(_held()), width, together=with_readings and readings.together(held))
+        if with_readings:
+            readings.show_picker()
+    several = stream is None and len(two_texts.streams(held)) > 1
+    # Where there is a picker for the stream, it needs the width.
+    with model if several else pickers.container(horizontal=True, key="pickers-below"):
+        wording_controls.show_switches(held, leave_out, words=with_readings)
+    if several:
         with pickers:
             two_texts.pick_stream(held)
     if held.own and opening.opened() is None:
         _own_settings()
+    state = _held()
+    _tell_notices(state)
+    return state
+
+
+def sentence() -> State:
+    """The sentence alone, for a page that names its models itself: what else was chosen stays as it is."""
+    text_box("Sentence", "text")
     state = _held()
     _tell_notices(state)
     return state
@@ -131,18 +145,33 @@ def address() -> dict[str, str]:
     return write_address(_held())
 
 
-def _widths(target: bool, stream: str | None) -> list[float]:
+def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float]:
     """Of the columns: the sentence, the target where there is one, the model, and what is picked of it."""
+    if with_readings:
+        return [2.6, 1.95, 2.65, 3.15] if target else [5, 2.33, 3.07]
     if not target:
         return [6, 2.4, 2]
     return [3.25, 2.35, 2.8, 2] if stream is not None else [2.5, 2.0, 2.7, 3.2]
 
 
-def _pick(name: str, count: int) -> None:
+def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer.
     st.session_state[name] = min(st.session_state[name], count - 1)
-    shown = model_choice.layer_name if name == "layer" else str
-    st.selectbox(name.capitalize(), range(count), key=name, format_func=shown, width=94, persist_state="session")
+    shown = _all if together else model_choice.layer_name if name == "layer" else str
+    # What was chosen before heads were taken together stays chosen.
+    st.selectbox(
+        name.capitalize(),
+        range(count),
+        key=name,
+        format_func=shown,
+        width=width,
+        disabled=together,
+        persist_state="session",
+    )
+
+
+def _all(_head: int) -> str:
+    return "all"
 
 
 def _take_example(text: str) -> None:

@@ -10,10 +10,24 @@ from attention_viz.ui.natures import Nature, nature
 from attention_viz.ui.notices import notice, with_number
 from attention_viz.ui.settings import SETTINGS
 
-__all__ = ["DEFAULT", "EXAMPLES", "MOST_MORE", "Positions", "State", "Switch", "read_address", "write_address"]
+__all__ = [
+    "DEFAULT",
+    "EXAMPLES",
+    "MOST_MORE",
+    "READING_NAMES",
+    "Positions",
+    "ReadingName",
+    "State",
+    "Switch",
+    "read_address",
+    "write_address",
+]
 
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
+ReadingName = Literal["raw", "norm", "rollout", "flow", "gradient"]
+
+READING_NAMES: tuple[ReadingName, ...] = get_args(ReadingName)
 
 EXAMPLES = (
     "The bank of the river was flooded",
@@ -37,6 +51,8 @@ class State:
         more: by how many tokens a decoder goes on with the text.
         special: "off" where the tokenizer adds no special tokens.
         chat: "on" where the text stands in the model's chat template.
+        reading: how weights are read where they are shown as weights, a name of `READINGS`.
+        words: "on" where the pieces of words are put together.
         d_model: width of our own module, where that is the model.
         heads: how many heads our own module has.
         seed: of our own module's random weights.
@@ -53,6 +69,8 @@ class State:
     more: int = 0
     special: Switch = "on"
     chat: Switch = "off"
+    reading: ReadingName = "raw"
+    words: Switch = "off"
     d_model: int = 8
     heads: int = 2
     seed: int = 0
@@ -88,6 +106,13 @@ DEFAULT = State()
 
 _TEXTS = ("text", "second", "target")
 _STREAMS = ("encoder", "decoder", "cross")
+_KINDS: dict[str, Any] = {
+    "positions": Positions,
+    "special": Switch,
+    "chat": Switch,
+    "reading": ReadingName,
+    "words": Switch,
+}
 
 # By how many tokens a decoder goes on at most: each of them is a run of its own.
 MOST_MORE = 40
@@ -120,12 +145,13 @@ def read_address(parameters: Mapping[str, str], default: State = DEFAULT) -> tup
         state = replace(state, stream=stream or state.stream)
     else:
         notices.append(notice("stream", stream, ", ".join(_STREAMS), state.stream or "the first there is"))
-    for name, kind in (("positions", Positions), ("special", Switch), ("chat", Switch)):
+    for name, kind in _KINDS.items():
         given, there, usual = parameters.get(name), get_args(kind), getattr(state, name)
         if given in (None, *there):
             state = replace(state, **{name: given or usual})
         else:
-            notices.append(notice(name, given, " and ".join(there), usual))
+            allowed_here = " and ".join(there) if len(there) == 2 else ", ".join(there)
+            notices.append(notice(name, given, allowed_here, usual))
     for name, (low, high) in _RANGES.items():
         state = with_number(state, name, parameters, low, high, notices)
     state = with_number(state, "more", parameters, 0, MOST_MORE, notices).within()
@@ -144,7 +170,7 @@ def write_address(state: State) -> dict[str, str]:
     # Of a model with only one it would say nothing.
     if state.stream is not None and len(state.nature.heads) != 1:
         parameters["stream"] = state.stream
-    for name in ("more", "special", "chat"):
+    for name in ("more", "special", "chat", "reading", "words"):
         if getattr(state, name) != getattr(DEFAULT, name):
             parameters[name] = str(getattr(state, name))
     if state.own:

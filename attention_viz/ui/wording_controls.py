@@ -21,7 +21,7 @@ __all__ = ["WORDING", "added_words", "fill_beside", "own_words", "places", "show
 # What a page may leave out, by the names in the address.
 WORDING = ("second", "more", "special", "chat")
 
-_WIDTH = 288
+_WIDTH, _WIDTH_OF_SECOND = 288, 200
 _PLACE, _OWN_PLACE = "added-place", "own-words-place"
 _NOTHING = "Nothing was added around the text"
 
@@ -42,7 +42,7 @@ def fill_beside(place: DeltaGenerator, state: State, leave_out: Collection[str] 
     """
     can = state.nature
     if can.pairs and "second" not in leave_out:
-        with place.container(key="beside", width=_WIDTH):
+        with place.container(key="beside", width=_WIDTH_OF_SECOND):
             text_box("Second sentence", "second", "Read together with the first")
     elif (can.goes_on and "more" not in leave_out) or (can.template and "chat" not in leave_out):
         with place.container(key="beside", width=_WIDTH, gap="xsmall"):
@@ -54,13 +54,22 @@ def fill_beside(place: DeltaGenerator, state: State, leave_out: Collection[str] 
                 st.session_state[_OWN_PLACE] = st.empty()
 
 
-def show_switches(state: State, leave_out: Collection[str] = ()) -> None:
-    """Whether the tokenizer adds its special tokens; nothing where it has none to add."""
+def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool = False) -> None:
+    """Whether the tokenizer adds its special tokens; nothing where it has none to add.
+
+    Args:
+        state: what is chosen.
+        leave_out: what the page has no use for.
+        words: whether pieces of words can be put together here.
+    """
     in_chat = state.nature.template and state.chat == "on"
     # What stands around an encoder–decoder's texts belongs to what it is to say.
     if state.nature.marks and "special" not in leave_out and not in_chat and not state.nature.answers:
-        with st.container(key="wording"):
+        with st.container(key="wording", width="content"):
             _switch("special", "Special tokens")
+    if words:
+        with st.container(key="whole-words", width="content"):
+            _switch("words", "Whole words", stays=True)
 
 
 def tell_added(trace: "Trace") -> None:
@@ -145,13 +154,14 @@ def _one_more() -> None:
     opening.close()
 
 
-def _switch(name: str, label: str) -> None:
-    """A switch for what stands in the address as "on" or "off"."""
+def _switch(name: str, label: str, *, stays: bool = False) -> None:
+    """A switch for what stands in the address as "on" or "off"; an open file stays open where it is about that."""
     key = f"{name}-switch"
     st.session_state[key] = st.session_state[name] == "on"
-    st.toggle(label, key=key, on_change=_take, args=(name, key))
+    st.toggle(label, key=key, on_change=_take, args=(name, key, stays))
 
 
-def _take(name: str, key: str) -> None:
+def _take(name: str, key: str, stays: bool) -> None:
     st.session_state[name] = "on" if st.session_state[key] else "off"
-    opening.close()
+    if not stays:
+        opening.close()

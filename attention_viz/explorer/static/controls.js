@@ -36,7 +36,9 @@ export function createControls(view) {
     draw() {
       const {stream, layer, head} = store.state;
       const label = view.now.stream.layers[layer].label;
-      readout.replaceChildren(element("strong", {}, `Layer ${layer} \u00b7 Head ${head}`));
+      readout.replaceChildren(element("strong", {}, recording.headName(layer, head)));
+      const {reading} = recording.header;
+      if (reading && !reading.together) readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
       if (label !== String(layer))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
       streams?.select(stream);

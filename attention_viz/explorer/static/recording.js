@@ -72,6 +72,12 @@ export class Recording {
     return this.streams.find((one) => one.name === name) ?? this.streams[0];
   }
 
+  /** What a head is called; where a reading takes a layer's heads together, by that reading. */
+  headName(layer, head) {
+    const {reading} = this.header;
+    return `Layer ${layer} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
+  }
+
   /** The nearest head that there is to the one asked for. */
   nearest({stream, layer, head}) {
     const {name, layers} = this.stream(stream);

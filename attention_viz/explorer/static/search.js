@@ -63,13 +63,13 @@ function rank(view, list) {
   });
   found.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.number - b.number);
   const none = missing ? "\u2026" : "No head may: the cell is blocked.";
-  const entries = found.length ? rankedHeads(found, layerChosen, headChosen) : [element("li", {class: "av-quiet"}, none)];
+  const entries = found.length ? rankedHeads(view, found, layerChosen, headChosen) : [element("li", {class: "av-quiet"}, none)];
   // The list keeps its height, so that nothing below it jumps.
   while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
   list.replaceChildren(...entries);
 }
 
-function rankedHeads(found, layerChosen, headChosen) {
+function rankedHeads(view, found, layerChosen, headChosen) {
   return (
     found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
       const fillBar = element("span", {class: "av-fill av-accent-fill"});
@@ -81,7 +81,7 @@ function rankedHeads(found, layerChosen, headChosen) {
         element(
           "button",
           {type: "button", "data-layer": layer, "data-head": number, "aria-current": chosen ? "true" : null},
-          element("span", {}, `Layer ${layer} \u00b7 Head ${number}`),
+          element("span", {}, view.recording.headName(layer, number)),
           element("span", {class: "av-track"}, fillBar),
           element("span", {class: "av-number"}, threeDigits(weight)),
         ),

@@ -52,6 +52,8 @@ function tell({view, sentence}) {
   const percent = weight > 0 && weight < 0.005 ? "less than 1" : Math.round(100 * weight);
   const from = element("bdi", {class: "av-query"}, stream.queries.names[pairQuery]);
   const to = element("bdi", {class: "av-keys"}, stream.keys.names[pairKey]);
+  const {reading} = view.recording.header;
+  if (reading) return sentence.replaceChildren(`${reading.label}: ${percent}% of the row of `, from, " is at ", to);
   return sentence.replaceChildren(from, ` takes ${percent}% of what it fetches here from `, to);
 }
 

@@ -60,7 +60,7 @@ function wholeTable(view) {
     element(
       "caption",
       {},
-      `Layer ${layer}, head ${head}: how much each query (row) looks at each key (column)${originWords(stream.keys)}`,
+      `${view.recording.headName(layer, head)}: how much each query (row) looks at each key (column)${originWords(stream.keys)}`,
     ),
     element("thead", {}, titles),
     element("tbody", {}, ...body),
@@ -83,7 +83,7 @@ function rowTable(view) {
   const caption = element(
     "caption",
     {},
-    `Layer ${layer}, head ${head}: how much the query `,
+    `${view.recording.headName(layer, head)}: how much the query `,
     element("bdi", {}, stream.queries.spoken[query]),
     ` looks at each key; choose another token above for another row${originWords(stream.keys)}`,
   );
