@@ -2,7 +2,7 @@
 
 import csv
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import pandas
@@ -31,17 +31,24 @@ def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: s
 
 
 def to_csv(table: pandas.DataFrame) -> str:
-    """The table as CSV that a spreadsheet shows and never runs.
+    """The table as CSV that a spreadsheet shows and never runs; its index is left out.
 
     All text is quoted, so nothing in it ends a cell or a row, and text that a spreadsheet would take for a formula gets
-    a leading apostrophe. Weights keep 9 significant digits, so float32 survives the round trip.
+    a leading apostrophe. Numbers keep 9 significant digits, so float32 survives the round trip; where there is no
+    number, the cell is empty.
     """
-    safe = table.copy()
-    for name in ("query_token", "key_token"):
-        safe[name] = [inert(text) for text in safe[name]]
-    safe["weight"] = [float(f"{weight:.9g}") for weight in safe["weight"]]
-    body = safe.to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    return ",".join(table.columns) + "\n" + body
+    safe = {name: _safe(column) for name, column in table.items()}
+    body = pandas.DataFrame(safe).to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    return ",".join(map(str, table.columns)) + "\n" + body
+
+
+def _safe(column: pandas.Series) -> "pandas.Series | list[Any]":
+    """A column as it may be written: text that is no formula, numbers with 9 digits."""
+    if column.dtype.kind == "f":
+        return [float(f"{number:.9g}") for number in column]
+    if column.dtype.kind in "iub":
+        return column
+    return [inert(value) if isinstance(value, str) else value for value in column]
 
 
 @functools.lru_cache(maxsize=4096)  # a sentence's labels come back in every row

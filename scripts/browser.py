@@ -4,55 +4,18 @@ Standard library only. The environment variable ATTENTION_VIZ_BROWSER names a br
 """
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 
-CHOICE = "ATTENTION_VIZ_BROWSER"
-ON_THE_PATH = ("chromium", "chromium-browser", "google-chrome")
+sys.path.append(str(Path(__file__).parents[1]))  # run as a program, a script knows its own folder only
 
-# A browser in a container has no sandbox and no GPU, and one that tests a local page has nothing to fetch elsewhere.
-LAUNCH_FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
+from attention_viz.views.browsers import CHOICE, LAUNCH_FLAGS, candidates, find, starts
+
+__all__ = ["CHOICE", "LAUNCH_FLAGS", "NONE_FOUND", "candidates", "find", "install", "starts"]
 
 NONE_FOUND = f"""No browser that starts was found, and none could be installed.
 Install Chromium or Google Chrome (on Debian: apt install chromium), or name one: {CHOICE}=/path/to/chromium"""
-
-
-def find() -> str | None:
-    """The first browser that starts without a screen, or None."""
-    return next(filter(starts, candidates()), None)
-
-
-def candidates() -> Iterator[str]:
-    """Where a browser may be: the one chosen, and only that; else those on the path, then Playwright's own."""
-    if chosen := os.environ.get(CHOICE):
-        yield chosen
-        return
-    yield from filter(None, map(shutil.which, ON_THE_PATH))
-    # Another process asks, because Playwright refuses a second session in one that already runs it.
-    ask = "from playwright.sync_api import sync_playwright as p\nwith p() as o: print(o.chromium.executable_path)"
-    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
-    if told.returncode == 0:
-        yield told.stdout.strip()
-
-
-def starts(browser: str) -> bool:
-    """Whether the browser draws a page without a screen, not just whether its file is there."""
-    page = "data:text/html,<p>it%20draws</p>"
-    command = [browser, "--headless", *LAUNCH_FLAGS, "--dump-dom", page]
-    try:
-        drawn = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return "it draws" in drawn.stdout
 
 
 def install() -> str | None:

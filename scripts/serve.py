@@ -4,53 +4,27 @@ Usage: serve.py [--port 8501] [--reload]. Run by the environment's Python, from 
 """
 
 import argparse
-import contextlib
-import os
 import socket
-import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import IO
-from urllib.error import URLError
-from urllib.request import ProxyHandler, build_opener
 
-APP = Path(__file__).parents[1] / "app.py"
+sys.path.append(str(Path(__file__).parents[1]))  # run as a program, a script knows its own folder only
+
+from attention_viz.cli.server import HOME, KEEP_MEMORY, start, stop, wait_until_healthy
+
+__all__ = [
+    "APP",
+    "KEEP_MEMORY",
+    "address_in_the_room",
+    "free_port",
+    "is_taken",
+    "start",
+    "stop",
+    "wait_until_healthy",
+]
+
+APP = HOME / "app.py"
 RELOAD = ("--server.fileWatcherType=auto", "--server.runOnSave=true", "--client.showErrorDetails=full")
-
-# For Linux's C library: keep what a trace gave back for the next one. To get fresh memory from the kernel for each run
-# costs several percent of it.
-KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
-
-
-def start(port: int, *options: str, log: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
-    """Start the app's server on a port, with the project's configuration; `log` takes what it prints."""
-    command = [sys.executable, "-m", "streamlit", "run", APP.name, f"--server.port={port}", *options]
-    # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
-    quiet = {"STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true", "STREAMLIT_LOGGER_LEVEL": "warning"}
-    environment = {**KEEP_MEMORY, **os.environ, **quiet}
-    return subprocess.Popen(command, cwd=APP.parent, env=environment, stdout=log, stderr=log and subprocess.STDOUT)
-
-
-def wait_until_healthy(server: subprocess.Popen[bytes], port: int, seconds: float = 60) -> bool:
-    """Wait until the server answers; False when it ended or the time is over."""
-    direct = build_opener(ProxyHandler({}))  # a proxy for the internet must not be asked for this machine
-    deadline = time.monotonic() + seconds
-    while server.poll() is None and time.monotonic() < deadline:
-        with contextlib.suppress(URLError, OSError), direct.open(f"http://127.0.0.1:{port}/_stcore/health", timeout=5):
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def stop(server: subprocess.Popen[bytes]) -> None:
-    """End the server, patiently first."""
-    server.terminate()
-    try:
-        server.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 def free_port() -> int:

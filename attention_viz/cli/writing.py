@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.views.browsers import needed
 
 if TYPE_CHECKING:
     from attention_viz.trace import Trace
@@ -34,7 +35,7 @@ def check_target(arguments: Namespace) -> Path:
     """Refuse, before anything is loaded, what couldn't be written in the end.
 
     Raises:
-        AttentionVizError: there is a file already, no folder for it, or what writes this kind isn't installed.
+        AttentionVizError: there is a file already, no folder for it, or what writes this kind isn't on this machine.
         SystemExit: with 2, where ending and options don't go together.
     """
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
@@ -42,12 +43,14 @@ def check_target(arguments: Namespace) -> Path:
     if ending not in ENDINGS:
         what = f"{ending} files aren't written" if ending else f"{arguments.out!r} has no ending"
         arguments.usage_error(f"argument --out: {what}; the endings are {', '.join(ENDINGS)}")
-    if ending == ".svg" and (arguments.layer is None or arguments.head is None):
-        arguments.usage_error("argument --out: .svg shows one head; it needs --layer and --head")
+    if ending in PICTURES and (arguments.layer is None or arguments.head is None):
+        arguments.usage_error(f"argument --out: {ending} shows one head; it needs --layer and --head")
     if ending == ".safetensors" and places:
         arguments.usage_error(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
     if ending == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise AttentionVizError("to write .parquet pyarrow is needed, which isn't installed: pip install pyarrow")
+    if ending in (".png", ".pdf"):
+        needed(f"{ending}, unlike .svg,")
     if not path.parent.is_dir():
         raise AttentionVizError(f"there is no folder {path.parent} to write {path.name} into")
     if path.is_dir():
@@ -97,10 +100,20 @@ def _svg(trace: "Trace", path: Path, layer: int | None, head: int | None, stream
         path.write_text(heatmap_svg(trace, layer, head, stream), encoding="utf-8", newline="\n")
 
 
+def _drawn(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+    from attention_viz.views import heatmap_svg, save
+
+    if layer is not None and head is not None:
+        save(heatmap_svg(trace, layer, head, stream), path)
+
+
 ENDINGS: dict[str, Kind] = {
     ".safetensors": Kind("the whole trace, for Trace.load", _safetensors),
     ".csv": Kind("the weights, a row each", _csv),
     ".parquet": Kind("the same in less room", _parquet),
     ".html": Kind("the explorer, works offline", _html),
     ".svg": Kind("one head as a picture, needs --layer and --head", _svg),
+    ".png": Kind("the same in dots, drawn by Chrome, Chromium or Edge", _drawn),
+    ".pdf": Kind("the same on a page, drawn by one of them too", _drawn),
 }
+PICTURES = (".svg", ".png", ".pdf")

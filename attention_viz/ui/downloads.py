@@ -1,27 +1,22 @@
 """What can be taken away: made from the trace when a button is pressed, never from what the screen shows."""
 
 import functools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.ui.exports import csv_bytes, model_part, show_more_formats
+
 if TYPE_CHECKING:
     from attention_viz.trace import Trace
 
 __all__ = ["BUTTONS", "show_downloads"]
 
-# Of a model's name in a file's: file systems take 255 bytes for all of it.
-_LONGEST_NAME = 60
-
 
 def _weights(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
-    from attention_viz.table import to_csv
-
-    # The mark at the start tells spreadsheets that this is UTF-8.
-    return b"\xef\xbb\xbf" + to_csv(trace.table(layer, head, stream)).encode()
+    return csv_bytes(trace.table(layer, head, stream))
 
 
 def _tensors(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
@@ -56,6 +51,17 @@ BUTTONS: dict[str, tuple[str, str, str, Callable[["Trace", str, int, int], bytes
 }
 
 
+def _place(trace: "Trace", layer: int, head: int) -> str:
+    """Which head of which layer, and how it is read where it isn't the weights that are shown."""
+    from attention_viz.merging import MERGED
+    from attention_viz.readings import READINGS
+
+    read = trace.provenance.reading
+    together = read in READINGS and not READINGS[read].per_head
+    parts = [f"layer{layer}", "all-heads" if together else f"head{head}", *([read] if read != "raw" else [])]
+    return "_".join([*parts, *(["words"] if MERGED in trace.provenance.edits else [])])
+
+
 def show_downloads(
     trace: "Trace",
     stream: str,
@@ -64,7 +70,10 @@ def show_downloads(
     labels: Sequence[str] = tuple(BUTTONS),
     instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
 ) -> None:
-    """A button each, in sight; the file is made when it is pressed, and the page doesn't run again for it.
+    """A button each, in sight, and one behind which there are more formats and the link.
+
+    A file is made when its button is pressed, and the page doesn't run again for it. The link is the address as it is
+    by now: write what was chosen into it before.
 
     Args:
         trace: what is on the screen.
@@ -74,15 +83,16 @@ def show_downloads(
         labels: which of `BUTTONS` to show.
         instead: by label, what makes a file that this page fills in its own way.
     """
-    name = re.sub(r"[^\w.-]+", "-", trace.provenance.model)[:_LONGEST_NAME].strip("-.") or "model"
+    name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
     for label in labels:
         ending, media, help_text, make = BUTTONS[label]
         st.download_button(
             label,
             data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
-            file_name=f"attention_{name}_layer{layer}_head{head}.{ending}",
+            file_name=f"{name}.{ending}",
             mime=media,
             help=help_text,
             on_click="ignore",
             key=f"download-{ending}",
         )
+    show_more_formats(trace, stream, layer, head, name)

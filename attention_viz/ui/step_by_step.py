@@ -39,6 +39,7 @@ def show_page() -> None:
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
     drawn = draw_in_place(state, place, _HEIGHT)
+    heads = None
     if drawn is not None:
         with notes:
             tell(drawn, state)
@@ -46,11 +47,11 @@ def show_page() -> None:
             heads = _open(drawn, state, controls, notes, place)
         except AttentionVizError as error:
             show_problem(error, place)
-        else:
-            with bar:
-                _show_bar(*heads, drawn)
     own = state.own and drawn is not None and drawn.fit is not None
     pickers.keep(state, **(step_choice.choice().address(own=own) | step_choice.still_asked()))
+    if drawn is not None and heads is not None:
+        with bar:
+            _show_bar(*heads, drawn)
 
 
 def _open(

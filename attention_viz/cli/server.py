@@ -1,0 +1,67 @@
+"""The app's server as a process of its own: started, waited for, ended. Standard library only."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+__all__ = ["HOME", "KEEP_MEMORY", "start", "stop", "wait_until_healthy"]
+
+# The app's files are beside the package in a checkout; an installed package comes without them.
+HOME = Path(__file__).parents[2]
+
+# For Linux's C library: keep what a trace gave back for the next one. To get fresh memory from the kernel for each run
+# costs several percent of it.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
+
+
+def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subprocess.Popen[bytes]:
+    """Start the app's server on a port, with the project's configuration.
+
+    Args:
+        port: where it listens.
+        options: more of Streamlit's own, such as "--server.address=127.0.0.1".
+        log: takes what it prints: a file, or a file's number; by default that goes where ours goes.
+    """
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *options]
+    # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
+    quiet = {"STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true", "STREAMLIT_LOGGER_LEVEL": "warning"}
+    environment = {**KEEP_MEMORY, **os.environ, **quiet}
+    errors = None if log is None else subprocess.STDOUT
+    return subprocess.Popen(command, cwd=HOME, env=environment, stdout=log, stderr=errors)
+
+
+def wait_until_healthy(
+    server: subprocess.Popen[bytes], port: int, seconds: float = 60, host: str = "127.0.0.1"
+) -> bool:
+    """Wait until the server answers; False when it ended or the time is over.
+
+    Args:
+        server: from `start`.
+        port: where it listens.
+        seconds: how long to wait.
+        host: by which name or number this machine reaches it.
+    """
+    direct = build_opener(ProxyHandler({}))  # a proxy for the internet must not be asked for this machine
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/_stcore/health"
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(URLError, OSError), direct.open(address, timeout=5):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """End the server, patiently first."""
+    server.terminate()
+    try:
+        server.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
