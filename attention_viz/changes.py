@@ -7,7 +7,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
 
-__all__ = ["moved_output", "moved_weight"]
+__all__ = ["likelier", "moved_output", "moved_rows", "moved_weight"]
 
 
 def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Float[Tensor, "layer head"]:
@@ -38,11 +38,41 @@ def moved_output(before: Trace, after: Trace) -> Float[Tensor, " position"]:
     Raises:
         TraceError: the outputs have different shapes.
     """
-    if before.output.shape != after.output.shape:
-        came = f"{tuple(before.output.shape)} and {tuple(after.output.shape)}"
+    return moved_rows(before.output, after.output)
+
+
+def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Float[Tensor, " position"]:
+    """How far each row of an output, (position, width), went, as `moved_output` measures it.
+
+    Raises:
+        TraceError: the outputs have different shapes.
+    """
+    if before.shape != after.shape:
+        came = f"{tuple(before.shape)} and {tuple(after.shape)}"
         raise TraceError(f"outputs can be compared where they have one shape; got {came}")
-    old, new = before.output.double().cpu(), after.output.double().cpu()
+    old, new = before.double().cpu(), after.double().cpu()
     return ((new - old).norm(dim=-1) / old.norm(dim=-1).clamp_min(torch.finfo(old.dtype).tiny)).float()
+
+
+def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list[tuple[int, float, float]]:
+    """How likely tokens were and are: the likeliest before, likeliest first, and those that are among them only after.
+
+    Args:
+        before: the run without the edit, of a model whose output is logits.
+        after: the run with it.
+        position: which row of the output.
+        count: how many of the likeliest of each run.
+
+    Returns:
+        Of each token its id, its probability before, and its probability after.
+
+    Raises:
+        TraceError: the outputs have different shapes.
+    """
+    _ = moved_rows(before.output, after.output)
+    old, new = (trace.output[position].detach().double().cpu().softmax(dim=-1) for trace in (before, after))
+    likeliest = [one.topk(min(count, len(one))).indices.tolist() for one in (old, new)]
+    return [(number, float(old[number]), float(new[number])) for number in dict.fromkeys(likeliest[0] + likeliest[1])]
 
 
 def _same(before: Trace, after: Trace, stream: str | None) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.edit_places import check_head, check_places, check_shape, check_whole, concerns, where
-from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.errors import ShapeError
 
 __all__ = ["Ablate", "Allow", "Block", "Edit", "Replace", "Temperature", "check_places", "narrow"]
 
@@ -234,12 +234,16 @@ def _check_weights(given: object) -> None:
 
 
 def narrow(
-    edits: Sequence[Edit], place: tuple[str, int], heads: int, shape: tuple[int, int], own: Bool[Tensor, "..."] | None
+    edits: Sequence[Allow | Block],
+    place: tuple[str, int],
+    heads: int,
+    shape: tuple[int, int],
+    own: Bool[Tensor, "..."] | None,
 ) -> Bool[Tensor, "..."] | None:
     """The model's own mask of one layer with every edit that concerns it and-ed on.
 
     Args:
-        edits: all edits of the run, of the kinds that block cells.
+        edits: edits of the run that block cells.
         place: the layer's stream, and its place there, from 0.
         heads: how many heads the layer has.
         shape: (query, key) of its weights.
@@ -247,11 +251,8 @@ def narrow(
 
     Raises:
         ShapeError: an edit that doesn't fit the layer's matrix or names a head it doesn't have.
-        UnsupportedModel: an edit that changes something else than a mask.
     """
     for edit in edits:
-        if not isinstance(edit, Allow | Block):
-            raise UnsupportedModel(f"{edit.kind} was asked for where only a mask can be changed, by Allow or Block")
         if not concerns(edit, place):
             continue
         mask = _allowed(edit, shape)

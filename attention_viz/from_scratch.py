@@ -5,7 +5,6 @@ Every number comes from a hash of the seed and of what it is for, so it is the s
 
 import hashlib
 import math
-import time
 import unicodedata
 import zlib
 from collections.abc import Sequence
@@ -15,16 +14,17 @@ from typing import ClassVar
 import numpy
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_viz import masks
-from attention_viz.attention import Attention
-from attention_viz.edits import Edit, check_places, narrow
+from attention_viz.editing import edited, kept
+from attention_viz.edits import Allow, Block, Edit, check_places
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.modules import MultiHeadAttention
 from attention_viz.projection import Projection
 from attention_viz.shapes import check_sizes, uneven
 from attention_viz.tokens import Fit, Tokens, fit_text, split_words
+from attention_viz.torch_twin import measure
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
 
 __all__ = ["POSITIONS", "Scratch", "scratch", "sinusoidal", "word_vectors"]
@@ -32,8 +32,6 @@ __all__ = ["POSITIONS", "Scratch", "scratch", "sinusoidal", "word_vectors"]
 POSITIONS = ("sinusoidal", "none")
 
 _LARGEST_WIDTH = 1024
-_BOUND = 1e-5
-_REFERENCE = "torch.nn.MultiheadAttention with the same weights"
 
 
 def scratch(
@@ -112,7 +110,8 @@ class Scratch:
             text: what to read, up to `limit` words.
             second_text: refused, as this model reads one sentence.
             target: refused, as this model has no decoder to say it.
-            edits: changes made inside, such as `Allow`.
+            edits: changes made inside, such as `Allow`. A run with others than masks, which torch's own module can't be
+                given, carries the fidelity of the run without them.
             special_tokens: either way nothing is added: this model has no such tokens.
             chat: refused, as this model has no chat template.
 
@@ -148,15 +147,20 @@ class Scratch:
         stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"
         with torch.no_grad():
             embeddings = self.embed(words)
-            attention = module.attention(
-                embeddings, narrow(edits, (self.stream, 0), self.heads, (count, count), allowed)
-            )
+            own = module.attention(embeddings, allowed)
+            attention = edited(kept(edits, {self.stream: None}), (self.stream, 0), own)
             joined = module.join(attention)
         tokens = {stream: Tokens(words, tuple(_number(word) for word in words), tuple(range(count)))}
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}
         provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
+        measured = attention if all(isinstance(edit, Allow | Block) for edit in edits) else own
         return Trace(
-            layers, tokens, tokens, joined, provenance, lambda: _compare(module, embeddings, attention, joined)
+            layers,
+            tokens,
+            tokens,
+            joined,
+            provenance,
+            lambda: measure(module, embeddings, measured, attention, joined),
         )
 
     def verify(self, text: str) -> Fidelity:
@@ -264,34 +268,3 @@ def _numbers(purpose: str, count: int) -> Float[Tensor, " count"]:
 
 def _is_causal(allowed: Tensor, count: int) -> bool:
     return allowed.shape == (count, count) and torch.equal(allowed.cpu(), masks.causal(count))
-
-
-def _compare(module: MultiHeadAttention, embeddings: Tensor, call: Attention, joined: Tensor) -> Fidelity:
-    """Give torch's own module the same weights, input and mask, and measure how far ours is from it."""
-    started = time.perf_counter()
-    blocked = None if call.allowed is None else ~call.allowed.expand(call.shape)
-    # A row that may look nowhere is not a number in torch's, and zeros in ours.
-    rows = torch.ones(len(joined), dtype=torch.bool) if blocked is None else ~blocked.all(-1).any(0)
-    with torch.no_grad():
-        output, weights = _torch_twin(module)(*[embeddings] * 3, attn_mask=blocked, average_attn_weights=False)
-    return Fidelity(
-        output_error=_relative(joined[rows], output[rows]),
-        weight_error=_relative(call.weights[:, rows], weights[:, rows]),
-        bound=_BOUND,
-        reference=_REFERENCE if blocked is None else f"{_REFERENCE} and mask",
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _torch_twin(module: MultiHeadAttention) -> nn.MultiheadAttention:
-    twin = nn.MultiheadAttention(module.d_model, module.heads, bias=False)
-    ours = module.state_dict()
-    fused = torch.cat([ours[f"{name}.weight"] for name in ("query", "key", "value")])
-    twin.load_state_dict({"in_proj_weight": fused, "out_proj.weight": ours["output.weight"]})
-    return twin.eval()
-
-
-def _relative(ours: Tensor, theirs: Tensor) -> float:
-    if not theirs.numel():
-        return 0.0
-    return float((ours - theirs).abs().max() / theirs.abs().max().clamp_min(torch.finfo(theirs.dtype).tiny))

@@ -161,16 +161,3 @@ def test_our_own_module_blocks_a_cell() -> None:
     trace = Scratch().trace("a boat here", edits=[av.Block(2, 0, head=1)])
     assert trace.weights(0, 1)[2, 0] == 0 < trace.weights(0, 0)[2, 0]
     assert trace.provenance.edits == ("block: query 2 may not look at key 0 in all layers, head 1",)
-
-
-@pytest.mark.parametrize(
-    ("edit", "name"),
-    [
-        (av.Ablate(0, 1), "an ablation"),
-        (av.Temperature(2), "a temperature"),
-        (av.Replace(0, 1, torch.eye(2)), "a replacement"),
-    ],
-)
-def test_our_own_module_refuses_what_is_no_mask_by_its_name(edit: Edit, name: str) -> None:
-    with pytest.raises(av.UnsupportedModel, match=f"{name} was asked for where only a mask can be changed"):
-        Scratch().trace("a boat", edits=[edit])

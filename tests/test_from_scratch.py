@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from attention_viz import from_scratch, masks
-from attention_viz.edits import Allow
+from attention_viz.edits import Ablate, Allow, Block, Replace, Temperature
 from attention_viz.errors import AttentionVizError, ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.from_scratch import Scratch, scratch, sinusoidal, word_vectors
 from attention_viz.tokens import Fit
@@ -263,3 +263,38 @@ def test_the_matrices_of_the_module_make_its_query_and_join_its_heads() -> None:
     assert_close(layer.attention.output.transpose(0, 1).flatten(1) @ known["output"].weight, layer.joined)
     with pytest.raises(ShapeError, match="layer 1 was asked for"):
         Scratch().projections(1)
+
+
+@pytest.mark.parametrize("head", [0, 1])
+def test_a_silenced_or_averaged_head_hands_on_just_that(head: int) -> None:
+    model, before = Scratch(d_model=12, heads=3), scratch(TEXT, d_model=12, heads=3)
+    for to in ("zero", "mean"):
+        after = model.trace(TEXT, edits=[Ablate(0, head, to)])
+        outputs = before.attention(0).output.clone()
+        outputs[head] = 0 if to == "zero" else outputs[head].mean(dim=0)
+        torch.testing.assert_close(
+            after.output, outputs.transpose(0, 1).reshape(7, 12) @ model.module().output.weight.T
+        )
+        torch.testing.assert_close(after.attention(0).weights, before.attention(0).weights)
+
+
+def test_weights_are_cooled_blocked_and_replaced_as_by_hand() -> None:
+    model, before = Scratch(d_model=12, heads=3), scratch(TEXT, d_model=12, heads=3)
+    given = torch.rand(7, 7, generator=torch.Generator().manual_seed(1)).softmax(-1)
+    after = model.trace(TEXT, edits=[Temperature(0.5, 0, 1), Block(2, 4, 0, 1), Replace(0, 2, given)])
+    logits = before.attention(0).scaled[1] / 0.5
+    logits[2, 4] = -torch.inf
+    weights = torch.stack([before.weights(0, 0), logits.softmax(-1), given])
+    torch.testing.assert_close(after.attention(0).weights, weights)
+    joined = (weights @ before.attention(0).value).transpose(0, 1).reshape(7, 12) @ model.module().output.weight.T
+    torch.testing.assert_close(after.output, joined)
+
+
+def test_edits_leave_the_module_as_it_was_and_carry_its_fidelity() -> None:
+    model, before = Scratch(), scratch(TEXT)
+    after = model.trace(TEXT, edits=[Ablate(0, 0), Temperature(2)])
+    assert torch.equal(model.trace(TEXT).output, before.output)
+    assert after.fidelity.ok and after.fidelity.reference == f"{before.fidelity.reference}, before the edits"
+    assert after.fidelity.output_error == before.fidelity.output_error
+    with pytest.raises(ShapeError, match="head 2 was asked for"):
+        model.trace(TEXT, edits=[Ablate(0, 2)])

@@ -4,9 +4,9 @@ import functools
 import gc
 import threading
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from attention_viz.errors import TraceError, UnusableText
 from attention_viz.ui import natures
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Drawn",
+    "ask",
     "candidates",
     "draw",
     "fit",
@@ -36,9 +37,10 @@ __all__ = [
     "is_loaded",
     "load_model",
     "projections",
-    "run_once",
     "verify",
 ]
+
+_Answer = TypeVar("_Answer")
 
 # To enter is to wait for a place among the runs allowed at once.
 _forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
@@ -113,9 +115,11 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
     return drawn
 
 
-def run_once(state: State, edits: "Sequence[Edit]") -> "Trace":
-    """A run that isn't kept, such as one of many that are only compared; errors as of `draw`."""
-    return _draw(state, _settings(state), None, tuple(edits)).trace
+def ask(state: State, do: "Callable[[AttentionModel | Scratch], _Answer]") -> _Answer:
+    """What something makes of the chosen model, in turn with other people's runs; errors as of `draw`."""
+    model = _chosen(state)
+    with _forwards:
+        return do(model)
 
 
 def fit(state: State, text: str) -> "Fit":

@@ -1,143 +1,188 @@
-"""What if the chosen head were changed: the change runs in the model, and beside it stands the same for other heads."""
+"""What if the model were changed: the changes run inside it, and the page shows what became of the rest."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.ui.heads_choice import PREFIX
+from attention_viz.ui.clickable import add_targets, show_to_click
+from attention_viz.ui.edit_choice import held_edits, made, show_edit_controls
+from attention_viz.ui.edit_words import Change, misfit, read_changes
+from attention_viz.ui.effects import Head, effects_of, heads_of, known_effects
+from attention_viz.ui.likelier import predicted, show_likelier
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.serving import Drawn, candidates, draw, run_once
+from attention_viz.ui.serving import Drawn, draw
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
     import pandas
+    import plotly.graph_objects as go
 
-    from attention_viz.edits import Edit
-    from attention_viz.trace import Trace
-
-__all__ = ["EDITS", "show_what_if"]
-
-# What can be done to a head, by its name in the address.
-EDITS = {
-    "none": "nothing",
-    "zero": "it says nothing (output 0)",
-    "mean": "it always says its average",
-    "sharp": "it looks more sharply (temperature ½)",
-    "even": "it looks more evenly (temperature 2)",
-}
+__all__ = ["show_what_if"]
 
 _HEIGHT = 330
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 
 
-def show_what_if(drawn: Drawn, state: State, edit: str) -> None:
-    """The picker, and what follows from the change."""
-    st.markdown("##### What if this head were changed?")
-    if drawn.fit is None or state.own:
-        st.caption("A change runs inside a pretrained model: choose one, and close an open trace.")
+def show_what_if(drawn: Drawn, state: State) -> None:
+    """The changes to choose, what follows from them, and which heads matter.
+
+    Args:
+        drawn: the run that the page shows, with all its streams.
+        state: what the pickers say.
+    """
+    st.markdown("##### What if the model were changed?")
+    if drawn.fit is None:
+        st.caption("A change runs inside a model, and a trace from a file is a run that is over: close it to try one.")
         return
-    st.selectbox(
-        "Change", list(EDITS), format_func=EDITS.__getitem__, key=f"{PREFIX}edit", width=320, persist_state="session"
-    )
-    if edit == "none":
-        st.caption("Choose a change: the model runs with it, and what moves is shown beside the other heads' share.")
-        return
-    stream = drawn.stream(state)
+    if state.more and state.nature.goes_on:
+        st.caption("Changed is the run of what was typed: the tokens that the model went on by are left out here.")
     try:
-        after = draw(state, edits=(_edit(edit, state.layer, state.head, drawn, stream),))
-        moved = _moved(drawn, state, edit, stream)
+        state = replace(state, more=0)
+        before = draw(state)
+        show_edit_controls(before, state)
+        edits = made(held_edits(), before, state)
+        after = draw(state, edits=edits) if edits else None
+        if after is not None:
+            _show_changed(before, after, state)
+        places = [] if after is None else predicted(before, after, state)
+        left, right = st.columns([1, 2.2]) if places else (st.empty(), st.container())
+        if after is not None and places:
+            with left:
+                show_likelier(before, after, state, places)
+        with right:
+            _show_scale(before, state)
     except AttentionVizError as error:
         st.info(plain(str(error)[:1].upper() + str(error)[1:]))
-        return
-    _show(drawn, after, state, moved, stream)
-    _offer_all(drawn, state, edit, moved)
 
 
-def _edit(name: str, layer: int, head: int, drawn: Drawn, stream: str) -> "Edit":
-    from attention_viz.edits import Ablate, Temperature
+def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
+    """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
+    from attention_viz.changes import moved_output, moved_weight
+    from attention_viz.views import changed_heads, changed_outputs, difference
 
-    where = stream if len(drawn.trace.streams) > 1 else None
-    if name in ("sharp", "even"):
-        return Temperature(0.5 if name == "sharp" else 2.0, layer, head, where)
-    return Ablate(layer, head, "zero" if name == "zero" else "mean", where)
-
-
-def _wish(state: State, edit: str) -> tuple[object, ...]:
-    """What the effects belong to: all but the head that is chosen."""
-    return state.model, state.text, state.second, state.target, state.special, state.chat, state.stream, edit
-
-
-def _moved(drawn: Drawn, state: State, edit: str, stream: str) -> "pandas.Series":
-    """How far the output moves for each head of the layer; for all, where that was asked for before."""
-    import pandas
-
-    kept = st.session_state.get(f"{PREFIX}effects")
-    if kept is not None and kept[0] == _wish(state, edit):
-        return kept[1]
-    heads = [(state.layer, head) for head in range(drawn.trace.head_count(state.layer, stream))]
-    found = {head: _effect(drawn, state, edit, head, stream) for head in heads}
-    return pandas.Series(found, dtype="float64")
-
-
-def _effect(drawn: Drawn, state: State, edit: str, head: tuple[int, int], stream: str) -> float:
-    from attention_viz.changes import moved_output
-
-    after = run_once(state, (_edit(edit, *head, drawn, stream),))
-    return float(moved_output(drawn.trace, after).mean())
-
-
-def _show(drawn: Drawn, after: Drawn, state: State, moved: "pandas.Series", stream: str) -> None:
-    """The change in a sentence, per token, and beside the same change of the other heads."""
-    from attention_viz.views import changed_outputs, head_effects
-
-    theme, here = theme_name(), float(moved.loc[(state.layer, state.head)])
-    rank = int((moved > here).sum()) + 1
-    words = (
-        f"With this change of layer {state.layer}, head {state.head}, the output moves by {here:.2%} of its length, on "
-        f"average over the tokens: number {rank} of the {len(moved)} heads tried."
-    )
-    st.markdown(plain(" ".join([words, _guesses(drawn.trace, after.trace, state)])))
-    left, right = st.columns(2)
-    chosen = (state.layer, state.head)
-    figures = (
-        (left, "effects", head_effects(drawn.trace, moved, stream, chosen=chosen, theme=theme), words),
-        (right, "outputs", changed_outputs(drawn.trace, after.trace, theme=theme), "How far each token's output moved"),
-    )
-    for place, key, figure, said in figures:
-        figure.update_layout(height=_HEIGHT)
-        place.plotly_chart(figure, theme=None, key=f"what-if-{key}", config=_CONFIG, alt=said)
-
-
-def _guesses(before: "Trace", after: "Trace", state: State) -> str:
-    """What the model takes to be likeliest, before and after; nothing for one that predicts nothing."""
-    told: list[str] = []
-    changed = candidates(state, after, 1)
-    for place, likely in candidates(state, before, 1).items():
-        old, new = likely.iloc[0], changed[place].iloc[0]
-        told.append(
-            f"Likeliest was “{old['token']}” ({old['probability']:.3f}) and is now “{new['token']}” "
-            f"({new['probability']:.3f})."
+    theme, stream, (layer, head) = theme_name(), before.stream(state), _chosen(before, state)
+    moved = float(moved_output(before.trace, after.trace).mean())
+    st.markdown(plain(f"So changed, the output moves by {moved:.2%} of its length, on average over the tokens."))
+    outputs, heads, here = st.columns(3)
+    outputs_words = "How far each token's output moved"
+    _chart(outputs, changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
+    outputs.caption("The length of the change over the length before, of what the model hands out for each token.")
+    heads_words = "Share of the weight that moved, by head"
+    _chart(heads, changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
+    heads.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
+    share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
+    if share:
+        figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
+        _chart(here, figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
+        told = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+        here.caption(f"The chosen head: {told} of its weight moved. Orange gained weight, blue lost it.")
+    else:
+        here.caption(
+            f"Layer {layer}, head {head}, the chosen one, has the weights that it had: nothing that it reads changed, "
+            "and a head that is silenced or averaged hands on something else by the same weights."
         )
-    return " ".join(told)
 
 
-def _offer_all(drawn: Drawn, state: State, edit: str, moved: "pandas.Series") -> None:
-    """The same change for every head of the model in turn, when somebody asks; a click elsewhere stops it."""
+def _show_scale(before: Drawn, state: State) -> None:
+    """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
     import pandas
 
-    stream = drawn.stream(state)
-    layers = range(drawn.trace.layer_count(stream))
-    heads = [(layer, head) for layer in layers for head in range(drawn.trace.head_count(layer, stream))]
-    if len(moved) == len(heads):
+    from attention_viz.views import head_effects
+
+    stream, chosen = before.stream(state), _chosen(before, state)
+    last = _last(before, stream)
+    if last is not None and last.layer is not None:
+        chosen = (last.layer, chosen[1] if last.head is None else last.head)
+    change = last or Change("zero")
+    every, layer = heads_of(before, stream), heads_of(before, stream, chosen[0])
+    known = known_effects(before, change, stream)
+    if last is not None:
+        _ = effects_of(before, state, change, stream, layer)
+    if last is None:
+        st.caption("Nothing is changed yet. Add a change, or let each head fall silent in turn.")
+    if not known:
+        _offer_all(before, state, change, stream, every)
         return
-    if not st.button(f"Which heads matter here? Try all {len(heads)}"):
+    moved = pandas.Series({head: known[head] for head in every if head in known}, dtype="float64")
+    words = _rank_words(moved, chosen, change)
+    picture, said = st.columns([2, 1], vertical_alignment="center")
+    figure = head_effects(before.trace, moved, stream, chosen=chosen, theme=theme_name())
+    layers = sorted({layer for layer, _ in known})
+    add_targets(figure, [(layers.index(layer), head) for layer, head in known], size=18)
+    figure.update_layout(height=_HEIGHT)
+    with picture:
+        show_to_click(figure, "what-if-effects", words, lambda cell: _take(layers[cell[0]], cell[1]))
+    with said:
+        st.markdown(plain(words))
+        st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
+        _offer_all(before, state, change, stream, every)
+
+
+def _last(before: Drawn, stream: str) -> Change | None:
+    """The last change that can be made in this model and text, to heads of the stream that is shown."""
+    several = len(before.trace.streams) > 1
+    here = [
+        change
+        for change in read_changes(held_edits())[0]
+        if not misfit(change, before.trace) and (not several or change.stream == stream)
+    ]
+    return here[-1] if here else None
+
+
+def _rank_words(moved: "pandas.Series", chosen: Head, change: Change) -> str:
+    """The chosen head among those that were tried."""
+    done = {
+        "zero": "that says nothing",
+        "mean": "that always says its average",
+        "temp": f"at temperature {change.value:g}",
+        "block": "in which that cell is blocked",
+        "draw": "with the drawn pattern",
+    }[change.what]
+    if chosen not in moved.index:
+        return f"Tried so far: {len(moved)} heads, each {done}."
+    here = float(moved.loc[chosen])
+    rank = int((moved > here).sum()) + 1
+    layers = sorted(set(moved.index.get_level_values(0)))
+    where = f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]} to {layers[-1]}"
+    return (
+        f"Only layer {chosen[0]}, head {chosen[1]}, {done}: the output moves by {here:.2%}. That is number {rank} of "
+        f"the {len(moved)} heads tried, in {where}."
+    )
+
+
+def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: list[Head]) -> None:
+    """The same change for every head of the model in turn, when somebody asks; a click elsewhere stops it."""
+    known = known_effects(before, change, stream)
+    missing = len([head for head in every if head not in known])
+    if not missing:
+        return
+    if not st.button(f"Which heads matter here? Try all {len(every)}"):
         return
     st.button("Stop")
-    bar, found = st.progress(0.0), dict[tuple[int, int], float]()
-    for done, head in enumerate(heads):
-        bar.progress(done / len(heads), f"Layer {head[0]}, head {head[1]}")
-        found[head] = _effect(drawn, state, edit, head, stream)
-    st.session_state[f"{PREFIX}effects"] = (_wish(state, edit), pandas.Series(found, dtype="float64"))
+    bar = st.progress(0.0)
+
+    def told(done: int) -> None:
+        bar.progress(done / len(every), f"{done} of {len(every)} heads tried")
+
+    _ = effects_of(before, state, change, stream, every, told)
     st.rerun()
+
+
+def _chosen(drawn: Drawn, state: State) -> Head:
+    """Layer and head that the pickers say, as far in as the stream has them."""
+    stream = drawn.stream(state)
+    layer = min(state.layer, drawn.trace.layer_count(stream) - 1)
+    return layer, min(state.head, drawn.trace.head_count(layer, stream) - 1)
+
+
+def _take(layer: int, head: int) -> None:
+    st.session_state["layer"], st.session_state["head"] = layer, head
+
+
+def _chart(place: DeltaGenerator, figure: "go.Figure", key: str, said: str) -> None:
+    figure.update_layout(height=_HEIGHT)
+    place.plotly_chart(figure, theme=None, key=key, config=_CONFIG, alt=said)
