@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from attention_viz.models.hub import Plan as Plan
     from attention_viz.models.hub import plan as plan
     from attention_viz.models.model import AttentionModel as AttentionModel
+    from attention_viz.models.snapshots import SNAPSHOTS as SNAPSHOTS
+    from attention_viz.models.snapshots import moments as moments
     from attention_viz.models.wrapping import wrap as wrap
 
 _HOMES = {
@@ -26,6 +28,8 @@ _HOMES = {
     "Plan": "hub",
     "plan": "hub",
     "AttentionModel": "model",
+    "SNAPSHOTS": "snapshots",
+    "moments": "snapshots",
     "wrap": "wrapping",
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.errors import ModelNotFound
 
 if TYPE_CHECKING:
     import pandas
@@ -189,21 +189,22 @@ def load(
     Args:
         name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; or an id on the
             hub, "owner/name" or "name".
-        revision: of a model on the hub, its branch, tag or commit; None for the main branch. What ships has one version
-            only, and a folder is what it is, so for these it has to be None.
+        revision: of a model on the hub, its branch, tag or commit; None for the main branch. Of `induction`, which
+            ships with moments of its training, "step-" and one of the steps in `attention_viz.models.SNAPSHOTS`.
+            Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
         device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
         dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
 
     Raises:
         ModelNotFound: no such model, or its files are missing or broken.
-        UnsupportedModel: it holds code or pickles, or its attention can't be recorded exactly.
+        UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
     """
     if name not in CATALOGUE and not _is_folder(name):
         return _load_from_hub(name, revision, device, dtype)
     if revision is not None:
-        raise UnsupportedModel(
-            f"the revision {revision!r} of {name} was asked for; only a model on the hub has revisions to choose from"
-        )
+        from attention_viz.models.snapshots import load_snapshot
+
+        return load_snapshot(name, revision, device=device, dtype=dtype)
     # Loaded late: the catalogue can be listed without waiting for torch and transformers.
     if name == "scratch":
         from attention_viz.from_scratch import Scratch

@@ -44,7 +44,7 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
     if from_file:
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
-    when = " before the mask" if _unedited(trace) else " before the switches" if switched else ""
+    when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
     if fidelity.ok:
         return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"
     return "red", f"Not verified{when}: {far} off the model's own result"
@@ -63,7 +63,12 @@ def _comparison(trace: "Trace") -> str:
         f"difference in the output is {_power(fidelity.output_error)} and in any weight "
         f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
         "as the same: that is how far two orders of adding the same numbers can lie apart."
-    ) + (" The mask was added afterwards, in the same place." if _unedited(trace) else "")
+    ) + (f" The {_edit(trace)} was added afterwards, in the same place." if _unedited(trace) else "")
+
+
+def _edit(trace: "Trace") -> str:
+    """What was done to the run, in a word."""
+    return "mask" if all(edit.startswith("allow") for edit in trace.provenance.edits) else "change"
 
 
 def _power(error: float) -> str:

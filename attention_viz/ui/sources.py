@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
-from attention_viz.models import CATALOGUE, load
+from attention_viz.models import CATALOGUE, SNAPSHOTS, load
+from attention_viz.models.snapshots import revision_of
 from attention_viz.ui import allowed
 from attention_viz.ui.settings import SETTINGS
 
@@ -13,10 +14,18 @@ if TYPE_CHECKING:
     from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel, Plan
 
-__all__ = ["Source", "check_room", "find", "memory_of", "open_source", "plan_of"]
+__all__ = ["Source", "check_room", "find", "memory_of", "open_source", "plan_of", "snapshot_name"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
+
+
+def snapshot_name(model: str, step: int) -> str:
+    """What the app calls a model as it was after some steps of its training: no name that an address can ask for."""
+    return f"{model}, step {step}"
+
+
+_MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,9 @@ def find(name: str) -> Source:
     """
     if name in CATALOGUE:
         return Source(name, None, CATALOGUE[name].size)
+    if name in _MOMENTS:
+        model, step = _MOMENTS[name]
+        return Source(model, None, CATALOGUE[model].size, revision_of(step))
     if (reason := allowed.refusal(name)) is not None:
         raise ModelNotFound(reason)
     if allowed.kind(name) == "folder":
@@ -74,7 +86,7 @@ def open_source(source: Source) -> "AttentionModel | Scratch":
         AttentionVizError: it is broken, or can't be recorded exactly.
     """
     if source.folder is None:
-        return load(source.name)
+        return load(source.name, revision=source.revision)
     from attention_viz.models.loading import load_folder
 
     return load_folder(source.folder, source.name, revision=source.revision)

@@ -1,0 +1,10 @@
+"""Compare: two heads side by side, of two sentences, models, changes or moments of training."""
+
+import streamlit as st
+
+from attention_viz.ui.compare_page import show_page
+from attention_viz.ui.layout import arranged
+
+st.set_page_config(page_title="attention_viz · Compare", layout="wide")
+with arranged():
+    show_page()
