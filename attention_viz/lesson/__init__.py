@@ -7,6 +7,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from attention_viz.lesson.exercise import Exercise as Exercise
+    from attention_viz.lesson.exercises import EXERCISES as EXERCISES
+    from attention_viz.lesson.exercises import answer_sheet as answer_sheet
     from attention_viz.lesson.glossary import TERMS as TERMS
     from attention_viz.lesson.lesson import Control as Control
     from attention_viz.lesson.lesson import Lesson as Lesson
@@ -17,11 +20,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Control": "lesson",
+    "EXERCISES": "exercises",
+    "Exercise": "exercise",
     "LESSONS": "lessons",
     "Lesson": "lesson",
     "Scene": "scene",
     "Shown": "lesson",
     "TERMS": "glossary",
+    "answer_sheet": "exercises",
     "told": "telling",
 }
 

@@ -1,9 +1,28 @@
-"""What an exercise consists of: a question, what is given, hints in steps, and an answer that is checked by computing."""
+"""What an exercise consists of: a question, what is given, hints in steps, and an answer that is checked."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Cells", "Choice", "Exercise", "Feedback", "Number", "Table"]
+from attention_viz.views.wording import listed, with_minus
+
+__all__ = ["Cells", "Choice", "Exercise", "Feedback", "Number", "Slip", "Table", "written"]
+
+# What people's keyboards make of a minus.
+_MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
+_PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*")
+_CELL = re.compile(r"(\d+) ?> ?(\d+)")
+_MOST_NAMED = 3
+# What sums of decimals are off by.
+_DUST = 1e-9
+
+
+def written(value: float) -> str:
+    """A number as people write it by hand: at most three decimals, no zeros at the end, a true minus."""
+    text = f"{value:.3f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else with_minus(text)
 
 
 @dataclass(frozen=True)
@@ -35,18 +54,75 @@ class Number:
     value: float
     within: float
 
+    form = "An answer is one number, such as 0.58, 0,58, 58 %, −1 or 1/3."
+
+    def read(self, text: str) -> float | None:
+        """What was typed, as a number; of two ways to read it, as in "1,024", the one nearer to the right answer."""
+        return min(_readings(text), key=lambda one: abs(one - self.value), default=None)
+
+    def accepts(self, given: object) -> bool:
+        """Whether this is right, up to rounding."""
+        return isinstance(given, float | int) and abs(given - self.value) <= self.within + _DUST
+
+    def resembles(self, given: object, other: object) -> bool:
+        """Whether two answers are the same up to rounding."""
+        if not (isinstance(given, float | int) and isinstance(other, float | int)):
+            return False
+        return abs(given - other) <= self.within + _DUST
+
+    def said(self, given: object) -> str:
+        """An answer, in words."""
+        return written(given) if isinstance(given, float | int) else ""
+
+    @property
+    def solution(self) -> str:
+        """The right one, in words."""
+        return written(self.value)
+
 
 @dataclass(frozen=True)
 class Choice:
     """An answer that is one of several.
 
     Attributes:
-        options: what there is to choose from.
+        options: what there is to choose from, no two alike.
         right: which of them are right, by place.
     """
 
     options: tuple[str, ...]
     right: frozenset[int]
+
+    @property
+    def form(self) -> str:
+        """What an answer looks like."""
+        return f"An answer is one of these: {listed(self.options)}."
+
+    def read(self, text: str) -> int | None:
+        """The place of the option of these words; where none has them, the text may be a place itself, from 0."""
+        wanted = " ".join(text.split())
+        for same in (str, str.casefold):
+            found = [at for at, option in enumerate(self.options) if same(" ".join(option.split())) == same(wanted)]
+            if len(found) == 1:
+                return found[0]
+        place = int(wanted) if re.fullmatch(r"[0-9]{1,3}", wanted) else len(self.options)
+        return place if place < len(self.options) else None
+
+    def accepts(self, given: object) -> bool:
+        """Whether this place is among the right ones."""
+        return given in self.right
+
+    def resembles(self, given: object, other: object) -> bool:
+        """Whether two answers are the same place."""
+        return given == other
+
+    def said(self, given: object) -> str:
+        """An answer, in words."""
+        return f"“{self.options[given]}”" if isinstance(given, int) else ""
+
+    @property
+    def solution(self) -> str:
+        """The right one, in words."""
+        return " or ".join(self.options[at] for at in sorted(self.right))
 
 
 @dataclass(frozen=True)
@@ -65,6 +141,61 @@ class Cells:
     start: frozenset[tuple[int, int]]
     right: frozenset[tuple[int, int]]
 
+    form = "An answer is a list of cells, query first, counted from 0, such as 0>2,1>2; nothing where none is marked."
+
+    def read(self, text: str) -> frozenset[tuple[int, int]] | None:
+        """The cells; None where the text is something else, or a cell isn't in the matrix."""
+        parts = [part.strip() for part in re.split(r"[,;]", text.replace("→", ">")) if part.strip()]
+        found = [_CELL.fullmatch(part) for part in parts]
+        cells = frozenset((int(one[1]), int(one[2])) for one in found if one)
+        inside = all(row < len(self.rows) and column < len(self.columns) for row, column in cells)
+        return cells if all(found) and inside else None
+
+    def accepts(self, given: object) -> bool:
+        """Whether these are exactly the right cells."""
+        return given == self.right
+
+    def resembles(self, given: object, other: object) -> bool:
+        """Whether two answers are the same cells."""
+        return given == other
+
+    def said(self, given: object) -> str:
+        """What is wrong with an answer, in words."""
+        if not isinstance(given, frozenset):
+            return ""
+        missing, extra = sorted(self.right - given), sorted(given - self.right)
+        parts = [
+            f"{self._named(cells)} {'has' if len(cells) == 1 else 'have'} to be {what}"
+            for cells, what in ((missing, "marked"), (extra, "free"))
+            if cells
+        ]
+        return listed(parts)
+
+    @property
+    def solution(self) -> str:
+        """The right ones, in words."""
+        return ", ".join(self._name(cell) for cell in sorted(self.right)) or "no cell"
+
+    def _named(self, cells: Sequence[tuple[int, int]]) -> str:
+        names = [self._name(cell) for cell in cells[:_MOST_NAMED]]
+        return listed([*names, f"{len(cells) - _MOST_NAMED} more"] if len(cells) > _MOST_NAMED else names)
+
+    def _name(self, cell: tuple[int, int]) -> str:
+        return f"“{self.rows[cell[0]]}” → “{self.columns[cell[1]]}”"
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A way to go wrong that many take.
+
+    Attributes:
+        answer: what somebody who takes it answers, computed: a number, a place among the options, or cells.
+        words: what was probably done, as the end of "You said 5: …".
+    """
+
+    answer: float | int | frozenset[tuple[int, int]]
+    words: str
+
 
 @dataclass(frozen=True)
 class Feedback:
@@ -73,24 +204,26 @@ class Feedback:
     Attributes:
         right: whether it is.
         words: the arithmetic, up to where it went wrong.
+        understood: whether it could be read at all; what couldn't is no wrong answer, and `words` says how one looks.
     """
 
     right: bool
     words: str
+    understood: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One task, made from the reader's sentence and a seed.
+    """One task, made from the reader's sentence and a seed. All of its texts are plain text with the reader's words.
 
     Attributes:
         kind: a name in `EXERCISES`.
-        question: what is asked, in plain text.
+        question: what is asked.
         given: the numbers to work with.
         answer: what is right.
         hints: from a nudge to nearly the whole way, shown one at a time.
-        explain: the arithmetic with the numbers of this exercise, in plain text, in the light of an answer as it was
-            parsed: a number, a place among the options, or cells.
+        working: the arithmetic with the numbers of this exercise, to the end.
+        slips: ways to go wrong that are recognised by the number they lead to; the first that fits is told.
     """
 
     kind: str
@@ -98,21 +231,55 @@ class Exercise:
     given: Sequence[Table]
     answer: Number | Choice | Cells
     hints: tuple[str, ...]
-    explain: Callable[[object], str]
+    working: str
+    slips: tuple[Slip, ...] = ()
 
     @property
     def solution(self) -> str:
         """The right answer as text, for the answer sheet."""
-        raise NotImplementedError
+        return self.answer.solution
+
+    def explain(self, given: object) -> str:
+        """The arithmetic in the light of an answer as it was parsed: a number, a place among the options, or cells."""
+        if self.answer.accepts(given):
+            return self.working
+        said = self.answer.said(given)
+        said = f"{self.working} " + (f"Here {said}" if isinstance(self.answer, Cells) else f"You said {said}")
+        slip = next((one for one in self.slips if self.answer.resembles(given, one.answer)), None)
+        return f"{said}: {slip.words}" if slip else f"{said}."
 
     def check(self, given: str) -> Feedback:
         """Whether an answer, as somebody typed or chose it, is right, and the arithmetic.
 
         Args:
-            given: a number ("0.58", also "0,58" or "58%"), the words of an option or its place, or cells as in
-                "0>2,1>2", query first.
+            given: a number ("0.58", also "0,58", "58 %" or "1/3"), the words of an option or its place from 0, or
+                cells as in "0>2,1>2", query first.
         """
-        raise NotImplementedError
+        parsed = self.answer.read(given)
+        if parsed is None:
+            return Feedback(False, self.answer.form, understood=False)
+        return Feedback(self.answer.accepts(parsed), self.explain(parsed))
 
 
-Makers = Mapping[str, Callable[..., Exercise]]
+def _readings(text: str) -> list[float]:
+    """Every way to read a text as a number: none where it is something else."""
+    text = " ".join(text.translate(_MINUS).split()).lstrip("=≈ ")
+    text = re.sub(r"^([+-]) ", r"\1", re.sub(r" ?([/%]) ?", r"\1", text))
+    percent = text.endswith("%")
+    found = [one / 100 if percent else one for one in _fractions(text.removesuffix("%"))]
+    return [one for one in found if math.isfinite(one)]
+
+
+def _fractions(text: str) -> list[float]:
+    above, slash, below = text.partition("/")
+    if not slash:
+        return _numbers(above)
+    return [one / other for one in _numbers(above) for other in _numbers(below) if other]
+
+
+def _numbers(text: str) -> list[float]:
+    found = [float(text.replace(",", "."))] if _PLAIN.fullmatch(text) else []
+    # A sign in between may part thousands: that counts as a second way to read it.
+    if _GROUPED.fullmatch(text):
+        found.append(float(re.sub(r"[ .,'’]", "", text)))
+    return found

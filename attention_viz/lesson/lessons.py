@@ -1,10 +1,44 @@
 """The course: every lesson by name, in order. Adding one is a file in `screens`, a text, and a line here."""
 
 from attention_viz.lesson.lesson import Lesson
-from attention_viz.lesson.screens import why
+from attention_viz.lesson.screens import (
+    cost,
+    cross,
+    heads,
+    limits,
+    masks,
+    mixture,
+    older,
+    plain,
+    positions,
+    practice,
+    recurrent,
+    roles,
+    scaling,
+    scores,
+    softmax,
+    vectors,
+    why,
+)
 
 __all__ = ["LESSONS"]
 
 LESSONS: dict[str, Lesson] = {
     "why": why.LESSON,
+    "vectors": vectors.LESSON,
+    "plain": plain.LESSON,
+    "roles": roles.LESSON,
+    "scores": scores.LESSON,
+    "scaling": scaling.LESSON,
+    "softmax": softmax.LESSON,
+    "mixture": mixture.LESSON,
+    "masks": masks.LESSON,
+    "heads": heads.LESSON,
+    "positions": positions.LESSON,
+    "cross": cross.LESSON,
+    "older": older.LESSON,
+    "recurrent": recurrent.LESSON,
+    "cost": cost.LESSON,
+    "practice": practice.LESSON,
+    "limits": limits.LESSON,
 }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from attention_viz.metrics import head_table
+from attention_viz.metrics import METRICS, Rows
 from attention_viz.trace import Trace
 
 __all__ = ["Link", "strongest_link", "word_positions"]
@@ -44,13 +44,19 @@ def strongest_link(trace: Trace, query: int) -> Link:
 
     In a text too short to have such a word, or a model all of whose heads look at fixed places, these are taken, too.
     """
-    table, places = head_table(trace), word_positions(trace)
+    places = word_positions(trace)
     far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
-    fixed = table[list(_FIXED_PLACES)].max(axis="columns") > _FIXED
-    heads = list(table.index[~fixed]) or list(table.index)
+    every = [(layer, head) for layer in range(trace.layer_count()) for head in range(trace.head_count(layer))]
+    rows = Rows.of(trace.query_tokens(), trace.key_tokens(), alike=True)
+    heads = [place for place in every if not _is_fixed(trace, place, rows)] or every
     found = [
-        Link(int(layer), int(head), query, key, float(weight))
+        Link(layer, head, query, key, float(weight))
         for layer, head in heads
-        for key, weight in zip(far, trace.weights(int(layer), int(head))[query, far].tolist(), strict=True)
+        for key, weight in zip(far, trace.weights(layer, head)[query, far].tolist(), strict=True)
     ]
     return max(found, key=lambda link: link.weight)
+
+
+def _is_fixed(trace: Trace, place: tuple[int, int], rows: Rows) -> bool:
+    weights = trace.weights(*place).detach().float().cpu()
+    return any(METRICS[name].function(weights, rows) > _FIXED for name in _FIXED_PLACES)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attention_viz.edits import Edit
 from attention_viz.tokens import split_words
@@ -15,6 +15,7 @@ __all__ = ["LONGEST", "Run", "Scene"]
 LONGEST = 24
 
 
+@runtime_checkable
 class Run(Protocol):
     """Runs a text through a model of the catalogue, as the app does for everybody or a test does for itself."""
 

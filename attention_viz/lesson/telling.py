@@ -34,7 +34,8 @@ def told(
 
     Args:
         name: the lesson's.
-        facts: by name, what stands in the place of {{name}}.
+        facts: by name, what stands in the place of {{name}}; one called formula.something is LaTeX, never with a
+            reader's words in it.
         notation: a name in `NOTATIONS`, for formulas: {{formula.scores}} is the formula of that step.
         escape: makes a fact, which may be the reader's own words, harmless where the text goes.
         term: writes a term of the glossary, given the words that stand for it here and what it means.
@@ -51,7 +52,8 @@ def told(
             return f"$${STEPS[step].formula(notation).replace(chr(92) + 'lambda', _SCALE)}$$"
         if found[1] not in facts:
             raise AttentionVizError(f"the lesson {name!r} tells {found[1]!r}, which wasn't computed; it has {[*facts]}")
-        return escape(facts[found[1]])
+        # A formula of the lesson's own is LaTeX and ours; any other fact may be the reader's words.
+        return f"$${facts[found[1]]}$$" if kind == "formula" else escape(facts[found[1]])
 
     def mark(found: re.Match[str]) -> str:
         if found[2] not in TERMS:

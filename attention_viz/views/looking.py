@@ -49,7 +49,11 @@ def looks(
     figure = go.Figure([bars])
     arrange(figure, f"What {looking} looks at · {escaped(caption(trace, layer, head, stream))}", colours)
     figure.update_xaxes(
-        title={"text": "weight", "standoff": 8}, range=[0, 1.08], gridcolor=colours.line, zerolinecolor=colours.line
+        title={"text": "weight", "standoff": 8},
+        range=[0, 1.08],
+        automargin=True,
+        gridcolor=colours.line,
+        zerolinecolor=colours.line,
     )
     figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True))
     return figure

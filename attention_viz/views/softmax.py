@@ -1,6 +1,7 @@
 """How sharp the softmax gets as queries and keys get wider, with the scale and without it."""
 
 import math
+from statistics import fmean
 
 import plotly.graph_objects as go
 
@@ -24,10 +25,10 @@ def saturation(
     chosen: int | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """The softmax's largest weight and its gradient against d_k, means over the rows, a trace a point.
+    """The softmax's largest weight and its gradient against d_k, means over the rows, a width a point.
 
     Args:
-        traces: the same text through modules of different d_k.
+        traces: the same text through modules of different d_k; of several with the same, the mean is drawn.
         layer: which layer, from 0.
         head: which head, from 0.
         stream: which stream; None for the only one there is.
@@ -52,12 +53,12 @@ def saturation(
 
 def _add_lines(figure: go.Figure, opened: list[OpenHead], said: str, colour: str) -> None:
     """Both measures against d_k, narrow to wide."""
-    opened = sorted(opened, key=lambda one: one.d_k)
-    rows = [row_statistics(one.weights) for one in opened]
+    widths = sorted({one.d_k for one in opened})
+    rows = [[row_statistics(one.weights) for one in opened if one.d_k == width] for width in widths]
     for name, measure, dash in _LINES:
         figure.add_scatter(
-            x=[one.d_k for one in opened],
-            y=[float(getattr(statistics, name).mean()) for statistics in rows],
+            x=widths,
+            y=[fmean(float(getattr(one, name).mean()) for one in same) for same in rows],
             name=f"{measure}, {said}",
             mode="lines+markers",
             line={"color": colour, "dash": dash},

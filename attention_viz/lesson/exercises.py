@@ -1,0 +1,70 @@
+"""The exercises of the course, by kind. Adding one is a function in `tasks` and a line here."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from attention_viz.lesson.exercise import Exercise
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.tasks import counting, dots, looking, mixing, order
+
+__all__ = ["EXERCISES", "Kind", "Solved", "answer_sheet"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of exercise.
+
+    Attributes:
+        label: what is to be done, in a few words.
+        make: an exercise of this kind from a scene and a seed; the same two give the same exercise.
+        lesson: what it trains, in a sentence.
+    """
+
+    label: str
+    make: Callable[[Scene, int], Exercise]
+    lesson: str
+
+
+class Solved(NamedTuple):
+    """A line of the answer sheet: the exercise's kind, its question and the right answer, as plain text."""
+
+    kind: str
+    question: str
+    solution: str
+
+
+EXERCISES: dict[str, Kind] = {
+    "strongest": Kind("Predict the strongest key", looking.strongest, "To expect where a word looks from its meaning."),
+    "nearest": Kind("Find the nearest word", dots.nearest, "To compare vectors by dot product and by cosine."),
+    "plain": Kind("Work out a share", mixing.plain, "To turn dot products into shares that add up to 1."),
+    "project": Kind("Work out an entry of a query", dots.project, "To make a query of a vector and a learned matrix."),
+    "score": Kind("Work out a score", dots.score, "To match the query of one word with the key of another."),
+    "scaled": Kind("Scale a score", dots.scaled, "To divide a score by the root of the width."),
+    "temperature": Kind("Choose the temperature", mixing.temperature, "To know what makes a softmax even or sharp."),
+    "output": Kind("Work out an entry of the output", mixing.output, "To mix values by their weights."),
+    "mask": Kind("Fix the mask", order.mask, "To know who may look at whom."),
+    "head": Kind("Find the head", looking.head, "To read from rows of weights what a head does."),
+    "permute": Kind("Follow the shuffle", order.permute, "To know what moves when words move."),
+    "shape": Kind("Tell the shape", counting.shape, "To know whose words ask and whose are looked at."),
+    "additive": Kind("Work out an additive score", mixing.additive, "To score as older attention did."),
+    "path": Kind("Count the steps", order.path, "To compare reading word by word with looking at all at once."),
+    "cost": Kind("Count the weights", counting.cost, "To know how attention grows with the text."),
+    "memory": Kind("Count what is held", counting.memory, "To know what work in blocks saves."),
+    "matters": Kind("Find the head that matters", looking.matters, "To tell a head's weights from its effect."),
+}
+
+
+def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tuple(EXERCISES)) -> list[Solved]:
+    """The right answers for each seed, for a teacher.
+
+    Args:
+        scene: the sentence that the exercises are made from.
+        seeds: of the exercises; a kind's stand one after the other.
+        kinds: names in `EXERCISES`; all of them by default.
+    """
+    return [
+        Solved(name, made.question, made.solution)
+        for name in kinds
+        for made in (EXERCISES[name].make(scene, seed) for seed in seeds)
+    ]

@@ -1,0 +1,178 @@
+"""What the course measures on the reader's own machine: once for everybody, a second or less each."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from attention_viz.attention import Attention, attend
+from attention_viz.modules import MultiHeadAttention, SelfAttention
+
+__all__ = ["LENGTHS", "WIDTH", "Measured", "blockwise", "practice", "seconds_by_length"]
+
+LENGTHS = (64, 128, 256, 512, 1024, 2048)
+WIDTH = 64
+_TIMES = 3
+_LENGTH, _BLOCK, _D_MODEL, _HEADS = 512, 64, 128, 4
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One practice, before and after.
+
+    Attributes:
+        before: without it.
+        after: with it.
+        unit: of both.
+        apart: the largest difference between the two results, relative to the largest number in them.
+    """
+
+    before: float
+    after: float
+    unit: str
+    apart: float
+
+
+def seconds_by_length() -> Mapping[int, float]:
+    """How long one head takes for texts of `LENGTHS` tokens, best of a few, with queries `WIDTH` wide."""
+    with _lock:
+        return _seconds_by_length()
+
+
+def practice(name: str) -> Measured:
+    """One of "fused", "blockwise", "checkpointing", "mixed precision", tried out on random vectors."""
+    with _lock:
+        return _practice(name)
+
+
+@cache
+def _seconds_by_length() -> Mapping[int, float]:
+    found: dict[int, float] = {}
+    for length in LENGTHS:
+        vectors = _vectors(length, WIDTH)
+        found[length] = _best(lambda vectors=vectors: attend(vectors, vectors, vectors).weights @ vectors)
+    return found
+
+
+@cache
+def _practice(name: str) -> Measured:
+    ways = {
+        "fused": _fused,
+        "blockwise": _blockwise,
+        "checkpointing": _checkpointing,
+        "mixed precision": _mixed_precision,
+    }
+    return ways[name]()
+
+
+def _fused() -> Measured:
+    """Queries, keys and values from one product that is split in three, and from three."""
+    torch.manual_seed(0)
+    fused = SelfAttention(_D_MODEL, _HEADS).eval()
+    apart, x = fused.unfused().eval(), _vectors(_LENGTH, _D_MODEL)
+    with torch.no_grad():
+        return Measured(
+            1000 * _best(lambda: [layer(x) for layer in (apart.query, apart.key, apart.value)]),
+            1000 * _best(lambda: fused.fused(x).chunk(3, dim=-1)),
+            "milliseconds",
+            _apart(apart(x), fused(x)),
+        )
+
+
+def _blockwise() -> Measured:
+    """The weights of all pairs at once, and block by block."""
+    vectors = _vectors(_LENGTH, WIDTH)
+    whole = attend(vectors, vectors, vectors)
+    output, most = blockwise(vectors, vectors, vectors, _BLOCK)
+    return Measured(whole.weights.numel(), most, "weights in memory", _apart(whole.output, output))
+
+
+def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Tensor, int]:
+    """A head's output without all its weights ever in memory, and how many there were at most.
+
+    The sum of each row is kept up to date as blocks of keys come in, so that what was added before can be rescaled.
+    Source: Dao et al. 2022, "FlashAttention", algorithm 1 (after Milakov & Gimelshein 2018).
+
+    Args:
+        query: (query, d_k).
+        key: (key, d_k).
+        value: (key, d_v).
+        block: how many queries and keys are looked at together.
+    """
+    rows, most = [], 0
+    for asking in query.split(block):
+        highest = torch.full((len(asking), 1), -torch.inf)
+        total, output = torch.zeros(len(asking), 1), torch.zeros(len(asking), value.shape[-1])
+        for asked, handed in zip(key.split(block), value.split(block), strict=True):
+            scaled = attend(asking, asked, handed).scaled
+            raised = torch.maximum(highest, scaled.amax(dim=-1, keepdim=True))
+            shares, kept = (scaled - raised).exp(), (highest - raised).exp()
+            total, output = total * kept + shares.sum(dim=-1, keepdim=True), output * kept + shares @ handed
+            highest, most = raised, max(most, shares.numel())
+        rows.append(output / total)
+    return torch.cat(rows), most
+
+
+def _checkpointing() -> Measured:
+    """What is kept for the way back, and what is kept where the way there is gone a second time instead."""
+    torch.manual_seed(0)
+    module = MultiHeadAttention(_D_MODEL, _HEADS, bias=False)
+    vectors = _vectors(_LENGTH, _D_MODEL)
+
+    def run(forward: Callable[[Tensor], Tensor]) -> tuple[int, Tensor]:
+        x = vectors.clone().requires_grad_()
+        kept: dict[int, int] = {}
+
+        def keep(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage()
+            kept[storage.data_ptr()] = storage.nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            output = forward(x)
+        held = sum(kept.values())
+        (gradient,) = torch.autograd.grad(output.square().sum(), x)
+        return held, gradient
+
+    before, own = run(module)
+    after, again = run(lambda x: cast(Tensor, checkpoint(module, x, use_reentrant=False)))
+    return Measured(before / 1e6, after / 1e6, "megabytes kept", _apart(own, again))
+
+
+def _mixed_precision() -> Measured:
+    """Numbers of four bytes, and of two."""
+    vectors = _vectors(_LENGTH, WIDTH)
+    whole, half = (attend(x, x, x) for x in (vectors, vectors.to(torch.bfloat16)))
+    return Measured(_megabytes(whole), _megabytes(half), "megabytes", _apart(whole.output, half.output.float()))
+
+
+def _megabytes(call: Attention) -> float:
+    """Of what goes in and of the weights."""
+    terms = (call.query, call.key, call.value, call.weights)
+    return sum(term.numel() * term.element_size() for term in terms) / 1e6
+
+
+def _vectors(length: int, width: int) -> Tensor:
+    return torch.randn(length, width, generator=torch.Generator().manual_seed(length))
+
+
+@torch.no_grad()
+def _best(run: Callable[[], object]) -> float:
+    seconds: list[float] = []
+    for _ in range(_TIMES):
+        started = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def _apart(one: Tensor, other: Tensor) -> float:
+    return float((one - other).abs().max() / one.abs().max())

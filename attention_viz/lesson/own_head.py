@@ -1,0 +1,88 @@
+"""One head of our own on the reader's words, as narrow or wide as a lesson needs it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch.nn import functional
+
+from attention_viz.attention import Attention, attend
+from attention_viz.editing import edited
+from attention_viz.edits import Edit
+from attention_viz.errors import ShapeError
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.scene import Scene
+from attention_viz.modules import AttentionHead
+from attention_viz.trace import Fidelity, Layer, Trace
+
+__all__ = ["D_K", "D_MODEL", "own_head"]
+
+# Few enough that every number finds room on the page.
+D_MODEL, D_K = 8, 4
+_BOUND = 1e-5
+_STREAM = "encoder"
+
+
+def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit] = ()) -> Trace:
+    """The sentence through a single head with seeded weights, without positions and with nothing after it.
+
+    W_Q, W_K and W_V are the first d_k or d_v columns of those of `Scratch` with the scene's seed.
+
+    Args:
+        scene: what is told of.
+        d_k: width of a query and of a key, up to `D_MODEL`.
+        d_v: width of a value, up to `D_MODEL`.
+        edits: changes made inside, such as `Temperature`.
+
+    Raises:
+        UnusableText: nothing visible in the text.
+        ShapeError: a width below 1 or above `D_MODEL`, or an edit that doesn't fit.
+    """
+    if max(d_k, d_v) > D_MODEL:
+        raise ShapeError(f"d_k {d_k} and d_v {d_v} were asked for; this head goes up to {D_MODEL}")
+    scratch = Scratch(D_MODEL, 1, scene.seed, positions="none")
+    whole = scratch.trace(scene.text)
+    x = whole.layer(0).embeddings
+    assert x is not None  # our own module keeps them
+    head = _module(scratch, d_k, d_v)
+    with torch.no_grad():
+        one = head.attention(x)
+        query, key, value = (tensor[None] for tensor in (one.query, one.key, one.value))
+        call = edited(edits, (_STREAM, 0), attend(query, key, value))
+        output = call.output[0]
+    origin = replace(
+        whole.provenance,
+        revision=f"{whole.provenance.revision} one head d_k={d_k} d_v={d_v}",
+        edits=tuple(str(edit) for edit in edits),
+    )
+    layers = {_STREAM: (Layer(call, "0", x),)}
+    return Trace(layers, whole.queries, whole.keys, output, origin, lambda: _compare(call))
+
+
+def _module(scratch: Scratch, d_k: int, d_v: int) -> AttentionHead:
+    head, widths = AttentionHead(scratch.d_model, d_k, d_v), {"query": d_k, "key": d_k, "value": d_v}
+    known = scratch.projections()
+    head.load_state_dict({f"{name}.weight": known[name].weight[:, :width].mT for name, width in widths.items()})
+    return head.eval()
+
+
+def _compare(call: Attention) -> Fidelity:
+    """How far torch's own function is from ours; its weights are what it makes of the identity in the values' place."""
+    started = time.perf_counter()
+    same = torch.eye(call.shape[-1])[None]
+    theirs = [
+        functional.scaled_dot_product_attention(call.query, call.key, value, scale=call.scale)
+        for value in (call.value, same)
+    ]
+    ours = (call.weights @ call.value, call.weights)
+    output_error, weight_error = (
+        float((one - other).abs().max() / other.abs().max()) for one, other in zip(ours, theirs, strict=True)
+    )
+    return Fidelity(
+        output_error=output_error,
+        weight_error=weight_error,
+        bound=_BOUND,
+        reference="torch's scaled_dot_product_attention with the same query, key and value",
+        seconds=time.perf_counter() - started,
+    )

@@ -1,0 +1,64 @@
+"""Cross-attention: queries from what is being said, keys and values from what was read."""
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, offered
+from attention_viz.models import CATALOGUE
+from attention_viz.trace import Trace
+from attention_viz.views import alignment
+
+__all__ = ["LESSON"]
+
+_MODEL, _STREAM = "translation", "cross"
+
+
+def _trace(scene: Scene) -> Trace:
+    """The reader's sentence, where the model knows all its words; else the first of its own examples."""
+    try:
+        own = scene.run(_MODEL, scene.text)
+        if not any(label in ("<unk>", "[UNK]") for label in own.key_tokens(_STREAM).labels):
+            return own
+    except AttentionVizError:  # such as more words than it reads
+        pass
+    return scene.run(_MODEL, CATALOGUE[_MODEL].examples[0])
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    trace = _trace(scene)
+    tokens = trace.query_tokens(_STREAM)
+    names = offered(tokens.labels)
+    return {at: name for at, name in names.items() if not tokens.special[int(at)]} or names
+
+
+def _show(scene: Scene) -> Shown:
+    trace, query = _trace(scene), int(_CONTROL.value(scene))
+    rows = trace.attention(0, _STREAM).weights[:, query]
+    head, key = divmod(int(rows.argmax()), rows.shape[-1])
+    said, read = trace.query_tokens(_STREAM).labels, trace.key_tokens(_STREAM).labels
+    facts = {
+        "sentence": in_words(trace.provenance.text or ""),
+        "said": counted(len(said), "token"),
+        "read": counted(len(read), "token"),
+        "cells": str(len(said) * len(read)),
+        "square": str(len(said) ** 2),
+        "head": str(head),
+        "word": in_words(said[query]),
+        "source": in_words(read[key]),
+        "weight": f"{float(rows[head, key]):.3f}",
+    }
+    says = f"“{facts['word']}” looks mostly at “{facts['source']}”, {facts['weight']}."
+    return Shown(facts, alignment(trace, 0, head, _STREAM, theme=scene.theme), says)
+
+
+_CONTROL = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))))
+
+LESSON = Lesson(
+    "Cross-attention",
+    6,
+    _show,
+    _CONTROL,
+    "shape",
+    deeper=("cross",),
+    covers=("cross-attention: target × source",),
+)

@@ -1,0 +1,48 @@
+"""Many heads: the width is shared out, each head looks in its own way, and their outputs are joined."""
+
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, telling
+from attention_viz.views import side_by_side
+
+__all__ = ["LESSON"]
+
+_D_MODEL = 8
+_OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
+
+
+def _show(scene: Scene) -> Shown:
+    heads = int(_CONTROL.value(scene))
+    scratch = Scratch(_D_MODEL, heads, scene.seed)
+    trace = scratch.trace(scene.text)
+    query = int(telling(scene.words))
+    favourites = [int(weights[query].argmax()) for weights in trace.attention(0).weights]
+    looked = list(dict.fromkeys(in_words(scene.words[key]) for key in favourites))
+    joined = trace.layer(0).joined
+    assert joined is not None  # our own module keeps it
+    facts = {
+        "heads": counted(heads, "head"),
+        "d_model": str(_D_MODEL),
+        "width": counted(trace.attention(0).query.shape[-1], "number"),
+        "parameters": str(sum(matrix.weight.numel() for matrix in scratch.projections().values())),
+        "word": in_words(scene.words[query]),
+        "favourites": ", ".join(f"“{word}”" for word in looked),
+        "rows": counted(joined.shape[0], "row"),
+        "columns": str(joined.shape[1]),
+    }
+    says = f"{facts['heads']}: “{facts['word']}” looks most at {facts['favourites']}."
+    return Shown(facts, side_by_side(trace, 0, theme=scene.theme), says)
+
+
+_CONTROL = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
+
+LESSON = Lesson(
+    "Many heads",
+    6,
+    _show,
+    _CONTROL,
+    "head",
+    deeper=("", "heads"),
+    covers=("multi-head: heads on narrower subspaces, joined by W_O", "reference: it → cat, it → bank"),
+)

@@ -1,0 +1,78 @@
+"""What weights do and don't tell: a head that looks at the right word need not be the one that matters."""
+
+from attention_viz.changes import moved_output
+from attention_viz.edits import Ablate
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import strongest_link, word_positions
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words
+from attention_viz.trace import Trace
+from attention_viz.views import weight_and_effect
+
+__all__ = ["LESSON", "effects"]
+
+_MODEL = "all-MiniLM-L6-v2"
+_LONG_ENOUGH = 4
+
+
+def _trace(scene: Scene) -> Trace:
+    return scene.run(_MODEL, scene.text)
+
+
+def _query(trace: Trace) -> int:
+    labels = trace.query_tokens().labels
+    places = word_positions(trace)
+    return next((at for at in places if len(labels[at]) >= _LONG_ENOUGH), places[0])
+
+
+def effects(scene: Scene, layer: int) -> list[float]:
+    """How far the model's output moves, on average over the tokens, when each head of a layer hands on nothing."""
+    before = _trace(scene)
+    runs = (scene.run(_MODEL, scene.text, edits=(Ablate(layer, head),)) for head in range(before.head_count(layer)))
+    return [float(moved_output(before, after).mean()) for after in runs]
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    return {str(layer): f"layer {layer}" for layer in range(_trace(scene).layer_count())}
+
+
+def _show(scene: Scene) -> Shown:
+    layer, trace = int(_CONTROL.value(scene)), _trace(scene)
+    query = _query(trace)
+    other = strongest_link(trace, query).key
+    weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
+    moved = effects(scene, layer)
+    looking, moving = weights.index(max(weights)), moved.index(max(moved))
+    labels = trace.query_tokens().labels
+    facts = {
+        "word": in_words(labels[query]),
+        "other": in_words(labels[other]),
+        "layer": str(layer),
+        "heads": str(len(weights)),
+        "looking": str(looking),
+        "weight": f"{weights[looking]:.3f}",
+        "effect": f"{moved[looking]:.2%}",
+        "place": str(1 + sum(one > moved[looking] for one in moved)),
+        "moving": str(moving),
+        "most": f"{moved[moving]:.2%}",
+        "its_weight": f"{weights[moving]:.3f}",
+    }
+    says = (
+        f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); silencing head "
+        f"{moving} moves the output most ({facts['most']})."
+    )
+    figure = weight_and_effect(weights, moved, layer, theme=scene.theme)
+    return Shown(facts, figure, says)
+
+
+_CONTROL = Control("Layer", _options, lambda scene: "0")
+
+LESSON = Lesson(
+    "What weights don't tell",
+    7,
+    _show,
+    _CONTROL,
+    "matters",
+    deeper=("heads", "compare"),
+    covers=("what attention weights do and don't tell: ablation",),
+)

@@ -1,0 +1,100 @@
+"""Masks: who may look at whom, why blocked scores become −∞, and what a merely large negative number does instead."""
+
+import math
+
+import torch
+
+from attention_viz.attention import attend
+from attention_viz.blocking import block_row
+from attention_viz.edits import Allow
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, signed
+from attention_viz.masks import causal, combine, padding
+from attention_viz.models.filling import trace_filled
+from attention_viz.trace import Trace
+from attention_viz.views import heatmap
+
+__all__ = ["LESSON"]
+
+_OPTIONS = {
+    "none": "none: everybody looks at everybody",
+    "causal": "causal: nobody looks ahead",
+    "padding": "padding: nobody looks at what fills up",
+    "both": "causal and padding",
+}
+_D_MODEL = 8
+# As if the other sentence of a batch were longer by so many words.
+_FILLING = 2
+_LARGE = -1e9
+
+
+def _trace(scene: Scene, mask: str) -> Trace:
+    """The sentence through one head of ours, filled up where there is padding to block, with the mask put on."""
+    scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
+    length = len(scene.words) + (_FILLING if mask in ("padding", "both") else 0)
+    ids = torch.tensor([1] * len(scene.words) + [0] * (length - len(scene.words)))
+    parts = {"causal": [causal(length)], "padding": [padding(ids, 0)], "both": [causal(length), padding(ids, 0)]}
+    added = [Allow(combine(*parts[mask]).expand(length, length))] if mask in parts else []
+    return trace_filled(scratch, scene.text, length, added)
+
+
+def _show(scene: Scene) -> Shown:
+    mask = _CONTROL.value(scene)
+    trace, open_trace = _trace(scene, mask), _trace(scene, "none")
+    one = trace.attention(0).head(0)
+    cells = one.weights.numel()
+    blocked = 0 if one.allowed is None else int((~one.allowed).sum())
+    row = len(scene.words) // 2
+    facts = {
+        "mask": _OPTIONS[mask].partition(":")[0],
+        "blocked": counted(blocked, "cell"),
+        "cells": str(cells),
+        "word": in_words(scene.words[row]),
+        "before": f"{float(open_trace.weights(0, 0)[row, 0]):.3f}",
+        "after": f"{float(one.weights[row, 0]):.3f}",
+        "first": in_words(scene.words[0]),
+        "sum": f"{float(one.weights[row].sum()):.3f}",
+        "large": signed(_LARGE, 0),
+        **_nothing_left(scene, open_trace),
+    }
+    says = f"With the mask “{facts['mask']}”, {facts['blocked']} of {cells} are blocked and drawn hatched."
+    return Shown(facts, heatmap(trace, 0, 0, theme=scene.theme), says)
+
+
+def _nothing_left(scene: Scene, trace: Trace) -> dict[str, str]:
+    """What becomes of a row with every cell blocked: by −∞, by a large negative number, and by our function."""
+    one = trace.attention(0).head(0)
+    nothing = torch.zeros(len(scene.words), dtype=torch.bool)
+    plain, large = (
+        block_row(one.scaled[0], nothing, values=[value], precisions=[torch.float32])[0]
+        for value in (-math.inf, _LARGE)
+    )
+    ours = attend(one.query, one.key, one.value, nothing.expand(one.shape)).weights[0]
+    half = block_row(one.scaled[0], nothing, values=[_LARGE], precisions=[torch.float16])[0]
+    return {
+        "plain": plain.outcome,
+        "uniform": f"{float(large.weights[0]):.3f}",
+        "ours": f"{float(ours.max()):.3f}",
+        "half": signed(half.held, 0).replace("inf", "∞"),
+    }
+
+
+_CONTROL = Control("Mask", lambda scene: _OPTIONS, lambda scene: "causal")
+
+LESSON = Lesson(
+    "Masks",
+    8,
+    _show,
+    _CONTROL,
+    "mask",
+    deeper=("masks",),
+    covers=(
+        "mask: blocked cells get −∞",
+        "causal",
+        "padding",
+        "padding and causal combined",
+        "−∞ against a large negative number; a row with nothing left",
+    ),
+)

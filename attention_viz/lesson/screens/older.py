@@ -1,0 +1,94 @@
+"""Older attention: four ways to score how well two vectors suit each other, on the same words."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attention_viz.attention import Attention, attend
+from attention_viz.from_scratch import Scratch, word_vectors
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words, telling
+from attention_viz.trace import Layer, Trace
+from attention_viz.views import looks
+
+__all__ = ["KINDS", "LESSON", "scored"]
+
+_D_MODEL = 8
+
+# What a person reads, and the formula of one score: s is the vector that asks, h the one that is asked.
+KINDS = {
+    "additive": ("additive (Bahdanau)", r"v^{\top} \tanh(W s_i + U h_j)"),
+    "dot": ("dot product (Luong)", r"s_i^{\top} h_j"),
+    "general": ("general (Luong)", r"s_i^{\top} W h_j"),
+    "scaled": ("scaled dot product (Transformer)", r"\tfrac{1}{\sqrt{d}}\, s_i^{\top} h_j"),
+}
+
+
+def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
+    """The words' vectors looking at each other by one kind of score, head first.
+
+    Source: Bahdanau et al. 2015, appendix A.1.2 (additive); Luong et al. 2015, section 3.1 (dot, general); Vaswani et
+    al. 2017, eq. 1 (scaled).
+
+    Args:
+        x: (word, d), who asks and who is asked.
+        w: (d, d), a matrix for who asks.
+        u: (d, d), a matrix for who is asked.
+        v: (d,), what an additive score is read off with.
+        kind: a name in `KINDS`.
+    """
+    if kind == "additive":
+        # No product of two vectors: the scores are written where a bias would stand.
+        added = torch.tanh((x @ w.mT)[:, None] + (x @ u.mT)[None])
+        return attend(torch.zeros_like(x)[None], x[None], x[None], bias=(added @ v)[None])
+    ways: dict[str, Callable[[], Attention]] = {
+        "dot": lambda: attend(x[None], x[None], x[None], scale=1.0),
+        "general": lambda: attend((x @ w)[None], x[None], x[None], scale=1.0),
+        "scaled": lambda: attend(x[None], x[None], x[None], scale=1 / math.sqrt(x.shape[-1])),
+    }
+    return ways[kind]()
+
+
+def _trace(scene: Scene, kind: str) -> Trace:
+    scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
+    whole, known = scratch.trace(scene.text), scratch.projections()
+    x, v = scratch.embed(scene.words), word_vectors(("v",), _D_MODEL, scene.seed)[0]
+    call = scored(x, known["query"].weight, known["key"].weight, v, kind)
+    origin = replace(whole.provenance, revision=f"{whole.provenance.revision} score={kind}")
+    return replace(whole, layers={scratch.stream: (Layer(call, "0", x),)}, output=call.output[0], provenance=origin)
+
+
+def _show(scene: Scene) -> Shown:
+    kind, query = _CONTROL.value(scene), int(telling(scene.words))
+    trace, plain = _trace(scene, kind), _trace(scene, "dot")
+    row, usual = (one.weights(0, 0)[query] for one in (trace, plain))
+    key = int(row.argmax())
+    facts = {
+        "formula.score": r"e_{ij} = " + KINDS[kind][1],
+        "kind": KINDS[kind][0],
+        "word": in_words(scene.words[query]),
+        "other": in_words(scene.words[key]),
+        "weight": f"{float(row[key]):.3f}",
+        "dot": f"{float(usual[key]):.3f}",
+        "largest": f"{float(usual.max()):.3f}",
+        "scaled": f"{float(_trace(scene, 'scaled').weights(0, 0)[query].max()):.3f}",
+    }
+    says = f"Scored by {facts['kind']}, “{facts['word']}” looks mostly at “{facts['other']}”, {facts['weight']}."
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+
+
+_CONTROL = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")
+
+LESSON = Lesson(
+    "Older attention",
+    7,
+    _show,
+    _CONTROL,
+    "additive",
+    deeper=("steps",),
+    covers=("older attention (Bahdanau, Luong): additive, dot, general, scaled dot on the same tokens",),
+)

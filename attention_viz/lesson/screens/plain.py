@@ -1,0 +1,58 @@
+"""Attention without parameters: shares from the words' own vectors, and nothing that could be learned."""
+
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, offered, signed, telling
+from attention_viz.variants import run_variant
+from attention_viz.views import looks
+
+__all__ = ["LESSON"]
+
+# Narrow, so that a word has something left for others.
+_D_MODEL = 4
+
+_FORMULAS = {
+    "rows": r"w_{ij} = \operatorname{softmax}_j(x_i \cdot x_j), \quad y_i = \sum_j w_{ij}\, x_j",
+    "columns": r"w_{ij} = \operatorname{softmax}_j(x_i^{\top} x_j), \quad y_i = \sum_j w_{ij}\, x_j",
+}
+
+
+def _show(scene: Scene) -> Shown:
+    query, words = int(_CONTROL.value(scene)), scene.words
+    trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
+    weights, x = trace.weights(0, 0), trace.attention(0).value[0]
+    row = weights[query]
+    best = max((key for key in range(len(row)) if key != query), key=lambda key: float(row[key]), default=query)
+    # The same word elsewhere has the same vector and the same share, so it counts as itself.
+    itself = sum(float(one[at]) >= float(one.max()) for at, one in enumerate(weights))
+    facts = {
+        "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),
+        "words": counted(len(row), "word"),
+        "rows": counted(len(row), "row"),
+        "word": in_words(words[query]),
+        "other": in_words(words[best]),
+        "own": signed(float(row[query])),
+        "weight": signed(float(row[best])),
+        "product": signed(float(x[query] @ x[best]), 2),
+        "square": signed(float(x[query] @ x[query]), 2),
+        "total": signed(float(row.sum())),
+        "itself": str(itself),
+        "before": signed(float(x[query, 0]), 2),
+        "after": signed(float(trace.attention(0).output[0, query, 0]), 2),
+    }
+    says = f"“{facts['word']}” takes {facts['own']} of itself and {facts['weight']} of “{facts['other']}”."
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+
+
+_CONTROL = Control("Word that looks", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
+
+LESSON = Lesson(
+    "Attention without parameters",
+    6,
+    _show,
+    _CONTROL,
+    "plain",
+    deeper=("steps",),
+    covers=("plain attention: a softmax of the vectors' own dot products, and nothing learned",),
+)

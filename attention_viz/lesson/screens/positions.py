@@ -1,0 +1,58 @@
+"""Positions: attention alone can't tell the order of words; what is added to their vectors can."""
+
+from dataclasses import replace
+
+from attention_viz.changes import moved_output
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words
+from attention_viz.trace import Trace
+from attention_viz.views import changed_outputs
+
+__all__ = ["LESSON"]
+
+_D_MODEL, _HEADS = 8, 2
+_OPTIONS = {"none": "without positions", "sinusoidal": "with positions"}
+
+
+def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
+    """The sentence, and the sentence from its last word to its first with the outputs put back into the old order."""
+    scratch = Scratch(_D_MODEL, _HEADS, scene.seed, positions)
+    before, turned = scratch.trace(scene.text), scratch.trace(" ".join(scene.words[::-1]))
+    return before, replace(before, output=turned.output.flip(0))
+
+
+def _show(scene: Scene) -> Shown:
+    positions = _CONTROL.value(scene)
+    before, after = _both(scene, positions)
+    moved = moved_output(before, after)
+    most = int(moved.argmax())
+    facts = {
+        "sentence": " ".join(in_words(word) for word in scene.words),
+        "turned": " ".join(in_words(word) for word in scene.words[::-1]),
+        "which": _OPTIONS[positions],
+        "most": f"{float(moved[most]):.1%}",
+        "word": in_words(scene.words[most]),
+        "same": "the same, only in another order" if float(moved.max()) < 1e-4 else "not the same any more",
+    }
+    figure = changed_outputs(before, after, theme=scene.theme)
+    # Without positions nothing moves but the last digit, which a scale of its own would blow up.
+    figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
+    says = (
+        f"Turned around {facts['which']}, the output of “{facts['word']}” moved most, by {facts['most']} of its length."
+    )
+    return Shown(facts, figure, says)
+
+
+_CONTROL = Control("Vectors", lambda scene: _OPTIONS, lambda scene: "none")
+
+LESSON = Lesson(
+    "Positions and order",
+    6,
+    _show,
+    _CONTROL,
+    "permute",
+    deeper=("steps",),
+    covers=("permutation: without positions it permutes the output and nothing else; with positions it does not",),
+)

@@ -1,0 +1,56 @@
+"""Practice: four ways to do the same with less, each tried out with a small before and after."""
+
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.measuring import practice
+from attention_viz.lesson.scene import Scene
+from attention_viz.views import before_after
+
+__all__ = ["LESSON"]
+
+_OPTIONS = {
+    "fused": "fused projection",
+    "blockwise": "blockwise attention",
+    "checkpointing": "gradient checkpointing",
+    "mixed precision": "mixed precision",
+}
+_WHAT = {
+    "fused": "One matrix makes queries, keys and values together, and the result is split in three.",
+    "blockwise": "Weights are made block by block and never all stored; the sum of each row is kept up to date.",
+    "checkpointing": "What training needs on the way back isn't kept but computed a second time.",
+    "mixed precision": "Numbers take two bytes instead of four, and are a little rounded.",
+}
+
+
+def _show(scene: Scene) -> Shown:
+    name = _CONTROL.value(scene)
+    measured = practice(name)
+    facts = {
+        "name": _OPTIONS[name],
+        "what": _WHAT[name],
+        "before": _number(measured.before),
+        "after": _number(measured.after),
+        "unit": measured.unit,
+        "ratio": f"{measured.before / measured.after:.1f}",
+        "apart": f"{measured.apart:.1e}",
+    }
+    says = f"{_OPTIONS[name].capitalize()}: {facts['before']} {measured.unit} before, {facts['after']} after."
+    return Shown(facts, before_after(measured.before, measured.after, measured.unit, theme=scene.theme), says)
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+_CONTROL = Control("Practice", lambda scene: _OPTIONS, lambda scene: "blockwise")
+
+LESSON = Lesson(
+    "In practice",
+    7,
+    _show,
+    _CONTROL,
+    "memory",
+    covers=(
+        "practice: fused projection, flash attention, gradient checkpointing, mixed precision",
+        "fused projection shown equal to the unfused one",
+    ),
+)

@@ -1,0 +1,66 @@
+"""Recurrent against parallel: how many steps lie between two words, and what is left of the first on the way."""
+
+import torch
+
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, offered
+from attention_viz.views import paths
+
+__all__ = ["LESSON", "left_of_the_first"]
+
+_D_MODEL = 8
+
+
+def left_of_the_first(scene: Scene) -> list[float]:
+    """How much a change of the first word still moves the state after each word, relative to the state after itself.
+
+    The state is that of the simplest recurrent network, h_t = tanh(W h_{t−1} + U x_t) (Elman 1990), run word by word
+    with W_Q and W_K of our own module in the places of W and U; how much is the norm of ∂h_t / ∂x_0.
+    """
+    scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
+    known = scratch.projections()
+    w, u = known["query"].weight, known["key"].weight
+    words = scratch.embed(scene.words)
+
+    def states(first: torch.Tensor) -> torch.Tensor:
+        state, found = torch.zeros(_D_MODEL), []
+        for x in (first, *words[1:]):
+            state = torch.tanh(state @ w + x @ u)
+            found.append(state)
+        return torch.stack(found)
+
+    moved = torch.autograd.functional.jacobian(states, words[0])
+    assert isinstance(moved, torch.Tensor)
+    sizes = moved.flatten(1).norm(dim=-1)
+    return (sizes / sizes[0]).tolist()
+
+
+def _show(scene: Scene) -> Shown:
+    end = int(_CONTROL.value(scene))
+    trace = Scratch(_D_MODEL, 1, scene.seed, positions="none").trace(scene.text)
+    facts = {
+        "first": in_words(scene.words[0]),
+        "last": in_words(scene.words[end]),
+        "hops": counted(end, "step"),
+        "one": counted(min(end, 1), "step"),
+        "words": counted(len(scene.words), "word"),
+        "left": f"{left_of_the_first(scene)[end]:.1%}",
+        "weight": f"{float(trace.weights(0, 0)[end, 0]):.3f}",
+    }
+    ways = f"{facts['hops']} one after the other, {facts['one']} by attention"
+    says = f"From “{facts['first']}” to “{facts['last']}”: {ways}."
+    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says)
+
+
+_CONTROL = Control("Word at the far end", lambda scene: offered(scene.words), lambda scene: str(len(scene.words) - 1))
+
+LESSON = Lesson(
+    "Recurrent against parallel",
+    5,
+    _show,
+    _CONTROL,
+    "path",
+    covers=("parallel against recurrent: one hop against as many as there are words",),
+)

@@ -1,0 +1,58 @@
+"""Queries, keys and values: three matrices give each vector three parts to play."""
+
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words, signed, telling
+from attention_viz.trace import Trace
+from attention_viz.variants import run_variant
+from attention_viz.views import roles
+
+__all__ = ["LESSON"]
+
+_WIDTHS = ("2", "3", "4", "6", "8")
+
+
+def _own_share(trace: Trace) -> str:
+    """What a token takes of itself, on average."""
+    return signed(float(trace.weights(0, 0).diagonal().mean()))
+
+
+def _show(scene: Scene) -> Shown:
+    d_v, at = int(_CONTROL.value(scene)), int(telling(scene.words))
+    trace = own_head(scene, D_K, d_v)
+    plain, _ = run_variant(Scratch(D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
+    scores = trace.attention(0).scores[0, at]
+    facts = {
+        "word": in_words(scene.words[at]),
+        "other": in_words(scene.words[int(scores.argmax())]),
+        "d_model": str(D_MODEL),
+        "d_k": str(trace.attention(0).key.shape[-1]),
+        "d_v": str(trace.attention(0).value.shape[-1]),
+        "plain": _own_share(plain),
+        "own": _own_share(trace),
+    }
+    says = (
+        f"Each token has {facts['d_k']} numbers as a query, {facts['d_k']} as a key and "
+        f"{facts['d_v']} as a value; the query of “{facts['word']}” suits the key of “{facts['other']}” best."
+    )
+    return Shown(facts, roles(trace, 0, 0, notation=scene.notation, theme=scene.theme), says)
+
+
+_CONTROL = Control("Numbers in a value", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "6")
+
+LESSON = Lesson(
+    "Queries, keys and values",
+    7,
+    _show,
+    _CONTROL,
+    "project",
+    deeper=("steps",),
+    covers=(
+        "three learned projections side by side: why three and not one",
+        "queries and keys are equally wide, values may differ",
+        "retrieval: a query asks, keys advertise, values are fetched",
+        "a single head: each vector plays three roles",
+    ),
+)

@@ -1,0 +1,67 @@
+"""Softmax: a row of numbers becomes shares that add up to one, sharper or evener."""
+
+from attention_viz.arithmetic import open_cell
+from attention_viz.edits import Temperature
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.own_head import own_head
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words, signed, telling
+from attention_viz.open_head import open_head, row_statistics
+from attention_viz.views import shares
+
+__all__ = ["LESSON"]
+
+_TEMPERATURES = {
+    "0.25": "0.25: much sharper",
+    "0.5": "0.5: sharper",
+    "1": "1: as it is",
+    "2": "2: evener",
+    "4": "4: much evener",
+}
+
+
+def _show(scene: Scene) -> Shown:
+    temperature, query = float(_CONTROL.value(scene)), int(telling(scene.words))
+    trace = own_head(scene, edits=() if temperature == 1 else (Temperature(temperature),))
+    opened = open_head(trace, 0, 0)
+    row = opened.weights[query]
+    # The second largest: of the largest, e to the power of 0 is told, and nothing can be seen to happen.
+    ranked = row.argsort(descending=True, stable=True).tolist()
+    best, key = ranked[0], ranked[min(1, len(ranked) - 1)]
+    cell = open_cell(opened, "weights", query, key)
+    term = cell.terms[key]
+    statistics = row_statistics(opened.weights)
+    even = row_statistics(row.new_full((1, len(row)), 1 / len(row)))
+    facts = {
+        "word": in_words(scene.words[query]),
+        "best": in_words(scene.words[best]),
+        "most_weight": signed(float(row[best])),
+        "other": in_words(scene.words[key]),
+        "entry": signed(term.factors[0][1], 2),
+        "less": signed(term.factors[1][1], 2),
+        "exponential": signed(term.product),
+        "sum": signed(cell.sum),
+        "weight": signed(cell.total),
+        "total": signed(float(row.sum())),
+        "temperature": f"{temperature:g}",
+        "entropy": signed(float(statistics.entropy[query]), 2),
+        "most_entropy": signed(float(even.entropy[0]), 2),
+    }
+    says = (
+        f"At a temperature of {facts['temperature']}, “{facts['word']}” gives {facts['most_weight']} to "
+        f"“{facts['best']}”; its weights add up to {facts['total']}, their entropy is {facts['entropy']}."
+    )
+    return Shown(facts, shares(trace, 0, 0, query, theme=scene.theme), says)
+
+
+_CONTROL = Control("Temperature", lambda scene: _TEMPERATURES, lambda scene: "1")
+
+LESSON = Lesson(
+    "Softmax",
+    6,
+    _show,
+    _CONTROL,
+    "temperature",
+    deeper=("steps",),
+    covers=("softmax by row: each weight from 0 to 1, every row sums to 1, one opened as exp / sum", "temperature"),
+)

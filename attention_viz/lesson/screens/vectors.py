@@ -1,0 +1,63 @@
+"""Words as vectors: a list of numbers for each token, and how alike two of them are."""
+
+import torch
+
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, signed, telling
+from attention_viz.trace import Trace
+from attention_viz.views import steps
+
+__all__ = ["LESSON"]
+
+_WIDTHS = ("2", "4", "8", "12", "16")
+# As many numbers of a vector as are told in the text.
+_TOLD = 3
+
+
+def _trace(scene: Scene, d_model: int) -> Trace:
+    return Scratch(d_model, 1, scene.seed, positions="none").trace(scene.text)
+
+
+def _closest(scene: Scene, x: torch.Tensor) -> str:
+    """Which two words are most alike, by their dot product; the same word twice doesn't count."""
+    found = [
+        (float(x[i] @ x[j]), i, j) for i in range(len(x)) for j in range(i + 1, len(x)) if not torch.equal(x[i], x[j])
+    ]
+    if not found:
+        return "there is only one word, and nothing to compare it with"
+    product, i, j = max(found)
+    return f"“{in_words(scene.words[i])}” and “{in_words(scene.words[j])}” are most alike, with {signed(product, 2)}"
+
+
+def _show(scene: Scene) -> Shown:
+    d_model, at = int(_CONTROL.value(scene)), int(telling(scene.words))
+    trace = _trace(scene, d_model)
+    x = trace.layer(0).embeddings
+    assert x is not None  # our own module keeps them
+    told = [signed(number, 2) for number in x[at].tolist()[:_TOLD]]
+    facts = {
+        "tokens": counted(len(x), "token"),
+        "d_model": str(d_model),
+        "count": str(x.numel()),
+        "line": "column" if scene.notation == "columns" else "row",
+        "word": in_words(scene.words[at]),
+        "numbers": ", ".join(told),
+        "closest": _closest(scene, x),
+    }
+    says = f"{facts['tokens']} with {d_model} numbers each; {facts['closest']}."
+    return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says)
+
+
+_CONTROL = Control("Numbers in a vector", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "8")
+
+LESSON = Lesson(
+    "Words as vectors",
+    5,
+    _show,
+    _CONTROL,
+    "nearest",
+    deeper=("steps",),
+    covers=("tokens and embeddings: the matrix X as colours and numbers", "seed and d_model to change"),
+)

@@ -1,0 +1,205 @@
+"""Tasks with dot products: whose vector fits best, an entry of a query, a score, and the score scaled."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from attention_viz.attention import attend
+from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.tasks.drawing import (
+    ROUNDED,
+    WHOLE,
+    Draw,
+    dimensions,
+    factor,
+    hand_words,
+    matrix,
+    products,
+    table,
+    vectors,
+)
+from attention_viz.modules import AttentionHead
+
+__all__ = ["nearest", "project", "scaled", "score"]
+
+_WIDTHS = (4, 9, 16, 25, 64)
+
+
+def nearest(scene: Scene, seed: int) -> Exercise:
+    """Whose vector has the largest dot product, or the largest cosine, with a word's."""
+    draw = Draw("nearest", seed, scene.text)
+    words, note = hand_words(scene, draw, most=4, least=3)
+    asked = draw.pick(("dot product", "cosine"))
+    while True:
+        rows = [draw.vector(2) for _ in words]
+        dots, cosines = _fits(matrix(rows))
+        fits = dots if asked == "dot product" else cosines
+        first, second, *_ = sorted(fits.values(), reverse=True)
+        if first - second > ROUNDED:
+            break
+    places = list(fits)
+    right = max(places, key=lambda at: fits[at])
+    name = words[0]
+    return Exercise(
+        "nearest",
+        f"{note}The table gives each word a vector. Whose vector has the largest {asked} with that of “{name}”?",
+        (vectors(scene, "Vectors", words, rows),),
+        Choice(tuple(words[at] for at in places), frozenset({places.index(right)})),
+        _nearest_hints(asked, words, rows),
+        _nearest_working(asked, words, rows, fits),
+        _nearest_slips(asked, places, rows, dots),
+    )
+
+
+def _fits(rows: Tensor) -> tuple[dict[int, float], dict[int, float]]:
+    """Dot products and cosines of the first vector with each other one, by place."""
+    units = rows / rows.norm(dim=-1, keepdim=True)
+    fits = [attend(some, some, some).scores[0].tolist() for some in (rows, units)]
+    dots, cosines = ({at: one[at] for at in range(1, len(rows))} for one in fits)
+    return dots, cosines
+
+
+def _nearest_hints(asked: str, words: tuple[str, ...], rows: list[list[int]]) -> tuple[str, ...]:
+    first = f"For “{words[1]}” the dot product is {products(rows[0], rows[1])}."
+    if asked == "dot product":
+        return ("Multiply the vectors dimension by dimension, and add up the products.", first)
+    return (
+        "A cosine is a dot product divided by both vectors' lengths: only the direction counts.",
+        first,
+        f"The length of a vector is the root of the sum of its squares; that of “{words[1]}” is {_root(rows[1])}.",
+    )
+
+
+def _root(row: list[int]) -> str:
+    return f"√({' + '.join(f'{factor(one)}·{factor(one)}' for one in row)})"
+
+
+def _nearest_working(asked: str, words: tuple[str, ...], rows: list[list[int]], fits: dict[int, float]) -> str:
+    parts: list[str] = []
+    for at, fit in fits.items():
+        dot = products(rows[0], rows[at])
+        whole = f"({dot}) / ({_root(rows[0])}·{_root(rows[at])})" if asked == "cosine" else dot
+        parts.append(f"“{words[at]}”: {whole} = {written(fit)}")
+    return "; ".join(parts) + "."
+
+
+def _nearest_slips(asked: str, places: list[int], rows: list[list[int]], dots: dict[int, float]) -> tuple[Slip, ...]:
+    largest, least = max(places, key=lambda at: dots[at]), min(places, key=lambda at: dots[at])
+    apart = {at: math.dist(rows[0], rows[at]) for at in places}
+    found = [Slip(places.index(least), "its dot product is the least; a minus counts against a word.")]
+    if asked == "cosine":
+        found.insert(0, Slip(places.index(largest), "its dot product is the largest; divide by the lengths, too."))
+    found.append(Slip(places.index(min(places, key=lambda at: apart[at])), "its vector is the least far away."))
+    return tuple(found)
+
+
+def project(scene: Scene, seed: int) -> Exercise:
+    """One entry of the query that a word's vector is projected to."""
+    draw = Draw("project", seed, scene.text)
+    (name,), note = hand_words(scene, draw, most=1)
+    x, learned, column = draw.vector(3), [draw.vector(3, 2) for _ in range(3)], draw.below(3)
+    query = _projected(x, learned)
+    upright = scene.notation == "columns"
+    shown = [list(one) for one in zip(*learned, strict=True)] if upright else learned
+    parts = [row[column] for row in learned]
+    other = (column + 1) % 3
+    formula, line, wrong = ("q = W_Q x", "row", "column") if upright else ("q = x W_Q", "column", "row")
+    transposed = sum(a * b for a, b in zip(x, learned[column], strict=True))
+    slips = (
+        Slip(transposed, f"did you take {wrong} {column} of W_Q, and not {line} {column}?"),
+        Slip(float(query[other]), f"that is dimension {other} of the query."),
+        Slip(sum(abs(a * b) for a, b in zip(x, parts, strict=True)), "did you add the products without their signs?"),
+        Slip(sum(parts), f"that is the sum of {line} {column}; each number has first to be multiplied by x."),
+    )
+    return Exercise(
+        "project",
+        f"{note}The vector x of “{name}” becomes its query, {formula}. What is dimension {column} of the query? "
+        "Dimensions, rows and columns count from 0.",
+        (vectors(scene, "x", (name,), (x,)), table("W_Q", dimensions(3), dimensions(3), shown)),
+        Number(float(query[column]), WHOLE),
+        (
+            f"Only {line} {column} of W_Q is needed: {', '.join(map(written, parts))}.",
+            "Multiply x and it number by number, and add up the products.",
+            f"It is {products(x, parts)}.",
+        ),
+        f"Dimension {column} of q: {products(x, parts)} = {written(float(query[column]))}.",
+        slips,
+    )
+
+
+def _projected(x: list[int], learned: list[list[int]]) -> Tensor:
+    """The query that a head with this W_Q, (d_model, d_k), makes of a vector."""
+    head = AttentionHead(len(learned), len(learned[0]))
+    with torch.no_grad():
+        head.query.weight.copy_(matrix(learned).mT)
+        return head.attention(matrix([x]).float()).query[0].double()
+
+
+def score(scene: Scene, seed: int) -> Exercise:
+    """How well a query matches a key."""
+    draw = Draw("score", seed, scene.text)
+    words, note = hand_words(scene, draw, most=3)
+    queries, keys = [draw.vector(3) for _ in words], [draw.vector(3) for _ in words]
+    row = draw.below(len(words))
+    column = (row + draw.whole(1, max(1, len(words) - 1))) % len(words)
+    scores = attend(matrix(queries), matrix(keys), matrix(keys)).scores
+    right, query, key = float(scores[row, column]), queries[row], keys[column]
+    turned = f"did you take the key of “{words[row]}” and the query of “{words[column]}”? The one that looks asks."
+    asked = f"What is the score q·k of “{words[row]}”, which looks, for “{words[column]}”, which is looked at?"
+    slips = (
+        Slip(float(scores[column, row]), turned),
+        Slip(_dot(keys[row], key), f"did you take the key of “{words[row]}”? The one that looks brings its query."),
+        Slip(_dot(query, queries[column]), f"did you take the query of “{words[column]}”, and not its key?"),
+        Slip(sum(abs(a * b) for a, b in zip(query, key, strict=True)), "did you add the products without their signs?"),
+        Slip(sum(query) + sum(key), "did you add where there is to be multiplied?"),
+        Slip(-right, "that is right but for its sign; minus times minus is plus."),
+    )
+    return Exercise(
+        "score",
+        f"{note}{asked}",
+        (vectors(scene, "Queries", words, queries), vectors(scene, "Keys", words, keys)),
+        Number(right, WHOLE),
+        (
+            f"Take the query of “{words[row]}” and the key of “{words[column]}”.",
+            "Multiply them dimension by dimension, and add up the products.",
+            f"It is {products(query, key)}.",
+        ),
+        f"q·k: {products(query, key)} = {written(right)}.",
+        slips,
+    )
+
+
+def _dot(left: list[int], right: list[int]) -> float:
+    return float(matrix([left])[0] @ matrix([right])[0])
+
+
+def scaled(scene: Scene, seed: int) -> Exercise:
+    """A score divided by √d_k."""
+    draw = Draw("scaled", seed, scene.text)
+    words, note = hand_words(scene, draw, most=2)
+    width, raw = draw.pick(_WIDTHS), draw.whole(3, 40) * draw.pick((1, 1, -1))
+    query, key = (one * torch.eye(1, width, dtype=torch.float64) for one in (raw, 1))
+    right, root = float(attend(query, key, key).scaled), math.sqrt(width)
+    slips = (
+        Slip(raw, "that is the score as it was; it has still to be scaled."),
+        Slip(raw / width, "did you divide by d_k, and not by its root?"),
+        Slip(raw * root, "did you multiply by the root of d_k?"),
+        Slip(raw / root**0.5, "did you take the root twice?"),
+        Slip(-right, "that is right but for its sign."),
+    )
+    return Exercise(
+        "scaled",
+        f"{note}“{words[0]}” has the score {written(raw)} for “{words[-1]}”; queries and keys are d_k = {width} wide. "
+        "What is the scaled score, to two decimals?",
+        (),
+        Number(right, ROUNDED),
+        (
+            "A score is divided by √d_k, so that wide queries and keys don't make it large.",
+            f"√{width} = {written(root)}.",
+            f"Divide: {written(raw)} / {written(root)}.",
+        ),
+        f"{written(raw)} / √{width} = {written(raw)} / {written(root)} = {written(right)}.",
+        slips,
+    )

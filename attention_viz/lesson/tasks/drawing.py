@@ -1,0 +1,154 @@
+"""What every task is made with: numbers drawn from a hash, words of the reader's sentence, arithmetic as text."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from attention_viz.attention import Attention, attend
+from attention_viz.lesson.exercise import Table, written
+from attention_viz.lesson.scene import Scene
+from attention_viz.tokens import split_words
+from attention_viz.views.wording import shortened, shown
+
+__all__ = [
+    "EXAMPLE",
+    "ROUNDED",
+    "WHOLE",
+    "Draw",
+    "dimensions",
+    "factor",
+    "hand_words",
+    "matrix",
+    "named",
+    "of_two_words",
+    "products",
+    "shares",
+    "table",
+    "vectors",
+]
+
+# What a task is about where the reader's text has too few words for it.
+EXAMPLE = "The cat sat because it was tired."
+# How far beside the right number an answer may be: of whole numbers, and of those that are told to two decimals.
+WHOLE, ROUNDED = 0.004, 0.0105
+
+_Thing = TypeVar("_Thing")
+
+
+class Draw:
+    """Draws numbers that depend on nothing but what they are for: the same on any machine and in any version."""
+
+    def __init__(self, kind: str, seed: int, text: str) -> None:
+        """Begin a row of draws for a kind of exercise, a seed and a text."""
+        self._purpose = f"{kind}\0{seed}\0{text}".encode("utf-8", "surrogatepass")
+        self._drawn = 0
+
+    def below(self, count: int) -> int:
+        """A whole number from 0 up to, and without, `count`."""
+        self._drawn += 1
+        digest = hashlib.sha256(self._purpose + self._drawn.to_bytes(8)).digest()
+        return int.from_bytes(digest[:8]) % count
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number from `low` to `high`, both included."""
+        return low + self.below(high - low + 1)
+
+    def pick(self, things: Sequence[_Thing]) -> _Thing:
+        """One of them."""
+        return things[self.below(len(things))]
+
+    def order(self, things: Sequence[_Thing]) -> list[_Thing]:
+        """All of them, shuffled (Fisher and Yates)."""
+        left = list(things)
+        return [left.pop(self.below(len(left))) for _ in range(len(left))]
+
+    def vector(self, width: int, limit: int = 3) -> list[int]:
+        """Whole numbers from −limit to limit, not all of them 0."""
+        while True:
+            numbers = [self.whole(-limit, limit) for _ in range(width)]
+            if any(numbers):
+                return numbers
+
+
+def named(words: Sequence[str]) -> tuple[str, ...]:
+    """The words as they stand in a task: visible, short, and numbered where one occurs more than once."""
+    names = [shortened(shown(word)) for word in words]
+    counts, seen = Counter(names), Counter[str]()
+    for at, name in enumerate(names):
+        if counts[name] > 1:
+            seen[name] += 1
+            names[at] = f"{name} ({seen[name]})"
+    return tuple(names)
+
+
+def of_two_words(scene: Scene, least: int = 2) -> tuple[tuple[str, ...], str]:
+    """The reader's words, or those of an example where there are fewer than `least`; and a sentence that says so."""
+    if len(scene.words) >= least:
+        return scene.words, ""
+    return split_words(EXAMPLE), _note(least)
+
+
+def hand_words(scene: Scene, draw: Draw, most: int, least: int = 1) -> tuple[tuple[str, ...], str]:
+    """Up to `most` different words that stand one after the other, few enough to calculate with.
+
+    Words that differ only in capitals count as one, as they have one vector. Where there are fewer than `least`, they
+    are an example's, and a sentence says so. Signs are left out where there are words enough.
+    """
+    different: dict[str, str] = {}
+    for word in scene.words:
+        different.setdefault(word.casefold(), word)
+    words, note = tuple(different.values()), ""
+    spoken = tuple(word for word in words if word[0].isalnum())
+    words = spoken if len(spoken) >= most else words
+    if len(words) < least:
+        words, note = split_words(EXAMPLE), _note(least)
+    count = min(most, len(words))
+    start = draw.below(len(words) - count + 1)
+    return named(words[start : start + count]), note
+
+
+def _note(least: int) -> str:
+    return f"Your text has fewer than {least} different words, which this takes, so it is about “{EXAMPLE}” here. "
+
+
+def dimensions(width: int) -> tuple[str, ...]:
+    """What a vector's numbers are called."""
+    return tuple(f"dimension {c}" for c in range(width))
+
+
+def table(title: str, rows: Sequence[str], columns: Sequence[str], numbers: Sequence[Sequence[float]]) -> Table:
+    """A table of what is given."""
+    return Table(title, tuple(rows), tuple(columns), tuple(tuple(map(float, row)) for row in numbers))
+
+
+def vectors(scene: Scene, title: str, names: Sequence[str], rows: Sequence[Sequence[float]]) -> Table:
+    """A table of vectors, each a row; or each a column, where the reader writes tokens as columns."""
+    across = dimensions(len(rows[0]))
+    if scene.notation == "columns":
+        return table(title, across, names, list(zip(*rows, strict=True)))
+    return table(title, names, across, rows)
+
+
+def matrix(numbers: Sequence[Sequence[float]]) -> Tensor:
+    """The numbers of a table, (row, column), in double precision."""
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def shares(logits: Sequence[float], values: Tensor | None = None) -> Attention:
+    """One query that has these logits, (1, key), without a scale; the values are the keys themselves by default."""
+    keys = torch.eye(len(logits), dtype=torch.float64)
+    return attend(matrix([logits]), keys, keys if values is None else values, scale=1.0)
+
+
+def factor(number: float) -> str:
+    """A number as a part of a product: (−1)."""
+    return f"({written(number)})" if number < 0 else written(number)
+
+
+def products(left: Sequence[float], right: Sequence[float]) -> str:
+    """A dot product, written out: 2·1 + (−1)·3."""
+    return " + ".join(f"{factor(a)}·{factor(b)}" for a, b in zip(left, right, strict=True))

@@ -1,0 +1,223 @@
+"""Tasks with the heads of a real model: what a word looks at, which head links two words, and which head matters."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attention_viz.changes import moved_output
+from attention_viz.edits import Ablate
+from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
+from attention_viz.lesson.links import Link, strongest_link, word_positions
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
+from attention_viz.trace import Trace
+from attention_viz.views.wording import listed, spelled
+
+__all__ = ["head", "matters", "strongest"]
+
+_MODEL = "all-MiniLM-L6-v2"
+_PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "they", "them", "their"))
+_CANDIDATES = 4
+_LONG_ENOUGH = 4
+# Columns of a table of weights: more don't fit beside each other.
+_MOST_SHOWN = 7
+# A head that links two words has to do so by that much more than the others.
+_MARGIN = 0.02
+_DIGITS = 3
+
+
+def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
+    """The reader's text through the model, or an example where it has too few words; and a sentence that says so."""
+    trace = scene.run(_MODEL, scene.text)
+    if len(word_positions(trace)) >= least:
+        return trace, ""
+    note = f"Your text has fewer than {least} words that the model reads, so this is about “{EXAMPLE}” here. "
+    return scene.run(_MODEL, EXAMPLE), note
+
+
+def _names(trace: Trace) -> tuple[str, ...]:
+    return named([spelled(label) for label in trace.query_tokens().labels])
+
+
+def _place(layer: int, head: int) -> str:
+    return f"layer {layer}, head {head}"
+
+
+def strongest(scene: Scene, seed: int) -> Exercise:
+    """What a word looks at most, among some, in a head that links it to one further off."""
+    draw = Draw("strongest", seed, scene.text)
+    trace, note = _reading(scene, 3)
+    places, names = word_positions(trace), _names(trace)
+    query = draw.pick(_telling(trace, places))
+    link = strongest_link(trace, query)
+    others = draw.order([at for at in places if at not in (query, link.key)])[: _CANDIDATES - 1]
+    options = sorted([link.key, *others])
+    weights = trace.weights(link.layer, link.head)
+    row = {at: round(float(weights[query, at]), _DIGITS) for at in options}
+    right = frozenset(at for at, key in enumerate(options) if row[key] == max(row.values()))
+    back = max(options, key=lambda key: float(weights[key, query]))
+    told = "; ".join(f"“{names[key]}” {written(weight)}" for key, weight in row.items())
+    slips = [Slip(options.index(back), f"that one looks most at “{names[query]}”; asked is where that looks itself.")]
+    slips += [
+        Slip(at, f"“{names[key]}” gets {written(row[key])}, and the strongest gets {written(max(row.values()))}.")
+        for at, key in enumerate(options)
+        if key != back
+    ]
+    wrong = [f"“{names[key]}”" for at, key in enumerate(options) if at not in right]
+    return Exercise(
+        "strongest",
+        f"{note}In {_place(link.layer, link.head)} of {_MODEL}, at which of these does “{names[query]}” look most?",
+        (),
+        Choice(tuple(names[key] for key in options), right),
+        (
+            f"Which of them decides what “{names[query]}” means here?",
+            f"They get {listed([written(one) for one in sorted(row.values(), reverse=True)])} of its weight.",
+            f"It isn't {wrong[0]}." if wrong else "They all get as much: any of them is right.",
+        ),
+        f"“{names[query]}” looks at: {told}.",
+        tuple(slips),
+    )
+
+
+def head(scene: Scene, seed: int) -> Exercise:
+    """Which of four heads links a pronoun, or another word that comes late, to one before it."""
+    draw = Draw("head", seed, scene.text)
+    trace, note = _reading(scene, 3)
+    names, link = _names(trace), _backward(trace, draw)
+    heads = sorted([(link.layer, link.head), *_weaker(trace, link, draw)])
+    rows = torch.stack([trace.weights(*one)[link.query] for one in heads])
+    given = _shown(rows, link, names, [_place(*one) for one in heads])
+    column = [row[given.columns.index(names[link.key])] for row in given.numbers]
+    right = heads.index((link.layer, link.head))
+    tops = [names[int(row.argmax())] for row in rows]
+    slips = tuple(
+        Slip(at, f"there “{names[link.query]}” gives “{names[link.key]}” {written(one)}, and most to “{tops[at]}”.")
+        for at, one in enumerate(column)
+        if at != right
+    )
+    told = [f"{_place(*one)}: {written(at)}" for one, at in zip(heads, column, strict=True)]
+    pair = f"“{names[link.query]}” to “{names[link.key]}”"
+    return Exercise(
+        "head",
+        f"{note}Each row is what “{names[link.query]}” looks at in one head of {_MODEL}. Which head links {pair}?",
+        (given,),
+        Choice(tuple(_place(*one) for one in heads), frozenset({right})),
+        (
+            f"Each row belongs to one head, and “{names[link.query]}” is the one that looks.",
+            f"Look down the column of “{names[link.key]}”: where is the largest number?",
+        ),
+        f"From {pair}: {'; '.join(told)}.",
+        slips,
+    )
+
+
+def _backward(trace: Trace, draw: Draw) -> Link:
+    """The strongest link of a pronoun to a word before it; of another word from the third on where there is none."""
+    places, labels = word_positions(trace), trace.query_tokens().labels
+    late = places[2:]
+    query = draw.pick([at for at in late if labels[at].casefold() in _PRONOUNS] or _telling(trace, late))
+    found = strongest_link(trace, query)
+    if found.key < query:
+        return found
+    # Not the word next to it, at which heads look for its place alone.
+    before = _telling(trace, [at for at in places if at < query][:-1])
+    return max(
+        (
+            Link(layer, one, query, key, weight)
+            for layer, rows in enumerate(_rows(trace, query))
+            for one, row in enumerate(rows)
+            for key, weight in zip(before, row[list(before)].tolist(), strict=True)
+        ),
+        key=lambda link: link.weight,
+    )
+
+
+def _telling(trace: Trace, places: Sequence[int]) -> Sequence[int]:
+    """Those whose words are long, as short ones are mostly articles and prepositions; all where there are none."""
+    labels = trace.query_tokens().labels
+    return [at for at in places if len(labels[at]) >= _LONG_ENOUGH] or places
+
+
+def _rows(trace: Trace, query: int) -> list[Tensor]:
+    """What a query looks at in all heads: of each layer, (head, key)."""
+    return [trace.attention(layer).weights[:, query] for layer in range(trace.layer_count())]
+
+
+def _weaker(trace: Trace, link: Link, draw: Draw) -> list[tuple[int, int]]:
+    """Other heads, in which the link is weaker by a margin that is seen in the table."""
+    weaker = [
+        (layer, one)
+        for layer, rows in enumerate(_rows(trace, link.query))
+        for one, weight in enumerate(rows[:, link.key].tolist())
+        if weight < link.weight - _MARGIN
+    ]
+    return draw.order(weaker)[: _CANDIDATES - 1]
+
+
+def _shown(rows: Tensor, link: Link, names: Sequence[str], heads: Sequence[str]) -> Table:
+    """The weights of one query in several heads: the word in question, the heaviest others, and the rest as a sum."""
+    heavy = rows.amax(dim=0).argsort(descending=True).tolist()
+    kept = sorted({link.key, *heavy[: _MOST_SHOWN - 1]})
+    rest = [at for at in range(len(names)) if at not in kept]
+    columns = [names[at] for at in kept] + (["all others"] if rest else [])
+    numbers = [
+        [round(float(row[at]), 2) for at in kept] + ([round(float(row[rest].sum()), 2)] if rest else []) for row in rows
+    ]
+    return table(f"Weights of “{names[link.query]}”", heads, columns, numbers)
+
+
+def matters(scene: Scene, seed: int) -> Exercise:
+    """Which of four heads moves the model's output most when it is silenced."""
+    draw = Draw("matters", seed, scene.text)
+    trace = scene.run(_MODEL, scene.text)
+    largest = _largest(trace)
+    heads = sorted(draw.order([*largest])[:_CANDIDATES])
+    moved = [round(_moved(scene, trace, *one), _DIGITS) for one in heads]
+    looks = [round(largest[one], 2) for one in heads]
+    right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
+    places = [_place(*one) for one in heads]
+    told = "; ".join(f"{place}: {written(by)}" for place, by in zip(places, moved, strict=True))
+    boldest = max(range(len(heads)), key=looks.__getitem__)
+    slips = [Slip(boldest, "its largest weights look strong, but weights don't tell what a head does to the output.")]
+    slips += [
+        Slip(at, f"silencing it moves the output by {written(one)}; another moves it by {written(max(moved))}.")
+        for at, one in enumerate(moved)
+        if at != boldest
+    ]
+    least = moved.index(min(moved))
+    return Exercise(
+        "matters",
+        f"What one of these heads of {_MODEL} hands on over your text becomes 0. Which one moves the model's output "
+        "most? Silence them on the Heads page, or guess.",
+        (
+            table(
+                "Mean of each word's largest weight",
+                [_place(*one) for one in heads],
+                ("weight",),
+                [[one] for one in looks],
+            ),
+        ),
+        Choice(tuple(places), right),
+        (
+            "The weights in the table tell where a head looks, and not what it does with what it finds there.",
+            f"Silencing {places[least]} moves the output by {written(moved[least])} of its length.",
+        ),
+        f"How far each moves the output, as a part of its length, on average over the tokens: {told}.",
+        tuple(slips),
+    )
+
+
+def _largest(trace: Trace) -> dict[tuple[int, int], float]:
+    """Of each head, the mean of the largest weight of each token that counts."""
+    counted = list(trace.query_tokens().counted) or list(range(len(trace.query_tokens())))
+    return {
+        (layer, one): float(mean)
+        for layer in range(trace.layer_count())
+        for one, mean in enumerate(trace.attention(layer).weights[:, counted].amax(dim=-1).mean(dim=-1))
+    }
+
+
+def _moved(scene: Scene, before: Trace, layer: int, one: int) -> float:
+    """How far silencing a head moves the output, as a part of its length, on average over the tokens."""
+    return float(moved_output(before, scene.run(_MODEL, scene.text, edits=(Ablate(layer, one),))).mean())

@@ -1,0 +1,199 @@
+"""Tasks with shares: the softmax, its temperature, the weighted sum, and the additive score of older attention."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.tasks.drawing import (
+    ROUNDED,
+    WHOLE,
+    Draw,
+    dimensions,
+    hand_words,
+    matrix,
+    products,
+    shares,
+    table,
+    vectors,
+)
+from attention_viz.metrics import METRICS, Rows
+from attention_viz.tokens import Tokens
+
+__all__ = ["additive", "output", "plain", "temperature"]
+
+_TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Entropies nearer than this are hard to tell apart.
+_APART = 0.05
+_SPREADS = ((0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.7, 0.2, 0.1), (0.4, 0.4, 0.2), (0.5, 0.4, 0.1))
+
+
+def plain(scene: Scene, seed: int) -> Exercise:
+    """A weight of attention without parameters, from dot products."""
+    draw = Draw("plain", seed, scene.text)
+    words, note = hand_words(scene, draw, most=3, least=2)
+    # A vector's dot product with itself is a sum of squares, and so above 0.
+    dots = [draw.whole(1, 3), *(draw.whole(-2, 2) for _ in words[1:])]
+    at = draw.below(len(words))
+    right, powers = float(shares(dots).weights[0, at]), [math.exp(dot) for dot in dots]
+    whole = " + ".join(f"e^({written(dot)})" for dot in dots)
+    numbers = f"{written(powers[at])} / ({' + '.join(map(written, powers))})"
+    slips = [
+        Slip(powers[at], "that is e to the dot product; it has still to be divided by the sum over all words."),
+        Slip(dots[at], "that is the dot product as it was; it has to become a share."),
+        Slip(float(shares([-dot for dot in dots]).weights[0, at]), "did you lose a minus sign?"),
+        Slip(float(shares([dot / math.sqrt(3) for dot in dots]).weights[0, at]), "nothing is scaled here."),
+        Slip(1 / len(dots), "that would be the share if all dot products were alike."),
+    ]
+    if sum(dots):
+        slips.insert(0, Slip(dots[at] / sum(dots), "did you divide the dot products, without e to the power of each?"))
+    return Exercise(
+        "plain",
+        f"{note}Attention without parameters: the vector of “{words[0]}” has these dot products with itself and with "
+        f"the others. Which share, to two decimals, does “{words[0]}” take of “{words[at]}”?",
+        (table("Dot products", (words[0],), words, (dots,)),),
+        Number(right, ROUNDED),
+        (
+            "The shares are the softmax of the dot products: e to the power of each, divided by the sum of them all.",
+            f"It is e^({written(dots[at])}) / ({whole}).",
+            "The powers: "
+            + ", ".join(f"e^({written(dot)}) = {written(math.exp(dot))}" for dot in sorted({*dots}))
+            + ".",
+        ),
+        f"e^({written(dots[at])}) / ({whole}) = {numbers} = {written(right)}.",
+        tuple(slips),
+    )
+
+
+def temperature(scene: Scene, seed: int) -> Exercise:
+    """Which temperature gives an entropy."""
+    draw = Draw("temperature", seed, scene.text)
+    words, note = hand_words(scene, draw, most=4, least=2)
+    while True:
+        logits = [float(draw.whole(-2, 3)) for _ in words]
+        entropies = [_entropy(logits, one) for one in _TEMPERATURES]
+        if all(b - a > _APART for a, b in pairwise(entropies)):
+            break
+    right = draw.below(len(_TEMPERATURES))
+    options = tuple(map(written, _TEMPERATURES))
+    told = [f"T = {option}: {written(entropy)}" for option, entropy in zip(options, entropies, strict=True)]
+    slips = tuple(
+        Slip(at, f"that gives {written(one)}: {'too even' if at > right else 'too sharp'}.")
+        for at, one in enumerate(entropies)
+        if at != right
+    )
+    bound, near = math.log(len(words)), (right + 1) % len(options)
+    return Exercise(
+        "temperature",
+        f"{note}The scaled scores of “{words[0]}” are divided by a temperature T before the softmax. At which T do its "
+        f"weights have an entropy of {written(entropies[right])} nats?",
+        (table("Scaled scores", (words[0],), words, (logits,)),),
+        Choice(options, frozenset({right})),
+        (
+            f"The entropy goes from 0, all weight in one place, to ln {len(words)} = {written(bound)}, all alike.",
+            "A higher temperature evens the weights out, a lower one sharpens them.",
+            f"At T = {options[near]} the entropy is {written(entropies[near])}.",
+        ),
+        f"The entropy −Σ a·ln a of the weights at {'; '.join(told)}.",
+        slips,
+    )
+
+
+def _entropy(logits: Sequence[float], divisor: float) -> float:
+    """The entropy of one row of weights at a temperature, in nats."""
+    alone = Rows.of(Tokens.of_ids([0]), Tokens.of_ids(range(len(logits))), alike=False)
+    return METRICS["entropy"].function(shares([one / divisor for one in logits]).weights, alone)
+
+
+def output(scene: Scene, seed: int) -> Exercise:
+    """One entry of the weighted sum of the values."""
+    draw = Draw("output", seed, scene.text)
+    words, note = hand_words(scene, draw, most=3, least=2)
+    spread = _SPREADS[draw.below(len(_SPREADS))] if len(words) == 3 else draw.pick(((0.75, 0.25), (0.6, 0.4)))
+    weights, values = draw.order(spread), [draw.vector(2, 4) for _ in words]
+    column = draw.below(2)
+    mixed = shares([math.log(one) for one in weights], matrix(values)).output[0]
+    right, taken = float(mixed[column]), [row[column] for row in values]
+    slips = (
+        Slip(float(mixed[1 - column]), f"that is dimension {1 - column}."),
+        Slip(sum(taken), "did you add the values without their weights?"),
+        Slip(sum(taken) / len(taken), "that is the plain mean; each value counts by its weight."),
+        Slip(taken[weights.index(max(weights))], "that is the value of the heaviest alone; the others count, too."),
+        Slip(_dot(weights, [abs(one) for one in taken]), "did you lose the values' signs?"),
+        Slip(_dot(weights, values[0] + [0]), "did you sum over the dimensions, and not over the words?"),
+    )
+    return Exercise(
+        "output",
+        f"{note}“{words[0]}” looks at these words with these weights. What is dimension {column} of its output?",
+        (table("Weights", (words[0],), words, (weights,)), vectors(scene, "Values", words, values)),
+        Number(right, WHOLE),
+        (
+            f"Only dimension {column} of the values is needed: {', '.join(map(written, taken))}.",
+            "Multiply each by its word's weight, and add up the products.",
+            f"It is {products(weights, taken)}.",
+        ),
+        f"Dimension {column} of the output: {products(weights, taken)} = {written(right)}.",
+        slips,
+    )
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=False))
+
+
+def additive(scene: Scene, seed: int) -> Exercise:
+    """A score of additive attention, v · tanh(W q + U k) (Bahdanau et al. 2015, appendix A.1.2)."""
+    draw = Draw("additive", seed, scene.text)
+    words, note = hand_words(scene, draw, most=2)
+    query, key, above = (draw.vector(2, 2) for _ in range(3))
+    left, right = ([draw.vector(2, 1) for _ in range(2)] for _ in range(2))
+    sums = [_dot(w, query) + _dot(u, key) for w, u in zip(left, right, strict=True)]
+    found, inner = _additive(above, sums), "; ".join(f"tanh({written(c)}) = {written(math.tanh(c))}" for c in sums)
+    lines = [
+        f"dimension {c}: {products(left[c], query)} + {products(right[c], key)} = {written(sums[c])}" for c in range(2)
+    ]
+    return Exercise(
+        "additive",
+        f"{note}Older attention scores a pair as v · tanh(W q + U k). What is the score of “{words[0]}”, with the "
+        f"query q, for “{words[-1]}”, with the key k, to two decimals?",
+        (
+            vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
+            table("W", dimensions(2), dimensions(2), left),
+            table("U", dimensions(2), dimensions(2), right),
+        ),
+        Number(found, ROUNDED),
+        (
+            "Work out W q and U k first, and add them: each row of W times q, each row of U times k.",
+            f"W q + U k: {'; '.join(lines)}.",
+            f"Then {inner}; and the product with v.",
+        ),
+        f"W q + U k: {'; '.join(lines)}. {inner}. v times these: "
+        f"{products(above, [math.tanh(c) for c in sums])} = {written(found)}.",
+        _additive_slips(above, (left, query), (right, key)),
+    )
+
+
+_Product = tuple[list[list[int]], list[int]]
+
+
+def _additive_slips(above: list[int], first: _Product, second: _Product) -> tuple[Slip, ...]:
+    """The slips of v · tanh(W q + U k), given W with q and U with k."""
+    asked, found = ([_dot(row, vector) for row in rows] for rows, vector in (first, second))
+    sums = [a + b for a, b in zip(asked, found, strict=True)]
+    turned = [
+        _dot([row[c] for row in first[0]], first[1]) + _dot([row[c] for row in second[0]], second[1]) for c in range(2)
+    ]
+    return (
+        Slip(_dot(above, sums), "did you forget tanh?"),
+        Slip(math.tanh(_dot(above, sums)), "tanh comes before the product with v, number by number."),
+        Slip(_additive(above, asked), "did you forget U k?"),
+        Slip(_additive(above, found), "did you forget W q?"),
+        Slip(_additive(above, turned), "did you take columns of W and U, where rows are multiplied by q and k?"),
+        Slip(sum(map(math.tanh, sums)), "did you forget v?"),
+    )
+
+
+def _additive(above: Sequence[float], sums: Sequence[float]) -> float:
+    """The product of v with tanh of what W q and U k add up to."""
+    return float(matrix([above])[0] @ matrix([sums])[0].tanh())

@@ -1,0 +1,194 @@
+"""Tasks about who sees whom and in which order: a mask to fix, shuffled words, and steps from word to word."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attention_viz import masks
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson.exercise import Cells, Choice, Exercise, Number, Slip
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.tasks.drawing import WHOLE, Draw, named, of_two_words
+
+__all__ = ["mask", "path", "permute"]
+
+_MOST_WORDS = 4
+_PADDING = "[PAD]"
+_RULES = {
+    "causal": "causal: nobody looks ahead at a later word",
+    "padding": "a padding mask: nobody looks at [PAD]",
+    "both": "causal, and a padding mask besides: nobody looks ahead, and nobody looks at [PAD]",
+}
+# Outputs that differ by less are the same but for the order in which numbers were added.
+_SAME = 1e-5
+
+
+def mask(scene: Scene, seed: int) -> Exercise:
+    """A mask with some wrong cells, to be made right."""
+    draw = Draw("mask", seed, scene.text)
+    words, note = of_two_words(scene)
+    kept = min(_MOST_WORDS, len(words))
+    start, kind = draw.below(len(words) - kept + 1), draw.pick(tuple(_RULES))
+    padded = 0 if kind == "causal" else draw.whole(1, 2)
+    names = (*named(words)[start : start + kept], *named([_PADDING] * padded))
+    size = len(names)
+    causal = masks.causal(size)
+    real = masks.padding(torch.tensor([1] * kept + [0] * padded), 0).expand(size, size)
+    allowed = {"causal": causal, "padding": real, "both": masks.combine(causal, real)}[kind]
+    right = _blocked(allowed)
+    wrong = draw.order([(row, column) for row in range(size) for column in range(size)])[: draw.whole(2, 3)]
+    cells = Cells(names, names, right ^ frozenset(wrong), right)
+    return Exercise(
+        "mask",
+        f"{note}This mask is to be {_RULES[kind]}. Marked cells are blocked, a row looks and a column is looked at; "
+        f"the rows of [PAD] follow the same rule. {len(wrong)} cells are wrong: make them right.",
+        (),
+        cells,
+        _mask_hints(kind, names, right, wrong[0]),
+        f"The mask is {_RULES[kind]}. That blocks {len(right)} of {size}·{size} = {size * size} cells.",
+        _mask_slips(kind, causal, real, right),
+    )
+
+
+def _blocked(allowed: Tensor) -> frozenset[tuple[int, int]]:
+    return frozenset((int(row), int(column)) for row, column in (~allowed).nonzero())
+
+
+def _mask_hints(
+    kind: str, names: tuple[str, ...], right: frozenset[tuple[int, int]], cell: tuple[int, int]
+) -> tuple[str, ...]:
+    rule = {
+        "causal": "Everything above the diagonal is blocked; the diagonal itself is free.",
+        "padding": "The columns of [PAD] are blocked from top to bottom, and nothing else.",
+        "both": "Everything above the diagonal is blocked, and the columns of [PAD] from top to bottom.",
+    }[kind]
+    state = "blocked" if cell in right else "free"
+    return (rule, f"“{names[cell[0]]}” → “{names[cell[1]]}” is wrong: it has to be {state}.")
+
+
+def _mask_slips(kind: str, causal: Tensor, real: Tensor, right: frozenset[tuple[int, int]]) -> tuple[Slip, ...]:
+    size = len(causal)
+    everything = frozenset((row, column) for row in range(size) for column in range(size))
+    slips = [
+        Slip(frozenset((column, row) for row, column in right), "did you take rows for columns? Rows look."),
+        Slip(everything - right, "did you mark what is allowed, and not what is blocked?"),
+    ]
+    if kind == "both":
+        slips += [
+            Slip(_blocked(causal), "that is causal; the padding is still open."),
+            Slip(_blocked(real), "that blocks the padding; words can still look ahead."),
+        ]
+    if kind != "padding":
+        diagonal = frozenset((at, at) for at in range(size))
+        free = "the diagonal is free" + (", but for [PAD]." if kind == "both" else ".")
+        slips.append(Slip(right | diagonal, f"each word may look at itself: {free}"))
+    return tuple(slips)
+
+
+def permute(scene: Scene, seed: int) -> Exercise:
+    """Which row of the new output is an old one, after the words were shuffled."""
+    draw = Draw("permute", seed, scene.text)
+    words, note = of_two_words(scene)
+    kept = min(_MOST_WORDS + 1, len(words))
+    start = draw.below(len(words) - kept + 1)
+    words, names = words[start : start + kept], named(words[start : start + kept])
+    order = draw.order(range(kept))
+    while order == sorted(order):
+        order = draw.order(range(kept))
+    old, new = (_outputs(some) for some in (words, [words[at] for at in order]))
+    # A word that went elsewhere; in a shuffle of different places there is one.
+    row = draw.pick([at for at in range(kept) if order[at] != at])
+    fits = (new - old[row]).abs().amax(dim=-1) < _SAME
+    right = frozenset(int(at) for at in fits.nonzero().flatten())
+    place = order.index(row)
+    return Exercise(
+        "permute",
+        f"{note}Without positions, attention runs over these words in their order ({_rows(names)}), and once more "
+        f"shuffled ({_rows([names[at] for at in order])}). "
+        f"Which row of the new output equals row {row} of the old?",
+        (),
+        Choice(tuple(f"row {at}" for at in range(kept)), right),
+        (
+            "Without positions nothing knows where a word stands: its output moves along with it.",
+            f"Row {row} of the old is the output of “{names[row]}”. Where is that word now?",
+        ),
+        f"“{names[row]}” went from row {row} to row {place}, and its output with it: {_told(old[row])} before, "
+        f"{_told(new[place])} after.",
+        (
+            Slip(row, "the words moved, and their outputs with them."),
+            Slip(order[row], "did you go the other way? That is where the word now in this row came from."),
+        ),
+    )
+
+
+def _outputs(words: Sequence[str]) -> Tensor:
+    """What our own module, told nothing of positions, makes of each word, (word, d_model)."""
+    return Scratch(d_model=4, heads=1, positions="none").trace(" ".join(words)).output
+
+
+def _rows(names: Sequence[str]) -> str:
+    return ", ".join(f"row {at} “{name}”" for at, name in enumerate(names))
+
+
+def _told(vector: Tensor) -> str:
+    return f"({', '.join(f'{one:.2f}' for one in vector.tolist())})".replace("-", "−")
+
+
+_ASKED = {
+    "recurrent": "How many steps does a recurrent network take, which reads one word after the other?",
+    "attention": "How many steps does one layer of attention take?",
+    "more": "How many more steps does a recurrent network, which reads one word after the other, take than one layer "
+    "of attention?",
+}
+
+
+def path(scene: Scene, seed: int) -> Exercise:
+    """How many steps lie between two words, one after the other and all at once."""
+    draw = Draw("path", seed, scene.text)
+    words, note = of_two_words(scene)
+    names, size = named(words), len(words)
+    later = draw.whole(1, size - 1)
+    earlier, asked = draw.below(later), draw.pick(tuple(_ASKED))
+    # One step after the other each position hears of itself and of the one before; attention hears of all before.
+    chain = masks.combine(masks.causal(size), masks.sliding_window(size, 2))
+    recurrent, attention = _steps(chain, later, earlier), _steps(masks.causal(size), later, earlier)
+    right = {"recurrent": recurrent, "attention": attention, "more": recurrent - attention}[asked]
+    return Exercise(
+        "path",
+        f"{note}What “{names[earlier]}” (word {earlier}) says is to reach “{names[later]}” (word {later}; words count "
+        f"from 0). {_ASKED[asked]}",
+        (),
+        Number(float(right), WHOLE),
+        (
+            "A recurrent network hands on from each word to the next; in attention each word looks at all at once.",
+            f"From word {earlier} to word {later} it is {later} − {earlier} = {later - earlier} on.",
+        ),
+        f"Recurrent: {later} − {earlier} = {recurrent}; attention: {attention}. "
+        f"The difference: {recurrent} − {attention} = {recurrent - attention}.",
+        _path_slips(asked, earlier, later),
+    )
+
+
+def _path_slips(asked: str, earlier: int, later: int) -> tuple[Slip, ...]:
+    far = later - earlier
+    between = Slip(far - 1, "did you count the words in between? The step to the word itself counts, too.")
+    ends = Slip(far + 1, "did you count the words, and not the steps between them?")
+    return {
+        "recurrent": (between, ends, Slip(1, "that is attention; a recurrent network hands on word by word.")),
+        "attention": (
+            Slip(far, "that is a recurrent network; attention looks at all words at once."),
+            Slip(0, "to look at another word is a step, too."),
+            between,
+            ends,
+        ),
+        "more": (Slip(far, "that is what the recurrent network takes; attention takes one."), ends),
+    }[asked]
+
+
+def _steps(allowed: Tensor, query: int, key: int) -> int:
+    """How many times everybody has to look before what stood at `key` has reached `query`."""
+    reached, taken = torch.arange(len(allowed)) == key, 0
+    while not reached[query]:
+        reached, taken = (allowed & reached).any(dim=-1), taken + 1
+    return taken

@@ -1,0 +1,42 @@
+"""The words of a reader's sentence, as a lesson names them and offers them to choose from."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from attention_viz.views.wording import one_line, with_minus
+
+__all__ = ["counted", "in_words", "offered", "signed", "telling"]
+
+# Shorter words are mostly articles and prepositions, which say little.
+_LONG_ENOUGH = 4
+_LONGEST = 24
+
+
+def offered(words: Sequence[str]) -> dict[str, str]:
+    """Every word by its place, from 0; one that comes several times is told apart by its number in the sentence."""
+    counts = Counter(words)
+    return {
+        str(at): f"{in_words(word)} (word {at + 1})" if counts[word] > 1 else in_words(word)
+        for at, word in enumerate(words)
+    }
+
+
+def telling(words: Sequence[str]) -> str:
+    """The place of the first word that is long enough to have a meaning of its own, or of the first there is."""
+    return next((str(at) for at, word in enumerate(words) if len(word) >= _LONG_ENOUGH and word.isalpha()), "0")
+
+
+def counted(number: int, name: str) -> str:
+    """A number of things, such as "1 token" and "7 tokens"."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def in_words(word: str) -> str:
+    """A word as part of a sentence of ours: not too long, and nothing in it that can't be seen."""
+    return one_line(word, _LONGEST)
+
+
+def signed(number: float, digits: int = 3) -> str:
+    """A number as a page writes it."""
+    written = f"{number:.{digits}f}"
+    return with_minus(written.removeprefix("-") if float(written) == 0 else written)

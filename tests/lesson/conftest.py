@@ -1,0 +1,29 @@
+"""What tests of the course share: the catalogue's models, each loaded once, and what they did with a text, kept."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+
+import attention_viz as av
+from attention_viz.edits import Edit
+from attention_viz.lesson.scene import Run
+from attention_viz.trace import Trace
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """Runs a text through a model of the catalogue, as the app does; the same call again costs nothing.
+
+    Of session scope, so that a worker loads a model once: `Scene("The cat sat", run)`.
+    """
+    load = cache(av.load)
+
+    @cache
+    def kept(model: str, text: str, edits: tuple[Edit, ...]) -> Trace:
+        return load(model).trace(text, edits=edits)
+
+    def run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
+        return kept(model, text, tuple(edits))
+
+    return run

@@ -1,0 +1,230 @@
+"""The lessons from words as vectors to the weighted sum: their numbers equal what plain torch makes of the words."""
+
+import math
+from dataclasses import replace
+
+import numpy
+import pytest
+import torch
+from scipy.spatial import Delaunay
+
+from attention_viz.from_scratch import Scratch, word_vectors
+from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson.own_head import own_head
+from attention_viz.lesson.scene import LONGEST, Run
+from attention_viz.lesson.words import offered, signed, telling
+from attention_viz.tokens import split_words
+
+TEXT = "The bank of the river was flooded"
+BANK, D_MODEL, D_K = 1, 8, 4
+FIRST = ("vectors", "plain", "roles", "scores", "scaling", "softmax", "mixture")
+# One word, one word many times, as many as a lesson takes, signs of other scripts, and what could be markup.
+ODD = (
+    "Hi",
+    "a " * LONGEST,
+    " ".join(f"word{n}" for n in range(LONGEST)),
+    "👩‍👩‍👧 عربي 汉 a\u202eb",
+    "<b>x</b> $y$ `z` &amp;",
+)
+
+
+@pytest.fixture
+def scene(run: Run) -> Scene:
+    return Scene(TEXT, run, seed=3)
+
+
+def numbers(seed: int = 3, d_v: int = D_K) -> tuple[torch.Tensor, ...]:
+    """The query, key and value of each word, multiplied out."""
+    x = word_vectors(split_words(TEXT), D_MODEL, seed)
+    known = Scratch(D_MODEL, 1, seed, "none").projections()
+    matrices = (known[name].weight[:, :width] for name, width in (("query", D_K), ("key", D_K), ("value", d_v)))
+    return tuple(x @ matrix for matrix in matrices)
+
+
+def minus(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def pairs(text: str) -> tuple[float, ...]:
+    return tuple(minus(number) for number in text.strip("()").split(", "))
+
+
+@pytest.mark.parametrize("text", ODD)
+@pytest.mark.parametrize("name", FIRST)
+def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, text: str, run: Run) -> None:
+    lesson, scene = LESSONS[name], Scene(text, run)
+    options = list(lesson.control.options(scene))
+    assert lesson.control.default(scene) in options
+    for one in (
+        Scene(text, run, options[-1], notation="columns", theme="dark"),
+        Scene(text, run, "no such option"),
+    ):
+        shown = lesson.show(one)
+        assert "{{" not in told(name, shown.facts, one.notation)
+        assert shown.says.endswith(".") and shown.figure.data
+        assert "nan" not in " ".join((*shown.facts.values(), shown.says)).split()
+        assert not any("\u202e" in fact for fact in shown.facts.values())
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, scene: Scene) -> None:
+    lesson = LESSONS[name]
+    first, last = (
+        replace(scene, choice=option) for option in (lambda o: (o[0], o[-1]))([*lesson.control.options(scene)])
+    )
+    shown = lesson.show(first), lesson.show(last)
+    assert shown[0].facts != shown[1].facts and shown[0].says != shown[1].says
+    assert shown[0].figure != shown[1].figure
+    other = lesson.show(replace(first, seed=4))
+    assert other.facts != shown[0].facts
+
+
+def test_the_vectors_are_the_words_own_and_the_closest_pair_is_found(scene: Scene) -> None:
+    shown = LESSONS["vectors"].show(replace(scene, choice="4"))
+    x = word_vectors(split_words(TEXT), 4, 3)
+    assert numpy.array_equal(numpy.array(shown.figure.data[0].z), x.numpy())
+    assert pairs(shown.facts["numbers"]) == pytest.approx(x[BANK, :3].tolist(), abs=0.005)
+    assert (shown.facts["count"], shown.facts["tokens"], shown.facts["line"]) == ("28", "7 tokens", "row")
+    products = (x @ x.T).triu(1)
+    products[0, 3] = -math.inf  # "The" and "the" are one word
+    i, j = divmod(int(products.masked_fill(~torch.ones(7, 7).triu(1).bool(), -math.inf).argmax()), 7)
+    words = split_words(TEXT)
+    assert (
+        shown.facts["closest"] == f"“{words[i]}” and “{words[j]}” are most alike, with {signed(float(x[i] @ x[j]), 2)}"
+    )
+    upright = LESSONS["vectors"].show(replace(scene, choice="4", notation="columns"))
+    assert numpy.array_equal(numpy.array(upright.figure.data[0].z), x.T.numpy())
+
+
+def test_without_parameters_shares_are_a_softmax_of_dot_products(scene: Scene) -> None:
+    shown = LESSONS["plain"].show(replace(scene, choice=str(BANK)))
+    x = word_vectors(split_words(TEXT), 4, 3)
+    weights = (x @ x.T).softmax(-1)
+    facts, others = shown.facts, weights[BANK].clone()
+    assert numpy.allclose(shown.figure.data[0].x, weights[BANK], atol=1e-6)
+    others[BANK] = -1
+    assert facts["other"] == split_words(TEXT)[int(others.argmax())]
+    assert [minus(facts[name]) for name in ("own", "weight", "before", "after")] == pytest.approx(
+        [*weights[BANK, [BANK, int(others.argmax())]].tolist(), float(x[BANK, 0]), float(weights[BANK] @ x[:, 0])],
+        abs=0.006,
+    )
+    assert minus(facts["square"]) == pytest.approx(float(x[BANK].norm() ** 2), abs=0.005)
+    assert int(facts["itself"]) == sum(weights[at, at] >= weights[at].max() for at in range(7))
+    assert facts["total"] == "1.000"
+    assert r"^{\top}" in told("plain", LESSONS["plain"].show(replace(scene, notation="columns")).facts, "columns")
+
+
+@pytest.mark.parametrize("d_v", [2, 8])
+def test_the_three_roles_are_three_products_and_only_values_may_differ_in_width(scene: Scene, d_v: int) -> None:
+    shown = LESSONS["roles"].show(replace(scene, choice=str(d_v)))
+    query, key, value = numbers(d_v=d_v)
+    for part, expected in zip(shown.figure.data, (query, key, value), strict=True):
+        assert numpy.allclose(numpy.array(part.z), expected, atol=1e-6)
+    facts, x = shown.facts, word_vectors(split_words(TEXT), D_MODEL, 3)
+    assert (facts["d_model"], facts["d_k"], facts["d_v"]) == ("8", "4", str(d_v))
+    assert facts["other"] == split_words(TEXT)[int((key @ query[BANK]).argmax())]
+    own = (query @ key.T / math.sqrt(D_K)).softmax(-1).diagonal().mean(), (x @ x.T).softmax(-1).diagonal().mean()
+    assert [float(facts["own"]), float(facts["plain"])] == pytest.approx([float(one) for one in own], abs=0.0006)
+
+
+def test_a_score_is_the_sum_that_is_written_out(scene: Scene) -> None:
+    query, key, _ = numbers()
+    for at, word in enumerate(split_words(TEXT)):
+        facts = LESSONS["scores"].show(replace(scene, choice=str(at))).facts
+        row = key @ query[at]
+        assert (facts["word"], facts["other"]) == (word, split_words(TEXT)[int(row.argmax())])
+        assert [minus(facts["score"]), minus(facts["lowest"])] == pytest.approx(
+            [float(row.max()), float(row.min())], abs=0.006
+        )
+        factors = [[minus(part.strip("()")) for part in term.split(" · ")] for term in facts["sum"].split(" + ")]
+        assert factors == [
+            pytest.approx([float(q), float(k)], abs=0.006) for q, k in zip(query[at], key[row.argmax()], strict=True)
+        ]
+        assert facts["cells"] == "49 scores"
+
+
+@pytest.mark.parametrize("d_k", [4, 64])
+def test_the_scale_brings_the_spread_back_and_the_gradient_with_it(scene: Scene, d_k: int) -> None:
+    facts = LESSONS["scaling"].show(replace(scene, choice=str(d_k))).facts
+    words = split_words(TEXT)
+
+    def scores(seed: int, heads: int) -> torch.Tensor:
+        known, x = Scratch(heads * d_k, heads, seed, "none").projections(), word_vectors(words, heads * d_k, seed)
+        return (x @ known["query"].weight[:, :d_k]) @ (x @ known["key"].weight[:, :d_k]).T
+
+    def measured(factor: float, heads: int = 1) -> tuple[float, float]:
+        rows = torch.cat([(scores(seed, heads) * factor).softmax(-1) for seed in (9, 10, 11)]).double()
+        slopes = [torch.linalg.matrix_norm(row.diag() - row.outer(row)) for row in rows]
+        return float(rows.amax(-1).mean()), float(torch.stack(slopes).mean())
+
+    assert float(facts["spread"]) == pytest.approx(
+        numpy.mean([scores(s, 1).numpy().std() for s in (9, 10, 11)]), abs=0.006
+    )
+    assert float(facts["largest"]) == pytest.approx(max(float(scores(s, 1).max()) for s in (9, 10, 11)), abs=0.06)
+    told_numbers = [float(facts[name]) for name in ("bare", "bare_gradient", "scaled", "scaled_gradient")]
+    assert told_numbers == pytest.approx([*measured(1), *measured(d_k**-0.5)], abs=6e-4)
+    both = measured(d_k**-0.5, 2)[0], measured((2 * d_k) ** -0.5, 2)[0]
+    assert [float(facts["by_d_k"]), float(facts["by_d_model"])] == pytest.approx(both, abs=6e-4)
+    assert float(facts["by_d_model"]) < float(facts["by_d_k"]) and facts["d_model"] == str(2 * d_k)
+    if d_k == 64:
+        assert float(facts["bare"]) > 2 * float(facts["scaled"])
+        assert float(facts["bare_gradient"]) < 0.7 * float(facts["scaled_gradient"])
+
+
+@pytest.mark.parametrize("temperature", ["0.25", "1", "4"])
+def test_a_weight_is_its_exponential_in_the_sum_of_all(scene: Scene, temperature: str) -> None:
+    shown = LESSONS["softmax"].show(replace(scene, choice=temperature))
+    query, key, _ = numbers()
+    entries = (key @ query[BANK]).double() / math.sqrt(D_K) / float(temperature)
+    exponentials = (entries - entries.max()).exp()
+    weights, second = exponentials / exponentials.sum(), int(entries.argsort(descending=True)[1])
+    facts = shown.facts
+    assert facts["other"] == split_words(TEXT)[second]
+    expected = [
+        entries[second],
+        entries[second] - entries.max(),
+        exponentials[second],
+        exponentials.sum(),
+        weights[second],
+    ]
+    assert [minus(facts[name]) for name in ("entry", "less", "exponential", "sum", "weight")] == pytest.approx(
+        [float(one) for one in expected], abs=0.006
+    )
+    assert numpy.allclose(shown.figure.data[2].x, weights, atol=1e-6)
+    assert float(facts["entropy"]) == pytest.approx(float(-(weights * weights.log()).sum()), abs=0.006)
+    assert float(facts["most_entropy"]) == pytest.approx(math.log(7), abs=0.006)
+    assert facts["total"] == "1.000"
+
+
+def test_hotter_is_evener(scene: Scene) -> None:
+    options = LESSONS["softmax"].control.options(scene)
+    entropies = [float(LESSONS["softmax"].show(replace(scene, choice=one)).facts["entropy"]) for one in options]
+    assert entropies == sorted(entropies) and entropies[0] < entropies[-1]
+
+
+def test_an_output_is_the_weighted_sum_and_lies_among_the_values(scene: Scene) -> None:
+    query, key, value = numbers(d_v=2)
+    weights = (query @ key.T / math.sqrt(D_K)).softmax(-1)
+    for at in range(7):
+        facts = LESSONS["mixture"].show(replace(scene, choice=str(at))).facts
+        output = (weights[at] @ value).double().numpy()
+        assert pairs(facts["output"]) == pytest.approx(output.tolist(), abs=0.006)
+        assert facts["where"] == "inside" and Delaunay(value.double().numpy()).find_simplex(output) >= 0
+        order = weights[at].argsort(descending=True, stable=True)
+        terms = [term.split(" · ") for term in facts["sum"].removesuffix(" + …").split(" + ")]
+        assert [float(weight) for weight, _ in terms] == pytest.approx(weights[at, order[:3]].tolist(), abs=6e-4)
+        assert [pairs(point) for _, point in terms] == [
+            pytest.approx(value[key].tolist(), abs=0.006) for key in order[:3]
+        ]
+
+
+def test_the_one_head_is_as_far_from_torchs_as_rounding(scene: Scene) -> None:
+    trace = own_head(scene, 3, 5)
+    assert trace.fidelity.ok and trace.fidelity.output_error < 1e-6
+    assert trace.attention(0).query.shape[-1] == 3 and trace.output.shape == (7, 5)
+
+
+def test_repeated_words_are_told_apart_where_one_is_chosen() -> None:
+    assert offered(("a", "b", "a")) == {"0": "a (word 1)", "1": "b", "2": "a (word 3)"}
+    assert (telling(("The", "bank")), telling(("a", "!")), telling(("::::", "word"))) == ("1", "0", "1")
+    assert (signed(-0.0004), signed(-1.5, 1)) == ("0.000", "−1.5")

@@ -1,0 +1,108 @@
+"""Recurrent against parallel, cost, practice and limits: what the lessons say is so."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attention_viz.attention import attend
+from attention_viz.edits import Ablate
+from attention_viz.from_scratch import Scratch
+from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
+from attention_viz.lesson.scene import Run
+from attention_viz.lesson.screens.limits import effects
+from attention_viz.lesson.screens.recurrent import left_of_the_first
+
+TEXT = "The bank of the river was flooded"
+ODD = ("Hi", "🙂", "مرحبا بالعالم", "<b>x</b> & {{word}} $5")
+NAMES = ("recurrent", "cost", "practice", "limits")
+
+
+@pytest.fixture
+def scene(run: Run) -> Scene:
+    return Scene(TEXT, run)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_choice_of_any_sentence_is_told(name: str, run: Run) -> None:
+    lesson = LESSONS[name]
+    for text in (TEXT, *ODD):
+        scene = Scene(text, run)
+        for choice in (*list(lesson.control.options(scene))[:2], "nonsense"):
+            shown = lesson.show(replace(scene, choice=choice, theme="dark", notation="columns"))
+            assert told(name, shown.facts, "columns")
+            assert shown.figure.data
+            assert shown.says
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_control_changes_what_is_told(name: str, scene: Scene) -> None:
+    lesson = LESSONS[name]
+    choices = list(lesson.control.options(scene))[:4]
+    tellings = {str(lesson.show(replace(scene, choice=choice)).facts) for choice in choices}
+    assert len(tellings) == len(choices)
+
+
+def test_a_path_is_as_long_as_there_are_words_between(scene: Scene) -> None:
+    facts = LESSONS["recurrent"].show(replace(scene, choice="6")).facts
+    assert (facts["hops"], facts["one"]) == ("6 steps", "1 step")
+    assert facts["weight"] == f"{float(Scratch(8, 1, positions='none').trace(TEXT).weights(0, 0)[6, 0]):.3f}"
+
+
+def test_what_is_left_of_the_first_word_is_the_product_of_what_each_step_keeps(scene: Scene) -> None:
+    scratch = Scratch(8, 1, positions="none")
+    known = scratch.projections()
+    w, u = known["query"].weight, known["key"].weight
+    state, moved, sizes = torch.zeros(8), torch.eye(8), []
+    for at, x in enumerate(scratch.embed(scene.words)):
+        state = torch.tanh(state @ w + x @ u)
+        slope = torch.diag(1 - state**2)
+        moved = slope @ (u.mT if at == 0 else w.mT @ moved)
+        sizes.append(float(moved.norm()))
+    assert left_of_the_first(scene) == pytest.approx([size / sizes[0] for size in sizes], rel=1e-4)
+
+
+def test_costs_are_counted_and_measured(scene: Scene) -> None:
+    facts = LESSONS["cost"].show(replace(scene, choice="512")).facts
+    assert (facts["short_weights"], facts["long_weights"], facts["weights"]) == ("262,144", "4,194,304", "262,144")
+    measured = seconds_by_length()
+    assert tuple(measured) == LENGTHS
+    assert all(seconds > 0 for seconds in measured.values())
+    assert facts["milliseconds"] == f"{1000 * measured[512]:,.2f}"
+
+
+@pytest.mark.parametrize("block", [1, 5, 7, 40])
+def test_blockwise_attention_is_attention(block: int) -> None:
+    torch.manual_seed(block)
+    query, key, value = torch.randn(13, 6), torch.randn(17, 6), torch.randn(17, 3)
+    output, most = blockwise(query, key, value, block)
+    assert torch.allclose(output, attend(query, key, value).output, atol=1e-5)
+    assert most == min(block, 13) * min(block, 17)
+
+
+@pytest.mark.parametrize(
+    ("name", "saves", "apart"), [("blockwise", 60, 1e-5), ("checkpointing", 2, 1e-5), ("mixed precision", 1.9, 0.05)]
+)
+def test_a_practice_saves_without_changing_the_result(name: str, saves: float, apart: float) -> None:
+    measured = practice(name)
+    assert measured.before > saves * measured.after
+    assert measured.apart < apart
+
+
+def test_a_fused_projection_gives_the_same() -> None:
+    assert practice("fused").apart < 1e-5
+
+
+def test_effects_are_those_of_the_model_without_the_head(scene: Scene, run: Run) -> None:
+    before, after = run("all-MiniLM-L6-v2", TEXT), run("all-MiniLM-L6-v2", TEXT, edits=(Ablate(1, 3),))
+    moved = ((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean()
+    found = effects(scene, 1)
+    assert found[3] == pytest.approx(float(moved), rel=1e-4)
+    facts = LESSONS["limits"].show(replace(scene, choice="1")).facts
+    assert facts["moving"] == str(found.index(max(found)))
+
+
+def test_the_head_that_looks_at_the_river_is_told_with_its_weight(scene: Scene) -> None:
+    facts = LESSONS["limits"].show(scene).facts
+    assert (facts["word"], facts["other"], facts["looking"], facts["weight"]) == ("bank", "river", "4", "0.580")

@@ -1,0 +1,120 @@
+"""Masks, many heads, positions, cross-attention and older attention: what the lessons say is so."""
+
+import math
+from dataclasses import replace
+
+import numpy
+import pytest
+import torch
+
+from attention_viz.from_scratch import Scratch, word_vectors
+from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson.scene import Run
+from attention_viz.lesson.screens.older import KINDS, scored
+
+TEXT = "The bank of the river was flooded"
+ODD = ("Hi", "🙂", "مرحبا بالعالم", "the the the the", "<b>x</b> & {{word}} $5", " ".join(f"w{n}" for n in range(24)))
+NAMES = ("masks", "heads", "positions", "cross", "older")
+
+
+@pytest.fixture
+def scene(run: Run) -> Scene:
+    return Scene(TEXT, run)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_choice_of_any_sentence_is_told(name: str, run: Run) -> None:
+    lesson = LESSONS[name]
+    for text in (TEXT, *ODD):
+        scene = Scene(text, run)
+        for choice in (*list(lesson.control.options(scene))[:4], "nonsense"):
+            shown = lesson.show(replace(scene, choice=choice, theme="dark", notation="columns"))
+            assert told(name, shown.facts, "columns")
+            assert shown.figure.data
+            assert shown.says
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_control_changes_what_is_told(name: str, scene: Scene) -> None:
+    lesson = LESSONS[name]
+    tellings = {choice: lesson.show(replace(scene, choice=choice)).facts for choice in lesson.control.options(scene)}
+    assert len({str(facts) for facts in tellings.values()}) == len(tellings)
+
+
+@pytest.mark.parametrize(("mask", "blocked", "cells"), [("none", 0, 49), ("causal", 21, 49), ("padding", 18, 81)])
+def test_blocked_cells_are_counted(scene: Scene, mask: str, blocked: int, cells: int) -> None:
+    facts = LESSONS["masks"].show(replace(scene, choice=mask)).facts
+    assert (facts["blocked"], facts["cells"]) == (f"{blocked} cells", str(cells))
+
+
+def test_a_mask_shares_out_what_is_left(scene: Scene) -> None:
+    facts = LESSONS["masks"].show(replace(scene, choice="causal")).facts
+    scratch = Scratch(8, 1, positions="none")
+    x, known = scratch.embed(scene.words), scratch.projections()
+    scores = (x @ known["query"].weight) @ (x @ known["key"].weight).mT / math.sqrt(8)
+    assert facts["before"] == f"{float(scores.softmax(-1)[3, 0]):.3f}"
+    assert facts["after"] == f"{float(scores[3, :4].softmax(-1)[0]):.3f}"
+    assert float(facts["after"]) > float(facts["before"])
+
+
+def test_a_row_with_nothing_left_is_told_apart(scene: Scene) -> None:
+    facts = LESSONS["masks"].show(scene).facts
+    row = torch.randn(7)
+    assert torch.full((7,), -math.inf).softmax(-1).isnan().all()
+    assert facts["plain"] == "not a number"
+    assert facts["uniform"] == f"{float((row - 1e9).softmax(-1)[0]):.3f}" == "0.143"
+    assert facts["ours"] == "0.000"
+    assert facts["half"] == "−∞"
+
+
+def test_heads_share_the_width_and_not_the_weights(scene: Scene) -> None:
+    told_of = [LESSONS["heads"].show(replace(scene, choice=str(heads))).facts for heads in (1, 2, 4, 8)]
+    assert [facts["width"] for facts in told_of] == ["8 numbers", "4 numbers", "2 numbers", "1 number"]
+    assert {facts["parameters"] for facts in told_of} == {str(4 * 8 * 8)}
+
+
+def test_only_positions_tell_the_order_of_words(scene: Scene) -> None:
+    lesson = LESSONS["positions"]
+    without, with_them = (lesson.show(replace(scene, choice=one)).facts for one in ("none", "sinusoidal"))
+    assert without["same"].startswith("the same")
+    assert without["most"] == "0.0%"
+    assert with_them["same"].startswith("not")
+    scratch = Scratch(8, 2)
+    old, new = scratch.trace(TEXT).output, scratch.trace(" ".join(TEXT.split()[::-1])).output.flip(0)
+    moved = numpy.linalg.norm((new - old).numpy(), axis=-1) / numpy.linalg.norm(old.numpy(), axis=-1)
+    assert with_them["most"] == f"{moved.max():.1%}"
+    assert with_them["word"] == TEXT.split()[int(moved.argmax())]
+
+
+def test_a_translator_looks_from_what_it_says_to_what_it_read(run: Run) -> None:
+    scene = Scene("the cat sees the dog", run)
+    facts, trace = LESSONS["cross"].show(scene).facts, run("translation", "the cat sees the dog")
+    queries, keys = trace.weights(0, 0, "cross").shape
+    assert facts["cells"] == str(queries * keys)
+    assert facts["word"] == trace.query_tokens("cross").labels[int(LESSONS["cross"].control.value(scene))]
+    row = max(trace.weights(0, head, "cross")[0].max().item() for head in range(4))
+    assert facts["weight"] == f"{row:.3f}"
+    assert LESSONS["cross"].show(Scene(TEXT, run)).facts["sentence"] != TEXT  # "flooded" isn't among its words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_older_scores_are_those_of_their_papers(kind: str) -> None:
+    torch.manual_seed(0)
+    x, w, u, v = torch.randn(5, 3), torch.randn(3, 3), torch.randn(3, 3), torch.randn(3)
+    ways = {
+        "additive": lambda s, h: v @ torch.tanh(w @ s + u @ h),
+        "dot": lambda s, h: s @ h,
+        "general": lambda s, h: s @ w @ h,
+        "scaled": lambda s, h: s @ h / math.sqrt(3),
+    }
+    scores = torch.stack([torch.stack([ways[kind](s, h) for h in x]) for s in x])
+    assert torch.allclose(scored(x, w, u, v, kind).weights[0], scores.softmax(-1), atol=1e-6)
+
+
+def test_the_weight_told_is_that_of_the_reader_s_words(scene: Scene) -> None:
+    facts = LESSONS["older"].show(scene).facts
+    scratch = Scratch(8, 1, positions="none")
+    x, known, v = scratch.embed(scene.words), scratch.projections(), word_vectors(("v",), 8, 0)[0]
+    row = torch.stack([v @ torch.tanh(known["query"].weight @ x[1] + known["key"].weight @ h) for h in x]).softmax(-1)
+    assert (facts["word"], facts["other"]) == ("bank", scene.words[int(row.argmax())])
+    assert facts["weight"] == f"{float(row.max()):.3f}"

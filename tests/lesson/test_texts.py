@@ -1,0 +1,76 @@
+"""The course's texts: every lesson has one, no number in it was typed, and all that it names is there."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from attention_viz import lesson as course
+from attention_viz.errors import AttentionVizError
+from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Scene, told
+from attention_viz.lesson.scene import Run
+from attention_viz.lesson.telling import written
+from attention_viz.steps import STEPS
+
+TEXTS = Path(course.__file__).parent / "text"
+ORDER = [
+    *("why", "vectors", "plain", "roles", "scores", "scaling", "softmax", "mixture", "masks", "heads", "positions"),
+    *("cross", "older", "recurrent", "cost", "practice", "limits"),
+]
+MARK = re.compile(r"\{\{.*?\}\}")
+TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")
+FORMULA = re.compile(r"\$\$?[^$]+\$\$?")
+LEFT_OVER = re.compile(r"\{\{ *[\w.]+ *\}\}|\(term:")
+Say = Callable[[str, str], str]
+
+
+def test_the_course_has_its_lessons_in_order_each_with_a_text_and_an_exercise_of_its_own() -> None:
+    assert list(LESSONS) == ORDER
+    assert sorted(path.stem for path in TEXTS.glob("*.md")) == sorted(LESSONS)
+    kinds = [lesson.exercise for lesson in LESSONS.values()]
+    assert sorted(kinds) == sorted(EXERCISES)
+    assert all(5 <= lesson.minutes <= 10 and lesson.title and lesson.covers for lesson in LESSONS.values())
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_no_number_in_a_text_was_typed(name: str) -> None:
+    text = FORMULA.sub(" ", MARK.sub(" ", TERM.sub(r"\1", written(name))))
+    assert not re.search(r"\d", text), text
+    counted = len(TERM.sub(r"\1", written(name)).split())
+    assert 80 <= counted <= 175, counted
+    assert written(name).split("\n\n")[-1].startswith("**Try it:** ")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_text_finds_its_facts_formulas_and_terms_in_both_notations(name: str, run: Run) -> None:
+    tellings: list[str] = []
+    for notation in ("rows", "columns"):
+        scene = Scene("The bank of the river was flooded", run, notation=notation)
+        shown = LESSONS[name].show(scene)
+        tellings.append(told(name, shown.facts, notation, escape=lambda fact: f"«{fact}»"))
+        assert not LEFT_OVER.search(tellings[-1])
+        used = {fact for fact in re.findall(r"\{\{ *([\w.]+) *\}\}", written(name)) if fact[:8] != "formula."}
+        assert all(f"«{shown.facts[fact]}»" in tellings[-1] for fact in used)
+        assert shown.says.rstrip().endswith((".", "!", "?"))
+    steps = {step for step in re.findall(r"\{\{ *formula\.(\w+) *\}\}", written(name)) if step in STEPS}
+    differ = [step for step in steps if STEPS[step].rows != STEPS[step].columns]
+    assert (tellings[0] != tellings[1]) or not differ
+
+
+def test_every_term_is_one_sentence_and_used_by_a_lesson() -> None:
+    used = {found[1] for name in LESSONS for found in TERM.findall(written(name))}
+    assert used == set(TERMS)
+    assert list(TERMS) == sorted(TERMS)
+    for meaning in TERMS.values():
+        assert meaning.endswith(".")
+        assert meaning[:-1].count(". ") == 0
+
+
+def test_a_readers_words_are_no_markup_of_ours_and_what_is_missing_is_named() -> None:
+    facts = {fact: "{{model}} [a](term:head)" for fact in re.findall(r"\{\{(\w+)\}\}", written("why"))}
+    assert told("why", facts).count("{{model}} [a](term:head)") >= len(facts)
+    with pytest.raises(AttentionVizError, match="'word', which wasn't computed"):
+        told("why", {})
+    with pytest.raises(AttentionVizError, match="'sideways' was asked for"):
+        told("why", facts, "sideways")
