@@ -1,5 +1,7 @@
 """How alike rows of weights are, and heads with them."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -12,6 +14,9 @@ __all__ = ["divergence", "head_distances", "similarity"]
 # How many rows of a text tell how alike two heads are: each pair of heads is compared.
 _ROWS = 32
 
+_TINY = torch.finfo(torch.float64).tiny
+_BIT = math.log(2)
+
 
 def divergence(one: Float[Tensor, "*rows key"], other: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:
     """Jensen–Shannon divergence of each row of weights from another, in bits: 0 where they are equal, at most 1.
@@ -19,10 +24,8 @@ def divergence(one: Float[Tensor, "*rows key"], other: Float[Tensor, "*rows key"
     Source: Lin 1991, "Divergence measures based on the Shannon entropy". Rows are taken as they are: where they don't
     sum to 1, as with a sink, what is missing counts as looking nowhere.
     """
-    one, other = one.double(), other.double()
-    rest = [1 - rows.sum(dim=-1, keepdim=True) for rows in (one, other)]
-    one, other = (torch.cat([rows, left.clamp_min(0)], dim=-1) for rows, left in zip((one, other), rest, strict=True))
-    middle = ((one + other) / 2).clamp_min(torch.finfo(torch.float64).tiny)
+    one, other = _whole(one.double()), _whole(other.double())
+    middle = ((one + other) / 2).clamp_min(_TINY)
     apart = torch.special.xlogy(one, one / middle) + torch.special.xlogy(other, other / middle)
     return (apart.sum(dim=-1) / (2 * torch.log(torch.tensor(2.0, dtype=torch.float64)))).clamp(0, 1)
 
@@ -77,6 +80,30 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
     layers = range(trace.layer_count(stream))
     heads = torch.cat([trace.attention(layer, stream).weights.detach().cpu()[:, chosen] for layer in layers])
     apart = torch.zeros(len(heads), len(heads), dtype=torch.float64)
-    for one in range(len(heads)):
-        apart[one, one + 1 :] = divergence(heads[one].expand_as(heads[one + 1 :]), heads[one + 1 :]).mean(dim=-1)
-    return (apart + apart.T).sqrt()
+    # Row by row, so that what is worked on stays in the processor's cache.
+    for row in _whole(heads.double()).unbind(dim=1):
+        apart += _apart(row.contiguous())
+    return (apart / len(chosen)).sqrt()
+
+
+def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:
+    """The divergence of every two of the rows, as `divergence` has it.
+
+    It is the entropy of their mean less the mean of their entropies: of each pair, only the first is new.
+    """
+    alone = _entropy(rows)
+    apart = torch.zeros(len(rows), len(rows), dtype=torch.float64)
+    for one in range(len(rows) - 1):
+        together = _entropy((rows[one] + rows[one + 1 :]).mul_(0.5))
+        apart[one, one + 1 :] = (together - (alone[one] + alone[one + 1 :]) / 2).clamp_(0, 1)
+    return apart + apart.T
+
+
+def _whole(rows: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows more"]:
+    """Rows with what they lack of 1 as one key more."""
+    return torch.cat([rows, (1 - rows.sum(dim=-1, keepdim=True)).clamp_min(0)], dim=-1)
+
+
+def _entropy(rows: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:
+    """In bits."""
+    return -torch.special.xlogy(rows, rows).sum(dim=-1) / _BIT

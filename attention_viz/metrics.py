@@ -19,7 +19,7 @@ from attention_viz.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["METRICS", "Metric", "Rows", "head_table"]
+__all__ = ["METRICS", "Metric", "Rows", "head_table", "mean_table"]
 
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -251,13 +251,23 @@ def head_table(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> 
     Raises:
         TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads.
     """
-    import pandas
-
     if isinstance(traces, Trace):
         return _table(traces, traces.stream(stream))
     if not traces:
         raise TraceError("a table of heads was asked for without a trace; needed: one or more")
-    tables = [_table(trace, trace.stream(stream)) for trace in traces]
+    return mean_table([_table(trace, trace.stream(stream)) for trace in traces])
+
+
+def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
+    """The mean of several texts' tables, each of one trace, with its spread: what `head_table` gives for their traces.
+
+    Raises:
+        TraceError: no table, or tables of different heads.
+    """
+    import pandas
+
+    if not tables:
+        raise TraceError("the mean of several tables was asked for without a table; needed: one or more")
     if any(not table.index.equals(tables[0].index) for table in tables):
         raise TraceError(
             f"traces of different heads can't be averaged; got {sorted({len(table) for table in tables})} heads"

@@ -1,5 +1,7 @@
-"""Which heads link one word to another."""
+"""Which heads link one word to another, and which do what a detector looks for."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,12 +15,55 @@ from attention_viz.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["find_heads"]
+__all__ = ["DETECTORS", "Detector", "find_heads"]
 
 _MOST_NAMED = 30
 
 
-def find_heads(trace: Trace, query: str, key: str, stream: str | None = None) -> "pandas.DataFrame":
+@dataclass(frozen=True)
+class Detector:
+    """What to look for among all heads, told by a metric: the higher, the more of it.
+
+    Attributes:
+        label: what it finds, in a few words.
+        finds: the same in a sentence.
+        metric: a name in `metrics.METRICS`.
+    """
+
+    label: str
+    finds: str
+    metric: str
+
+
+DETECTORS: dict[str, Detector] = {
+    "previous": Detector("The token before", "Heads in which each token looks at the one before it.", "previous"),
+    "next": Detector("The token after", "Heads in which each token looks at the one after it.", "next"),
+    "self": Detector("Itself", "Heads in which each token looks at itself.", "self"),
+    "first": Detector("The first position", "Heads that rest on the first position of the text.", "first"),
+    "duplicate": Detector(
+        "The same token before",
+        "Heads in which a token that occurs again looks back at where it occurred before.",
+        "duplicate",
+    ),
+    "induction": Detector(
+        "What came after it last time",
+        "Induction heads: a token that occurs again looks at what followed it last time, as if to say it next.",
+        "induction",
+    ),
+    "special": Detector(
+        "Special tokens", "Heads that look at tokens which the tokenizer added, such as [SEP].", "special"
+    ),
+    "sharp": Detector(
+        "One token at a time", "Heads in which each token puts its weight on a single one.", "confidence"
+    ),
+    "broad": Detector("Everything at once", "Heads in which each token spreads its weight over many.", "entropy"),
+    "far": Detector("Far away", "Heads in which tokens look far away, on average.", "distance"),
+}
+
+
+def find_heads(
+    traces: "Trace | Sequence[Trace]", query: str, key: str, stream: str | None = None
+) -> "pandas.DataFrame":
     """All heads, ranked by how much one word looks at another.
 
     A word of several pieces counts as one: the mean over its pieces as queries, the sum over its pieces as keys (Clark
@@ -26,18 +71,60 @@ def find_heads(trace: Trace, query: str, key: str, stream: str | None = None) ->
     head.
 
     Args:
-        trace: one text's.
+        traces: one text's trace; or several texts' of one model, of which those count that have both words.
         query: the word that is looking, in any case; or a token as the tokenizer writes it.
         key: the word that is looked at.
         stream: which attention; the only one there is, if none is named.
 
     Returns:
         Columns layer, head, weight, query and key (the positions of the pair's first pieces, from 0) and rank (from 1),
-        the heaviest first.
+        the heaviest first. Of several texts: layer, head, weight (the mean), spread (standard deviation, population),
+        mean_rank, texts (how many have both words) and rank, the best mean rank first.
 
     Raises:
-        TraceError: a word that isn't there; no such stream, or none named where there are several.
+        TraceError: a word that isn't there; no such stream, or none named where there are several; or traces of
+            different heads.
     """
+    if isinstance(traces, Trace):
+        return _found(traces, query, key, stream)
+    found, missing = list["pandas.DataFrame"](), None
+    for trace in traces:
+        trace.stream(stream)
+        try:
+            found.append(_found(trace, query, key, stream))
+        except TraceError as error:
+            missing = error
+    if not found:
+        count = len(traces)
+        raise TraceError(
+            f"“{query}” and “{key}” were asked for in {count} texts, none of which has both"
+            + (f"; of the last: {missing}" if missing else "")
+        )
+    return _over_texts(found)
+
+
+def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
+    """Heads ranked in several texts, on average."""
+    import pandas
+
+    if len({len(one) for one in found}) > 1:
+        raise TraceError(
+            f"traces of different heads can't be averaged; got {sorted({len(one) for one in found})} heads"
+        )
+    by_head = pandas.concat(found).groupby(["layer", "head"])
+    table = pandas.DataFrame(
+        {
+            "weight": by_head["weight"].mean(),
+            "spread": by_head["weight"].std(ddof=0),
+            "mean_rank": by_head["rank"].mean(),
+            "texts": len(found),
+        }
+    ).reset_index()
+    table = table.sort_values(["mean_rank", "weight"], ascending=[True, False], ignore_index=True)
+    return table.assign(rank=range(1, len(table) + 1))
+
+
+def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.DataFrame":
     import pandas
 
     stream = trace.stream(stream)

@@ -6,6 +6,15 @@ together is told in `attention_viz.explorer.source`.
 
 from attention_viz.explorer.page import Explorer, explore
 from attention_viz.explorer.payload import Choice, pack
-from attention_viz.explorer.source import channel_source, component_source
+from attention_viz.explorer.source import channel_source, component_source, joined_with, style_sheet
 
-__all__ = ["Choice", "Explorer", "channel_source", "component_source", "explore", "pack"]
+__all__ = [
+    "Choice",
+    "Explorer",
+    "channel_source",
+    "component_source",
+    "explore",
+    "joined_with",
+    "pack",
+    "style_sheet",
+]

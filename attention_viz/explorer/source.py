@@ -27,11 +27,12 @@ In Streamlit the explorer is two components, because data is sent whole whenever
 
 import functools
 import re
+from collections.abc import Sequence
 from importlib import resources
 
 from attention_viz.views.theme import DARK, LIGHT, MONOSPACE, SANS, Palette, ramp
 
-__all__ = ["MODULES", "channel_source", "component_source", "page_source", "style_sheet"]
+__all__ = ["MODULES", "channel_source", "component_source", "joined_with", "page_source", "style_sheet"]
 
 # In the order in which they are joined: a module may only import from those above it.
 MODULES = (
@@ -47,6 +48,7 @@ MODULES = (
     "legend.js",
     "arcs.js",
     "strip.js",
+    "cells.js",
     "grid.js",
     "viewport.js",
     "matrix.js",
@@ -56,6 +58,7 @@ MODULES = (
     "search.js",
     "table.js",
     "explorer.js",
+    "hosting.js",
 )
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
@@ -75,6 +78,16 @@ def channel_source() -> tuple[str, str, str]:
 def page_source() -> str:
     """The script of a page that shows one explorer and nothing else."""
     return _joined(*MODULES, "in_page.js")
+
+
+def joined_with(modules: Sequence[str], *texts: str) -> str:
+    """One script for another component of ours: some of the explorer's modules, in their order, and its own after them.
+
+    Args:
+        modules: names in `MODULES`.
+        texts: the component's own modules, each of which imports only from those before it.
+    """
+    return "\n".join([_joined(*(name for name in MODULES if name in modules)), *(_cut(text) for text in texts)])
 
 
 @functools.cache
@@ -101,7 +114,12 @@ def _variables(palette: Palette) -> str:
 @functools.cache
 def _joined(*modules: str) -> str:
     """The modules as one script."""
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in modules)
+    return "\n".join(_cut(_read(name)) for name in modules)
+
+
+def _cut(module: str) -> str:
+    """A module without its imports, and without saying what it exports."""
+    return _EXPORT.sub("", _IMPORT.sub("", module))
 
 
 def _read(name: str) -> str:

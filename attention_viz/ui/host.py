@@ -8,7 +8,7 @@ from streamlit.components import v2 as components
 
 from attention_viz.explorer import channel_source, component_source
 
-__all__ = ["chosen", "show_explorer"]
+__all__ = ["chosen", "show_channel", "show_explorer"]
 
 _KEY = "explorer"
 
@@ -35,6 +35,14 @@ def show_explorer(payload: bytes, stream: str, layer: int, head: int, on_choice:
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
     """
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice)
-    seen = (chosen() or {}).get("serial", 0)
-    choice = {"explorer": _KEY, "stream": stream, "layer": layer, "head": head, "seen": seen}
-    _channel(key=f"{_KEY}-channel", data=choice)
+    show_channel(_KEY, stream=stream, layer=layer, head=head, seen=(chosen() or {}).get("serial", 0))
+
+
+def show_channel(key: str, **told: object) -> None:
+    """Tell a component of ours what the page shows, apart from its data, which would be sent whole again.
+
+    Args:
+        key: of the component.
+        told: what it is told, `seen` among it: the serial number of the reader's last choice that the page heard of.
+    """
+    _channel(key=f"{key}-channel", data={"explorer": key, **told})

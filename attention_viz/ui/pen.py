@@ -1,4 +1,4 @@
-"""A pen for the picture of a mask: cells are touched by a click, by a drag, or from the keyboard."""
+"""A pen for the picture of a matrix: cells are touched by a click, by a drag, or from the keyboard."""
 
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -12,10 +12,8 @@ __all__ = ["show_pen", "strokes"]
 _KEY, _SEEN = "pen", "pen-seen"
 
 _HTML = """\
-<div class="pen" tabindex="0" role="application"
-  aria-label="Draw by keyboard: arrow keys move, Shift with them takes several cells, Space blocks or opens them">
-  Click a cell or drag over several. By keyboard: focus this line; arrows move, Shift takes several, Space blocks or
-  opens. <output></output>
+<div class="pen" tabindex="0" role="application" aria-label="Draw by keyboard">
+  <span></span> <output></output>
 </div>
 """
 _CSS = """\
@@ -29,7 +27,9 @@ _JS = resources.files("attention_viz.ui").joinpath("static", "pen.js").read_text
 _pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=_JS)
 
 
-def show_pen(chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None]) -> None:
+def show_pen(
+    chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None], does: str = "blocks or opens"
+) -> None:
     """Let the cells of a square matrix be touched, and say how.
 
     Args:
@@ -37,8 +37,10 @@ def show_pen(chart: str, labels: Sequence[str], colour: str, on_strokes: Callabl
         labels: of its tokens.
         colour: of the frame around what is touched.
         on_strokes: called, before the page runs again, when cells were touched; `strokes` tells which.
+        does: what a touch does to a cell, in words.
     """
-    data = {"chart": chart, "labels": list(labels), "colour": colour, "seen": st.session_state.get(_SEEN, 0)}
+    seen = st.session_state.get(_SEEN, 0)
+    data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
     _pen(key=_KEY, data=data, on_strokes_change=on_strokes)
 
 

@@ -1,9 +1,11 @@
 """A step's matrices as pictures, whose cells open at a click."""
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.ui.clickable import add_targets, show_picture, show_to_click
 from attention_viz.ui.state import State
 from attention_viz.ui.step_controls import take_cell
 from attention_viz.ui.step_runs import widths
@@ -49,7 +51,7 @@ def show_matrix(
     )
     key = f"steps-picture-{name}-{side}"
     if cell is None or not opens:
-        _show(figure, key, step.label)
+        show_picture(figure, key, step.label)
     else:
         _show_to_click(figure, key, opened, step, notation, cell)
 
@@ -66,7 +68,7 @@ def show_learned(opened: "OpenHead", name: str, notation: str) -> None:
     figure = learned(
         opened.trace, opened.layer, opened.head, name, matrix, opened.stream, notation=turned, theme=theme_name()
     )
-    _show(figure, f"steps-learned-{name}", f"The learned matrix that makes the {name}")
+    show_picture(figure, f"steps-learned-{name}", f"The learned matrix that makes the {name}")
 
 
 def show_part(opened: "OpenHead", name: str, part: "Tensor", notation: str) -> None:
@@ -80,7 +82,7 @@ def show_part(opened: "OpenHead", name: str, part: "Tensor", notation: str) -> N
     trace = replace(opened.trace, layers={**opened.trace.layers, opened.stream: tuple(layers)}, complete=None)
     figure = steps(trace, opened.layer, opened.head, "embeddings", opened.stream, notation=notation, theme=theme_name())
     figure.update_layout(title_text=name.capitalize())
-    _show(figure, f"steps-part-{name}", name.capitalize())
+    show_picture(figure, f"steps-part-{name}", name.capitalize())
 
 
 def show_angles(opened: "OpenHead") -> None:
@@ -91,7 +93,7 @@ def show_angles(opened: "OpenHead") -> None:
     if rotation(opened.unrotated("query"), opened.attention.query) is None:
         return
     figure = angles(opened.trace, opened.layer, opened.head, opened.stream, theme=theme_name())
-    _show(figure, "steps-angles", "The angle by which each pair of dimensions was turned")
+    show_picture(figure, "steps-angles", "The angle by which each pair of dimensions was turned")
 
 
 def show_saturation(opened: "OpenHead", state: State) -> None:
@@ -101,18 +103,11 @@ def show_saturation(opened: "OpenHead", state: State) -> None:
     text = opened.trace.provenance.text or ""
     traces = widths(text, state.heads, state.seed, state.positions)
     st.markdown("###### Why the scale: the same text through our own module, wider and wider")
-    _show(
+    show_picture(
         saturation(*traces, head=opened.head, chosen=opened.d_k, theme=theme_name()),
         "steps-saturation",
         "The softmax's largest weight and gradient against d_k",
     )
-
-
-_CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
-
-
-def _show(figure: "go.Figure", key: str, said: str) -> None:
-    st.plotly_chart(figure, theme=None, key=key, config=_CONFIG, alt=said)
 
 
 def _show_to_click(
@@ -122,46 +117,15 @@ def _show_to_click(
 
     matrix = step.function(opened)
     if matrix is not None:
-        _add_targets(figure, tuple(matrix.shape), cell, turned=transposed(step, notation))
-    st.plotly_chart(
-        figure,
-        theme=None,
-        key=key,
-        config=_CONFIG,
-        alt=f"{step.label} as a matrix of colours",
-        on_select=lambda: _take_click(key, step.axes),
-        selection_mode="points",
-    )
-
-
-def _add_targets(figure: "go.Figure", shape: tuple[int, ...], cell: tuple[int, int], *, turned: bool) -> None:
-    """Invisible points over the cells: Plotly reports clicks on points, not on cells of a heatmap."""
-    rows, columns = (_near(place, count, shape) for place, count in zip(cell, shape, strict=True))
-    places = [(row, column) for row in rows for column in columns]
-    down, across = [row for row, _ in places], [column for _, column in places]
-    unseen = {"marker": {"opacity": 0}}
-    figure.add_scatter(
-        x=down if turned else across,
-        y=across if turned else down,
-        customdata=places,
-        mode="markers",
-        marker={"size": 14, "opacity": 0},
-        selected=unseen,
-        unselected=unseen,
-        hoverinfo="none" if len(places) == shape[0] * shape[1] else "skip",
-        showlegend=False,
-    )
-    figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
+        shape = tuple(matrix.shape)
+        rows, columns = (_near(place, count, shape) for place, count in zip(cell, shape, strict=True))
+        cells = [(row, column) for row in rows for column in columns]
+        named = len(cells) == matrix.numel()
+        add_targets(figure, cells, turned=transposed(step, notation), named=named)
+    show_to_click(figure, key, f"{step.label} as a matrix of colours", functools.partial(take_cell, step.axes))
 
 
 def _near(place: int, count: int, shape: tuple[int, ...]) -> range:
     if shape[0] * shape[1] <= _TARGETS:
         return range(count)
     return range(max(0, place - _TARGETS_AROUND), min(count, place + _TARGETS_AROUND))
-
-
-def _take_click(key: str, axes: tuple[str, str]) -> None:
-    points = st.session_state[key]["selection"]["points"]
-    if points:
-        row, column = points[0]["customdata"]
-        take_cell(axes, (int(row), int(column)))

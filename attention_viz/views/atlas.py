@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import plotly.graph_objects as go
 from jaxtyping import Float
+from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.likeness import head_distances
 from attention_viz.metrics import METRICS, head_table
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, colour_bar, labelled_axis, round_up
+from attention_viz.views.by_head import grid_of_heads
+from attention_viz.views.matrix import arrange, colour_bar, round_up
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
-from attention_viz.views.wording import escaped
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["head_grid", "head_map", "head_scatter"]
-
-_PRINTED_UP_TO = 16
+__all__ = ["head_grid", "head_map", "head_scatter", "written"]
 
 
 def head_grid(
@@ -50,34 +49,18 @@ def head_grid(
     stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     values = table[metric].unstack("head").to_numpy()
-    heads, labels = [str(head) for head in range(values.shape[1])], [layer.label for layer in trace.layers[stream]]
-    stops = ramp(colours.weight_low, colours.weight_high)
-    printed = max(values.shape) <= _PRINTED_UP_TO
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            zmin=0,
-            zmax=round_up(float(numpy.nanmax(values, initial=0.0))),
-            colorscale=[[place / (len(stops) - 1), colour] for place, colour in enumerate(stops)],
-            hovertext=[[_told(table, layer, head) for head in range(len(heads))] for layer in range(len(labels))],
-            hovertemplate="%{hovertext}<extra></extra>",
-            text=[["" if numpy.isnan(one) else _short(one) for one in row] for row in values.tolist()],
-            texttemplate="%{text}" if printed else None,
-            xgap=1,
-            ygap=1,
-            colorbar=colour_bar(METRICS[metric].unit),
-        )
+    return grid_of_heads(
+        values,
+        [layer.label for layer in trace.layers[stream]],
+        colours,
+        title=f"{METRICS[metric].label}, by head",
+        stops=ramp(colours.weight_low, colours.weight_high),
+        full=round_up(float(numpy.nanmax(values, initial=0.0))),
+        said=[[_told(table, layer, head) for head in range(values.shape[1])] for layer in range(len(values))],
+        written=[["" if numpy.isnan(one) else written(one) for one in row] for row in values.tolist()],
+        bar=colour_bar(METRICS[metric].unit),
+        chosen=chosen,
     )
-    arrange(figure, f"{METRICS[metric].label}, by head", colours)
-    figure.update_xaxes(**labelled_axis(heads, "head", colours.ink, colours, vertical=False))
-    figure.update_yaxes(
-        **labelled_axis([escaped(label) for label in labels], "layer", colours.ink, colours, vertical=True)
-    )
-    if chosen is not None:
-        layer, head = chosen
-        edges = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
-        figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
-    return figure
 
 
 def head_scatter(
@@ -111,6 +94,7 @@ def head_map(
     *,
     chosen: tuple[int, int] | None = None,
     table: "pandas.DataFrame | None" = None,
+    distances: Float[Tensor, "one other"] | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
     """Every head as a point; heads that look alike stand close together.
@@ -119,11 +103,17 @@ def head_map(
     classical scaling (Torgerson 1952), which keeps as much of them as two dimensions can; the axes mean nothing by
     themselves.
 
-    Args and errors as of `head_grid`.
+    Args and errors as of `head_grid`, and besides:
+        distances: from `head_distances`, where they are at hand already: for long texts they take a second.
     """
     stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
-    places, kept = _flat(head_distances(trace, stream).numpy())
+    distances = head_distances(trace, stream) if distances is None else distances
+    if distances.shape != (len(table), len(table)):
+        raise ShapeError(
+            f"distances of {tuple(distances.shape)} came; {len(table)} heads need ({len(table)}, {len(table)})"
+        )
+    places, kept = _flat(distances.numpy())
     figure = _points(table, places[:, 0].tolist(), places[:, 1].tolist(), chosen, colours)
     arrange(figure, f"Heads that look alike stand together ({kept:.0%} of the distances kept)", colours)
     hidden = {**_numbers(colours), "showticklabels": False}
@@ -175,15 +165,22 @@ def _points(
 
 
 def _told(table: "pandas.DataFrame", layer: int, head: int) -> str:
-    """A head and all its metrics."""
+    """A head and all its metrics, with their spread where they are of several texts."""
     if (layer, head) not in table.index:
         return ""
     row = table.loc[(layer, head)]
-    lines = [f"{metric.label}: {row[name]:.3f}" for name, metric in METRICS.items() if row[name] == row[name]]
+    lines = [f"{metric.label}: {_with_spread(row, name)}" for name, metric in METRICS.items() if row[name] == row[name]]
     return "<br>".join([f"layer {layer}, head {head}", *lines])
 
 
-def _short(number: float) -> str:
+def _with_spread(row: "pandas.Series", name: str) -> str:
+    """A number of one text's, or the mean of several with its spread."""
+    spread = f"{name}_spread"
+    return f"{row[name]:.3f} ± {row[spread]:.3f}" if spread in row.index else f"{row[name]:.3f}"
+
+
+def written(number: float) -> str:
+    """A head's number as it stands in its cell."""
     return f"{number:.2f}" if number < 10 else f"{number:.1f}"
 
 

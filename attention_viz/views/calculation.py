@@ -16,7 +16,7 @@ from attention_viz.rotation import rotation
 from attention_viz.steps import STEPS, transposed
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import add_hatch, labelled_axis
-from attention_viz.views.theme import SANS, Palette, ThemeName, palette, ramp
+from attention_viz.views.theme import SANS, Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.wording import escaped, shown, with_minus
 
 __all__ = ["angles", "learned", "steps"]
@@ -268,7 +268,7 @@ def _scale(sheet: _Sheet, colours: Palette) -> list[list[Any]]:
     else:
         low, middle, high = sheet.colours
         stops = (*ramp(low, middle, 6), *ramp(middle, high, 6)[1:])
-    return [[place / (len(stops) - 1), colour] for place, colour in enumerate(stops)]
+    return colour_scale(stops)
 
 
 def _printed(values: Float[numpy.ndarray, "row column"]) -> list[list[str]]:

@@ -1,21 +1,18 @@
 """Before and after: what an edit changed in one head, in every head, and in what comes out."""
 
-from typing import Any
-
 import numpy
 import plotly.graph_objects as go
 
 from attention_viz.changes import moved_output, moved_weight
 from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
+from attention_viz.views.by_head import grid_of_heads
 from attention_viz.views.matrix import add_hatch, arrange, blocked_cells, colour_bar, labelled_axis
-from attention_viz.views.theme import Palette, ThemeName, palette, ramp
+from attention_viz.views.theme import Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.wording import caption, escaped, shown, with_minus
 
 __all__ = ["changed_heads", "changed_outputs", "difference"]
 
-# Grids up to this many heads have their numbers printed in the cells.
-_PRINTED_UP_TO = 16
 _MATRIX_PRINTED_UP_TO = 12
 
 
@@ -57,26 +54,21 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
     """
     stream, colours = before.stream(stream), palette(theme)
     moved = moved_weight(before, after, stream).numpy()
-    labels = [escaped(layer.label) for layer in before.layers[stream]]
-    heads = [str(head) for head in range(moved.shape[1])]
-    stops = ramp(colours.difference_middle, colours.difference_high)
-    cells = go.Heatmap(
-        z=moved,
-        zmin=0,
-        zmax=1,
-        colorscale=_scale(stops),
-        text=[[f"layer {label}, head {head}" for head in heads] for label in labels],
-        hovertemplate="%{text}: %{z:.4f} of its weight moved<extra></extra>",
-        texttemplate="%{z:.2f}" if len(heads) <= _PRINTED_UP_TO else None,
-        xgap=1,
-        ygap=1,
-        colorbar=colour_bar("moved"),
+    labels = [layer.label for layer in before.layers[stream]]
+    return grid_of_heads(
+        moved,
+        labels,
+        colours,
+        title="Share of the weight that moved, by head",
+        stops=ramp(colours.difference_middle, colours.difference_high),
+        full=1,
+        said=[
+            [f"layer {escaped(label)}, head {head}: {one:.4f} of its weight moved" for head, one in enumerate(row)]
+            for label, row in zip(labels, moved.tolist(), strict=True)
+        ],
+        written=[["" if numpy.isnan(one) else f"{one:.2f}" for one in row] for row in moved.tolist()],
+        bar=colour_bar("moved"),
     )
-    figure = go.Figure([cells])
-    arrange(figure, "Share of the weight that moved, by head", colours)
-    figure.update_xaxes(**labelled_axis(heads, "head", colours.ink, colours, vertical=False))
-    figure.update_yaxes(**labelled_axis(labels, "layer", colours.ink, colours, vertical=True))
-    return figure
 
 
 def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:
@@ -118,7 +110,7 @@ def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -
         z=change,
         zmin=-largest,
         zmax=largest,
-        colorscale=_scale((*down, *ramp(colours.difference_middle, colours.difference_high)[1:])),
+        colorscale=colour_scale((*down, *ramp(colours.difference_middle, colours.difference_high)[1:])),
         hovertext=said,
         hovertemplate="%{hovertext}<extra></extra>",
         # Without "−0.00", which is neither a gain nor a loss.
@@ -128,7 +120,3 @@ def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -
         ygap=1 if printed else 0,
         colorbar=colour_bar("change"),
     )
-
-
-def _scale(stops: tuple[str, ...]) -> list[list[Any]]:
-    return [[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)]

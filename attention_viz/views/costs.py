@@ -52,8 +52,8 @@ def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: The
     grid: dict[str, Any] = {"gridcolor": colours.line, "automargin": True}
     figure.update_xaxes(type="log", title="tokens", tickvals=lengths, ticktext=[f"{one:,}" for one in lengths], **grid)
     figure.update_yaxes(type="log", title="milliseconds", dtick=1, **grid)
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    figure.update_layout(height=_HEIGHT, legend=legend, margin_t=76)
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"}
+    figure.update_layout(height=_HEIGHT, legend=legend)
     return figure
 
 

@@ -7,16 +7,14 @@ import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, colour_bar, labelled_axis, round_up
+from attention_viz.views.by_head import grid_of_heads
+from attention_viz.views.matrix import colour_bar, round_up
 from attention_viz.views.theme import ThemeName, palette, ramp
-from attention_viz.views.wording import escaped
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["head_effects"]
-
-_PRINTED_UP_TO = 16
 
 
 def head_effects(
@@ -46,28 +44,21 @@ def head_effects(
         raise ShapeError(f"effects of {len(tried)} heads came; the {stream} has {trace.layer_count(stream)} layers")
     heads = range(max(trace.head_count(layer, stream) for layer in layers))
     values = numpy.array([[tried.get((layer, head), numpy.nan) for head in heads] for layer in layers])
-    stops = ramp(colours.difference_middle, colours.difference_high)
-    said = [[f"layer {layer}, head {head}: the output moves by" for head in heads] for layer in layers]
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            zmin=0,
-            zmax=round_up(float(numpy.nanmax(values))),
-            colorscale=[[place / (len(stops) - 1), colour] for place, colour in enumerate(stops)],
-            hovertext=said,
-            hovertemplate="%{hovertext} %{z:.2%}<extra></extra>",
-            texttemplate="%{z:.1%}" if len(heads) <= _PRINTED_UP_TO else None,
-            xgap=1,
-            ygap=1,
-            colorbar={**colour_bar("moved"), "tickformat": ".0%" if numpy.nanmax(values) > 0.04 else ".1%"},
-        )
+    largest = float(numpy.nanmax(values))
+    digits = 1 if largest >= 0.005 else 3
+    return grid_of_heads(
+        values,
+        [trace.label(layer, stream) for layer in layers],
+        colours,
+        title="How far the output moves when a head is changed",
+        stops=ramp(colours.difference_middle, colours.difference_high),
+        full=round_up(largest),
+        said=[[f"layer {layer}, head {head}: {_told(tried.get((layer, head)))}" for head in heads] for layer in layers],
+        written=[["" if numpy.isnan(one) else f"{one:.{digits}%}" for one in row] for row in values.tolist()],
+        bar={**colour_bar("moved"), "tickformat": ".0%" if largest > 0.04 else f".{digits}%"},
+        chosen=None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1]),
     )
-    arrange(figure, "How far the output moves when a head is changed", colours)
-    names = [escaped(trace.label(layer, stream)) for layer in layers]
-    figure.update_xaxes(**labelled_axis([str(head) for head in heads], "head", colours.ink, colours, vertical=False))
-    figure.update_yaxes(**labelled_axis(names, "layer", colours.ink, colours, vertical=True))
-    if chosen is not None and chosen[0] in layers:
-        row = layers.index(chosen[0])
-        edges = {"x0": chosen[1] - 0.5, "x1": chosen[1] + 0.5, "y0": row - 0.5, "y1": row + 0.5}
-        figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
-    return figure
+
+
+def _told(moved: float | None) -> str:
+    return "not tried" if moved is None else f"the output moves by {moved:.2%}"

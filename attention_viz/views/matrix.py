@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from attention_viz.trace import Trace
 from attention_viz.views.hatching import segments
-from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, palette, ramp
+from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.wording import caption, escaped, shortened, shown, spread
 
 __all__ = ["add_hatch", "arrange", "blocked_cells", "colour_bar", "full_colour", "heatmap", "labelled_axis", "round_up"]
@@ -25,7 +25,15 @@ _SCALE_TO_ONE_UP_TO = 48
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
 
 
-def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
+def heatmap(
+    trace: Trace,
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    *,
+    names: bool = True,
+    theme: ThemeName = "light",
+) -> go.Figure:
     """The weights of one head, queries down and keys across, 0 in the colour of the page.
 
     The deepest colour stands for 1, or in long texts for the largest weight: the colour bar says which.
@@ -35,6 +43,8 @@ def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, t
         layer: which layer, from 0.
         head: which head, from 0.
         stream: which stream; None for the only one there is.
+        names: whether hovering over a cell names its two tokens. Without, it tells their positions, and the figure of
+            a long text is a tenth as large.
         theme: "light" or "dark".
 
     Raises:
@@ -47,7 +57,8 @@ def heatmap(trace: Trace, layer: int, head: int, stream: str | None = None, *, t
     blocked = blocked_cells(trace, layer, head, stream)
     queries = [escaped(shown(label)) for label in trace.query_tokens(stream).labels]
     keys = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
-    figure = go.Figure([_cells(weights, blocked, queries, keys, colours)])
+    cells = _cells(weights, blocked, queries, keys, colours) if names else _nameless(weights, blocked, colours)
+    figure = go.Figure([cells])
     add_hatch(figure, blocked, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
@@ -105,12 +116,11 @@ def _cells(
     names = [[f"{query} looks at {key}: {said[i, j]}" for j, key in enumerate(keys)] for i, query in enumerate(queries)]
     full = full_colour(weights)
     printed = max(weights.shape) <= _PRINTED_UP_TO
-    stops = ramp(colours.weight_low, colours.weight_high)
     return go.Heatmap(
         z=weights,
         zmin=0,
         zmax=full,
-        colorscale=[[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)],
+        colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
         hovertext=names,
         hovertemplate="%{hovertext}<extra></extra>",
         # A blocked cell is 0 and not about 0.
@@ -118,6 +128,22 @@ def _cells(
         texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
+        colorbar={**colour_bar("weight"), "tickvals": _ticks(full)},
+    )
+
+
+def _nameless(
+    weights: Float[numpy.ndarray, "query key"], blocked: Bool[numpy.ndarray, "query key"], colours: Palette
+) -> go.Heatmap:
+    """The cells without a text each; blocked ones answer to nothing."""
+    full = full_colour(weights)
+    return go.Heatmap(
+        z=numpy.where(blocked, numpy.float32("nan"), weights),
+        zmin=0,
+        zmax=full,
+        colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+        hoverongaps=False,
+        hovertemplate="position %{y} looks at position %{x}: %{z:.6f}<extra></extra>",
         colorbar={**colour_bar("weight"), "tickvals": _ticks(full)},
     )
 

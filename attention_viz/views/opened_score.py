@@ -52,7 +52,7 @@ def products(
     opened = open_cell(open_head(trace, layer, head, stream), "scores", query, key)
     matrix = steps(trace, layer, head, "scores", stream, notation=notation, cell=(query, key), theme=theme)
     rows = trace.attention(layer, stream).shape[-1 if notation == "keys down" else -2]
-    figure = make_subplots(rows=2, row_heights=[rows + 1, 5], vertical_spacing=min(0.3, 90 / _height(rows)))
+    figure = make_subplots(rows=2, row_heights=[rows + 1, 5], vertical_spacing=min(0.3, 124 / _height(rows)))
     figure.add_trace({**matrix.data[0].to_plotly_json(), "showscale": False}, row=1, col=1)
     figure.update_layout({part: matrix.layout[part].to_plotly_json() for part in ("xaxis", "yaxis")})
     figure.update_layout(shapes=[outline.to_plotly_json() for outline in matrix.layout.shapes])

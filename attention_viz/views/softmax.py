@@ -80,7 +80,13 @@ def _arrange(figure: go.Figure, widths: list[int], colours: Palette) -> None:
         plot_bgcolor=colours.background,
         height=340,
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
-        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
     )
-    figure.update_xaxes(type="log", title="d_k: width of a query and a key", gridcolor=colours.line, tickvals=widths)
+    figure.update_xaxes(
+        type="log",
+        title={"text": "d_k: width of a query and a key", "standoff": 8},
+        gridcolor=colours.line,
+        tickvals=widths,
+        automargin=True,
+    )
     figure.update_yaxes(range=[0, 1.02], title="mean over the rows", gridcolor=colours.line, automargin=True)

@@ -5,11 +5,11 @@ dark. Weights run from the page's background to one deep hue in equal steps of O
 0 disappears and 1 stands out on either page.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "Palette", "ThemeName", "palette", "ramp"]
+__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "Palette", "ThemeName", "colour_scale", "palette", "ramp"]
 
 ThemeName = Literal["light", "dark"]
 
@@ -94,6 +94,11 @@ def ramp(low: str, high: str, steps: int = 9) -> tuple[str, ...]:
     return tuple(
         _hex(tuple(a + (b - a) * step / (steps - 1) for a, b in zip(start, end, strict=True))) for step in range(steps)
     )
+
+
+def colour_scale(stops: Sequence[str]) -> list[list[Any]]:
+    """Colours in equal steps as Plotly wants them: each with its place, from 0 to 1."""
+    return [[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)]
 
 
 def _oklab(colour: str) -> tuple[float, float, float]:

@@ -47,6 +47,8 @@ def weight_and_effect(
     arrange(figure, f"The heads of layer {layer}, by number", colours)
     grid: dict[str, Any] = {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
     figure.update_xaxes(title="weight from the one word to the other", rangemode="tozero", **grid)
-    figure.update_yaxes(title="the output moves by", tickformat=".1%", rangemode="tozero", **grid)
+    figure.update_yaxes(
+        title={"text": "the output moves by", "standoff": 12}, tickformat=".1%", rangemode="tozero", **grid
+    )
     figure.update_layout(height=_HEIGHT)
     return figure

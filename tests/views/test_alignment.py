@@ -12,6 +12,7 @@ import attention_viz as av
 from attention_viz.trace import Trace
 from attention_viz.views import alignment as figure_of
 from attention_viz.views.theme import DARK, LIGHT, Palette, ThemeName
+from tests.shipped import shipped
 from tests.views.test_matrix import NASTY, trace_of
 
 SENTENCE = "the boy finds the key and he sells it"
@@ -19,7 +20,7 @@ SENTENCE = "the boy finds the key and he sells it"
 
 @functools.cache
 def translated() -> Trace:
-    return av.load("translation").trace(SENTENCE)
+    return shipped("translation").trace(SENTENCE)
 
 
 def cross_trace(said: tuple[str, ...], read: tuple[str, ...], allowed: torch.Tensor | None = None) -> Trace:

@@ -6,16 +6,17 @@ import pytest
 
 import attention_viz as av
 from attention_viz.errors import ShapeError
-from attention_viz.likeness import head_distances
+from attention_viz.likeness import divergence, head_distances
 from attention_viz.metrics import METRICS, head_table
 from attention_viz.trace import Trace
-from attention_viz.views import head_effects, head_grid, head_map, head_scatter
+from attention_viz.views import head_effects, head_grid, head_map, head_scatter, heatmap
 from attention_viz.views.matrix import round_up
+from tests.shipped import shipped
 
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return av.load("all-MiniLM-L6-v2").trace("The cat sat because the cat was tired.")
+    return shipped("all-MiniLM-L6-v2").trace("The cat sat because the cat was tired.")
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -37,7 +38,7 @@ def test_the_scatter_places_each_head_by_two_metrics(trace: Trace) -> None:
 
 
 def test_in_the_map_heads_that_are_equal_share_a_place_and_the_farthest_stand_apart() -> None:
-    trace = av.load("induction").trace("moon cheese frog moon cheese frog")
+    trace = shipped("induction").trace("moon cheese frog moon cheese frog")
     points, distances = head_map(trace).data[0], head_distances(trace).numpy()
     places = numpy.stack([points.x, points.y], axis=1)
     apart = numpy.linalg.norm(places[:, None] - places, axis=-1)
@@ -45,6 +46,30 @@ def test_in_the_map_heads_that_are_equal_share_a_place_and_the_farthest_stand_ap
     assert apart[one, other] == pytest.approx(distances[one, other], rel=0.25)
     # Two dimensions keep some of each distance and never add to it.
     assert (apart <= distances + 1e-9).all()
+
+
+def test_distances_that_are_at_hand_place_the_heads_as_those_of_the_trace(trace: Trace) -> None:
+    distances = head_distances(trace)
+    drawn, again = head_map(trace, distances=distances).data[0], head_map(trace).data[0]
+    assert list(drawn.x) == list(again.x) and list(drawn.y) == list(again.y)
+    with pytest.raises(ShapeError, match=r"distances of \(2, 2\) came; 72 heads need \(72, 72\)"):
+        head_map(trace, distances=distances[:2, :2])
+
+
+def test_the_distance_of_two_heads_is_the_root_of_their_rows_mean_divergence(trace: Trace) -> None:
+    distances, rows = head_distances(trace), list(trace.query_tokens().counted)
+    for one, other in (((0, 4), (3, 1)), ((5, 11), (5, 0)), ((2, 2), (2, 2))):
+        apart = divergence(trace.weights(*one)[rows], trace.weights(*other)[rows]).mean().sqrt()
+        assert float(distances[one[0] * 12 + one[1], other[0] * 12 + other[1]]) == pytest.approx(float(apart), abs=1e-7)
+
+
+def test_of_several_texts_the_grid_tells_the_mean_and_the_spread() -> None:
+    model = shipped("induction")
+    traces = [model.trace(text) for text in ("moon cheese moon cheese", "frog ring boat frog ring")]
+    table = head_table(traces)
+    cells = head_grid(traces[0], "previous", table=table).data[0]
+    mean, spread = table.loc[(0, 0), "previous"], table.loc[(0, 0), "previous_spread"]
+    assert spread > 0 and f"Previous token: {mean:.3f} ± {spread:.3f}" in cells.hovertext[0][0]
 
 
 def test_one_token_and_one_head_are_drawn() -> None:
@@ -73,3 +98,12 @@ def test_effects_are_drawn_for_the_heads_that_were_tried(trace: Trace) -> None:
     for wrong in (pandas.Series(dtype="float64"), pandas.Series({(99, 0): 0.1})):
         with pytest.raises(ShapeError, match="effects of"):
             head_effects(trace, wrong)
+
+
+def test_a_matrix_without_names_has_the_same_weights_and_nothing_where_it_is_blocked() -> None:
+    trace = shipped("induction").trace("moon cheese frog ring boat tree")
+    named, nameless = heatmap(trace, 1, 1).data[0], heatmap(trace, 1, 1, names=False).data[0]
+    ahead = ~numpy.tri(len(named.z), dtype=bool)
+    assert numpy.isnan(nameless.z[ahead]).all() and not nameless.hoverongaps
+    assert (nameless.z[~ahead] == named.z[~ahead]).all()
+    assert nameless.zmax == named.zmax and nameless.hovertext is None and "%{z:.6f}" in nameless.hovertemplate

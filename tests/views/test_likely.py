@@ -7,7 +7,8 @@ import pytest
 import attention_viz as av
 from attention_viz.errors import ShapeError
 from attention_viz.views import candidates
-from tests.models.test_growing import REPEATED, shipped
+from tests.models.test_growing import REPEATED
+from tests.shipped import shipped
 
 
 def bars(*arguments: Any, **options: Any) -> tuple[Any, Any]:

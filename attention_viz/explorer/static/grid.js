@@ -1,17 +1,16 @@
 // All heads of a stream as small pictures, layers down and heads across.
 
+import {gridRows, headByKey, headSize, mostHeads} from "./cells.js";
 import {element, fitCanvas} from "./element.js";
 import {coloured, sample} from "./raster.js";
 import {colourTable} from "./scale.js";
 
-const GAP = 3;
-const GUTTER = 26;
-const [SMALLEST, LARGEST] = [12, 64];
-
 /** The grid of heads: a click or the arrow keys choose one. */
 export function createGrid(view) {
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
-  const title = element("h2", {}, "All heads ", element("span", {class: "av-axes"}, "layer \u2193 head \u2192"));
+  const together = view.recording.header.reading?.together;
+  const axes = together ? "layer \u2193 heads together" : "layer \u2193 head \u2192";
+  const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, element("span", {class: "av-axes"}, axes));
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
   const grid = {view, node, table, cells: new Map(), size: 0};
   table.onclick = (event) => {
@@ -36,35 +35,8 @@ export function createGrid(view) {
 }
 
 function buildCells(grid) {
-  const {layers} = grid.view.now.stream;
-  const most = Math.max(...layers.map(({heads}) => heads));
   grid.cells.clear();
-  const heading = element(
-    "div",
-    {role: "row", class: "av-heading"},
-    element("span", {role: "columnheader"}, element("span", {class: "av-live"}, "Layer")),
-    ...Array.from({length: most}, (_, head) =>
-      element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
-    ),
-  );
-  const rows = layers.map(({heads, label}, layer) =>
-    element(
-      "div",
-      {role: "row"},
-      element(
-        "span",
-        {
-          role: "rowheader",
-          "aria-label": `Layer ${layer}`,
-          title: label === String(layer) ? null : `Layer ${label} of the model`,
-        },
-        String(layer),
-      ),
-      ...Array.from({length: heads}, (_, head) => buildCell(grid, layer, head)),
-    ),
-  );
-  grid.table.replaceChildren(heading, ...rows);
-  grid.most = most;
+  grid.table.replaceChildren(...gridRows(grid.view.now.stream.layers, (layer, head) => buildCell(grid, layer, head)));
 }
 
 function buildCell(grid, layer, head) {
@@ -77,7 +49,7 @@ function buildCell(grid, layer, head) {
       tabindex: "-1",
       "aria-selected": "false",
       "aria-label": `Layer ${layer} head ${head}`,
-      title: `Layer ${layer} \u00b7 Head ${head}`,
+      title: grid.view.recording.headName(layer, head),
       "data-layer": layer,
       "data-head": head,
     },
@@ -89,11 +61,9 @@ function buildCell(grid, layer, head) {
 
 function resize(grid) {
   const {layers} = grid.view.now.stream;
-  const across = (grid.node.clientWidth - GUTTER) / grid.most - GAP;
-  const down = (grid.view.room() - 46) / layers.length - GAP;
-  grid.size = Math.floor(Math.min(Math.max(Math.min(across, down), SMALLEST), LARGEST));
+  grid.size = headSize(layers, grid.node.clientWidth, grid.view.room());
   grid.table.style.setProperty("--av-size", `${grid.size}px`);
-  grid.table.style.setProperty("--av-heads", grid.most);
+  grid.table.style.setProperty("--av-heads", mostHeads(layers));
 }
 
 /** Paint every head that has been read; sampling is kept until size or tokens change. */
@@ -132,22 +102,10 @@ function mark(grid) {
 
 function walkHeads(grid, event) {
   const {layer, head} = grid.view.store.state;
-  const {layers} = grid.view.now.stream;
-  const steps = {
-    ArrowLeft: [layer, head - 1],
-    ArrowRight: [layer, head + 1],
-    ArrowUp: [layer - 1, head],
-    ArrowDown: [layer + 1, head],
-    Home: [layer, 0],
-    End: [layer, layers[layer].heads - 1],
-    PageUp: [0, head],
-    PageDown: [layers.length - 1, head],
-  };
-  if (!(event.key in steps)) return;
+  const chosen = headByKey(grid.view.now.stream.layers, {layer, head}, event.key);
+  if (!chosen) return;
   event.preventDefault();
-  const [toLayer, toHead] = steps[event.key];
-  if (toLayer < 0 || toLayer >= layers.length || toHead < 0) return;
-  const chosen = {layer: toLayer, head: Math.min(toHead, layers[toLayer].heads - 1)};
+  if (chosen.layer === layer && chosen.head === head) return;
   focusHead(grid, chosen);
   grid.view.choose(chosen);
 }

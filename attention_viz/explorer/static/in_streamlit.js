@@ -1,5 +1,6 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
+import {isMeant, latestFor, openChannel, sameBytes, themeOf} from "./hosting.js";
 import {mountExplorer} from "./explorer.js";
 
 const PAUSE = 100;
@@ -39,9 +40,9 @@ async function start(parentElement, entry, before) {
     ? {choice: before.explorer.choice(), settings: before.explorer.settings()}
     : (before?.kept ?? {});
   if (before) stop(before);
-  else if (!latestFor(entry)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
+  else if (!latestFor(parentElement)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
   if (running.get(parentElement) !== entry || entry.listening.signal.aborted) return;
-  const told = latestFor(entry);
+  const told = latestFor(parentElement);
   if (told) entry.serial = Math.max(entry.serial, told.seen ?? 0);
   entry.explorer = mountExplorer(host, entry.bytes, {
     ...entry.kept,
@@ -81,24 +82,9 @@ function tellNow(entry) {
 
 /** Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of. */
 function follow(entry, told) {
-  if (!isMeant(entry, told) || (told.seen ?? 0) < entry.serial) return;
+  if (!isMeant(entry.parentElement, told) || (told.seen ?? 0) < entry.serial) return;
   entry.serial = Math.max(entry.serial, told.seen ?? 0);
   entry.explorer?.choose(told);
-}
-
-/** Whether a message is for this explorer. Streamlit writes a component's key into a class of an element around it. */
-function isMeant({parentElement}, {explorer}) {
-  const host = parentElement.getRootNode().host ?? parentElement;
-  return host.closest(`.st-key-${CSS.escape(explorer.replace(/[^\w-]/g, "-"))}`) !== null;
-}
-
-function latestFor(entry) {
-  return [...openChannel().latest.values()].find((told) => isMeant(entry, told));
-}
-
-/** Where the channel component leaves its messages (see channel.js). */
-function openChannel() {
-  return (globalThis[Symbol.for("attention_viz.explorer")] ??= {latest: new Map(), target: new EventTarget()});
 }
 
 /** Clean up, unless the function is called again for the same element at once. */
@@ -113,24 +99,6 @@ function stop(entry) {
   clearTimeout(entry.timer);
   entry.listening.abort();
   entry.explorer?.destroy();
-}
-
-/** A plain loop: several megabytes are compared whenever the page runs again. */
-function sameBytes(one, other) {
-  if (one === other) return true;
-  if (one.length !== other.length) return false;
-  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;
-  return true;
-}
-
-/** Whether the host's page is dark: by the lightness of its background. */
-function themeOf(host) {
-  const colour = getComputedStyle(host).getPropertyValue("--st-background-color").trim();
-  const probe = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  probe.fillStyle = colour || "#ffffff";
-  probe.fillRect(0, 0, 1, 1);
-  const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128 ? "dark" : "light";
 }
 
 function showFailure(parentElement, error) {

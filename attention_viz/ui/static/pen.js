@@ -16,12 +16,22 @@ export default function penComponent({data, parentElement, setStateValue}) {
   pen.strokes = pen.strokes.filter(([serial]) => serial > data.seen);
   if (pen.to?.some((place) => place >= data.labels.length)) pen.from = pen.to = null;
   listen(pen, pen.listening);
+  explain(pen);
   if (pen.pointer === null && !isFocused(pen)) clear(pen);
   const {listening} = pen;
   return () => {
     listening.abort();
     if (pen.listening === listening) clear(pen);
   };
+}
+
+function explain({root, data: {does}}) {
+  root.querySelector("span").textContent =
+    `Click a cell or drag over several. By keyboard: focus this line; arrows move, Shift takes several, Space ${does}.`;
+  root.setAttribute(
+    "aria-label",
+    `Draw by keyboard: arrow keys move, Shift with them takes several cells, Space ${does} them`,
+  );
 }
 
 function listen(pen, {signal}) {
