@@ -25,6 +25,7 @@ def begin(first: State | None = None) -> None:
         first: what a page opens on that has an example of its own, where the address names no other model.
     """
     if "first" in st.session_state and not went_through_history():
+        _keep_whole()
         _bring_along()
         return
     # An address never means a file that was opened meanwhile.
@@ -42,6 +43,16 @@ def begin(first: State | None = None) -> None:
     for name in _NAMES:
         st.session_state[name] = getattr(state, name)
     _bring_along()
+
+
+def _keep_whole() -> None:
+    """What was held before, where Streamlit gives a picker's words for its number.
+
+    It does so where another model has fewer layers or heads, and a page runs again before the browser knows of it.
+    """
+    for name in ("layer", "head"):
+        if not isinstance(st.session_state.get(name, 0), int):
+            st.session_state[name] = st.session_state["held"][name]
 
 
 def _bring_along() -> None:
@@ -155,23 +166,13 @@ def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float
 
 
 def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
-    # Another model, another layer or another trace may have fewer.
+    # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
     st.session_state[name] = min(st.session_state[name], count - 1)
-    shown = _all if together else model_choice.layer_name if name == "layer" else str
-    # What was chosen before heads were taken together stays chosen.
-    st.selectbox(
-        name.capitalize(),
-        range(count),
-        key=name,
-        format_func=shown,
-        width=width,
-        disabled=together,
-        persist_state="session",
-    )
-
-
-def _all(_head: int) -> str:
-    return "all"
+    if together:
+        st.selectbox(name.capitalize(), ["all"], key=f"all-{name}s", width=width, disabled=True)
+        return
+    shown = model_choice.layer_name if name == "layer" else str
+    st.selectbox(name.capitalize(), range(count), key=name, format_func=shown, width=width, persist_state="session")
 
 
 def _take_example(text: str) -> None:

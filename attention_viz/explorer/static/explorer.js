@@ -73,6 +73,8 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice =
   return {
     choose: (wanted) => showHead(view, recording.nearest(wanted)),
     refresh() {
+      // While the host moves the element it is on no page, and has no colours.
+      if (!root.isConnected) return;
       readTheme(view);
       store.set({theme: store.state.theme + 1});
     },

@@ -1,0 +1,11 @@
+// Figures and tables come from the server in the colours of the page. When the page goes dark or light while it is open,
+// nothing tells the server so: this does, once Streamlit has the new colours itself.
+
+const SETTLED = 50;
+
+export default function followTheme({setTriggerValue}) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const tell = () => setTimeout(() => setTriggerValue("changed", dark.matches ? "dark" : "light"), SETTLED);
+  dark.addEventListener("change", tell);
+  return () => dark.removeEventListener("change", tell);
+}
