@@ -1,90 +1,47 @@
 """What tests share: one browser and one server for each worker, pages on which any error counts, types left unchecked.
 
 A page is handed on from test to test, emptied in between: it knows the app's scripts by then, and opens in half the
-time.
+time. One that only gets another address (the fixture `stay`) is drawn in a third of that.
 
 A test that opens a page carries the marker `browser` by itself: `pytest -m "not browser"` leaves them all out.
 """
 
-import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import jaxtyping
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from scripts import serve
 from scripts.browser import LAUNCH_FLAGS, NONE_FOUND, find
+from tests.pages import (
+    AT_REST,
+    GO,
+    RESTING,
+    UNCAUGHT,
+    OpenPage,
+    Recolour,
+    Server,
+    Watched,
+    hand_on,
+    problems_of,
+    spare_page,
+    uncaught,
+    wait_until_drawn,
+    with_text,
+)
 
-# Opened at /steps, Streamlit first asks for its health below /steps, is told 404, and asks again at the root.
-HARMLESS = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
-# True once the script has been at rest for a moment: straight after a click it has not begun to run yet.
-AT_REST = """() => {
-    const app = document.querySelector('[data-testid="stApp"]');
-    const still = app?.getAttribute("data-test-script-state") === "notRunning";
-    window.atRestSince = still ? (window.atRestSince ?? performance.now()) : undefined;
-    return still && performance.now() - window.atRestSince > 300;
-}"""
+    from attention_viz.models.model import AttentionModel
 
-
-class OpenPage(Protocol):
-    """Opens a page and waits until it is drawn."""
-
-    def __call__(self, address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page: ...
-
-
-@dataclass(frozen=True)
-class Server:
-    """The running app: where it answers, and what it prints."""
-
-    address: str
-    log: Path
-
-
-@dataclass
-class Watched:
-    """A page in a browser profile of its own, and whatever goes wrong on it."""
-
-    page: Page
-    host: str = ""
-    problems: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.on("console", self.console)
-        self.page.on("pageerror", lambda error: self.problems.append(f"uncaught error: {error}"))
-        self.page.on("request", lambda request: self.request(request.url))
-        self.page.on("websocket", lambda socket: self.request(socket.url))
-
-    def console(self, message: ConsoleMessage) -> None:
-        where = message.location.get("url", "")
-        if message.type == "error" and not HARMLESS.search(urlsplit(where).path):
-            self.problems.append(f"console error: {message.text} ({where})")
-
-    def request(self, address: str) -> None:
-        """Data and blobs are made on the page itself; everything else has to come from where the page came from."""
-        parts = urlsplit(address)
-        if parts.scheme not in ("data", "blob", "about") and parts.netloc != self.host:
-            self.problems.append(f"asked another host: {address}")
-
-    def empty(self) -> None:
-        """Leave nothing of a test for the next one."""
-        self.page.unroute_all(behavior="ignoreErrors")
-        if self.page.url.startswith("http"):
-            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
-        self.page.context.clear_cookies()
-        self.page.goto("about:blank")
-        self.problems.clear()
-
-
-UNCAUGHT = "an exception in the app that nothing caught: see its log"
-RUNNING = pytest.StashKey[Server]()
+RUNNING = pytest.StashKey[Server]()  # the server whose pages are looked at
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +58,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def app_server(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Server]:
+def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app as `make run` starts it, on a port of its own."""
     port, log = serve.free_port(), tmp_path_factory.mktemp("server") / "log"
     with log.open("wb") as file:
@@ -109,8 +66,7 @@ def app_server(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Co
         try:
             if not serve.wait_until_healthy(process, port):
                 pytest.fail(f"The app did not start:\n{log.read_text()}")
-            pytestconfig.stash[RUNNING] = Server(f"http://127.0.0.1:{port}", log)
-            yield pytestconfig.stash[RUNNING]
+            yield Server(f"http://127.0.0.1:{port}", log)
         finally:
             serve.stop(process)
 
@@ -124,6 +80,22 @@ def idle() -> Callable[[Page], None]:
         page.wait_for_function(AT_REST, timeout=90_000)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def minilm() -> "AttentionModel":
+    """The real model, as anybody loads it."""
+    from tests.shipped import MINILM, shipped  # not above: tests of scripts and of the architecture run without torch
+
+    return shipped(MINILM)
+
+
+@pytest.fixture(scope="session")
+def eager_minilm() -> "PreTrainedModel":
+    """The same weights under transformers' eager attention, which ours never touched."""
+    from tests.shipped import MINILM, plain
+
+    return plain(MINILM)
 
 
 @pytest.fixture(scope="session")
@@ -142,34 +114,93 @@ def page(
     is. After the test, an error on the console, a request to another host, or an exception in the app fails it.
     """
     opened: list[Watched] = []
+    before: dict[Server, int] = {}
 
     def open_page(address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page:
         in_app = address.startswith("/")
         if in_app:
-            address = request.getfixturevalue("app_server").address + address
-        opened.append(spare_pages.pop() if spare_pages else Watched(browser.new_context().new_page()))
+            server = request.config.stash[RUNNING] = request.getfixturevalue("app_server")
+            address = server.address + address
+        if server := request.config.stash.get(RUNNING, None):
+            before.setdefault(server, server.exceptions())
+        opened.append(spare_page(spare_pages, browser))
         opened[-1].host = urlsplit(address).netloc
-        screen = opened[-1].page
-        screen.emulate_media(color_scheme="dark" if dark else "light")
-        screen.set_viewport_size({"width": width, "height": height})
+        screen = opened[-1].dress(dark, width, height)
         screen.goto(address)
         if in_app:
-            # Before its first run has begun a page is at rest as well.
-            screen.get_by_role("textbox", name="Sentence", exact=True).wait_for(timeout=90_000)
-            idle(screen)
-            assert exceptions_so_far(request.config) == before, UNCAUGHT  # at once: nothing waited for would appear
+            wait_until_drawn(screen, idle)
+            assert not uncaught(before), UNCAUGHT  # at once: nothing that a test waits for would appear
         return screen
 
-    before = exceptions_so_far(request.config)
     yield open_page
-    problems = [problem for watched in opened for problem in watched.problems]
-    if exceptions_so_far(request.config) > before:
-        problems.append(UNCAUGHT)
-    for watched in opened:
-        if not watched.page.is_closed():
-            watched.empty()
-            spare_pages.append(watched)
+    problems = problems_of(opened, before)
+    hand_on(opened, spare_pages)
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture(scope="module")
+def standing(app_server: Server, spare_pages: list[Watched]) -> Iterator[list[Watched]]:
+    """The page that `stay` keeps open while one file's tests run, once there is one."""
+    kept: list[Watched] = []
+    yield kept
+    hand_on(kept, spare_pages)
+
+
+@pytest.fixture
+def stay(
+    browser: Browser,
+    app_server: Server,
+    standing: list[Watched],
+    spare_pages: list[Watched],
+    idle: Callable[[Page], None],
+    request: pytest.FixtureRequest,
+) -> Iterator[OpenPage]:
+    """Goes to an address on one page that stays open: `screen = stay("/steps?layer=1")`; `page`'s rules hold.
+
+    Its address changes as Back and Forward change it, in the session of the tests before, so this is for claims that
+    hold whatever was on the screen; some of what an address leaves out stays, so it names all that the claim needs, but
+    for the example's text. What is told of a first visit, of files, or of a text that its address can't carry takes
+    `page`; and so does a second page beside the first. After a failure the next test gets a new one.
+    """
+    request.config.stash[RUNNING] = app_server
+    before = {app_server: app_server.exceptions()}
+    for watched in standing:
+        watched.problems.clear()
+
+    def go(address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page:
+        if not standing:
+            standing.append(spare_page(spare_pages, browser))
+            standing[0].host = urlsplit(app_server.address).netloc
+            standing[0].dress(dark, width, height).goto(app_server.address + address)
+            wait_until_drawn(standing[0].page, idle)
+        else:
+            # A run that the test before has left going would write its own address over this one.
+            standing[0].page.locator(RESTING).wait_for(timeout=90_000)
+            standing[0].dress(dark, width, height).evaluate(GO, with_text(address))
+            idle(standing[0].page)
+        assert not uncaught(before), UNCAUGHT
+        return standing[0].page
+
+    yield go
+    problems = problems_of(standing, before)
+    if problems or request.node.stash.get(FAILED, False):
+        hand_on(standing, spare_pages)
+        standing.clear()
+    assert not problems, "\n".join(problems)
+
+
+@pytest.fixture(scope="session")
+def recolour(idle: Callable[[Page], None]) -> Recolour:
+    """Has an open page of the app go dark or light with its system: `recolour(screen, True)`."""
+
+    def to(screen: Page, dark: bool) -> None:
+        screen.emulate_media(color_scheme="dark" if dark else "light")
+        background = "rgb(14, 17, 23)" if dark else "rgb(255, 255, 255)"
+        expect(screen.get_by_test_id("stApp")).to_have_css("background-color", background)
+        screen.wait_for_timeout(250)  # milliseconds: until the page has asked to be drawn in its new colours
+        idle(screen)
+
+    return to
 
 
 @contextmanager
@@ -209,12 +240,6 @@ def on_one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def exceptions_so_far(config: pytest.Config) -> int:
-    """How many exceptions the app has let through since it started."""
-    server = config.stash.get(RUNNING, None)
-    return server.log.read_text(errors="replace").count("Uncaught app execution") if server else 0
-
-
 def pytest_configure() -> None:
     """Ctrl-C means what it means in a terminal: what a shell starts in the background is told to leave it alone."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -229,10 +254,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Show what the app printed beside a failure on one of its pages."""
+    """Note a failure for `stay`, and show what the app printed beside one on its pages."""
     report = yield
+    item.stash[FAILED] = report.failed or item.stash.get(FAILED, False)
     server = item.config.stash.get(RUNNING, None)
-    if report.failed and server and {"page", "app_server"} & set(getattr(item, "fixturenames", ())):
+    if report.failed and server and {"page", "stay", "app_server"} & set(getattr(item, "fixturenames", ())):
         printed = server.log.read_text(errors="replace").splitlines()[-60:]
         report.sections.append(("the app's log, its end", "\n".join(printed)))
     return report

@@ -1,7 +1,6 @@
 """Each number against a computation written anew: plain loops, networkx, cuts tried one by one, plain transformers."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -9,7 +8,6 @@ import networkx
 import numpy
 import pytest
 import torch
-import transformers
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.testing import assert_close
@@ -39,28 +37,14 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def minilm() -> AttentionModel:
-    model = av.load(NAME)
-    assert isinstance(model, AttentionModel)
-    return model
-
-
-@pytest.fixture(scope="module")
-def plain_minilm() -> PreTrainedModel:
-    """The same weights under transformers' eager attention, which ours never touched."""
-    path = av.CATALOGUE[NAME].path
-    return transformers.AutoModel.from_pretrained(path, attn_implementation="eager", local_files_only=True).eval()
-
-
 Pair = tuple[Trace, NDArray[Any]]
 
 
 @pytest.fixture(scope="module", params=["encoder", "decoder"])
-def pair(request: pytest.FixtureRequest, minilm: AttentionModel, plain_minilm: PreTrainedModel) -> Pair:
+def pair(request: pytest.FixtureRequest, minilm: AttentionModel, eager_minilm: PreTrainedModel) -> Pair:
     """A trace, and what plain transformers says its weights are, (layer, head, query, key)."""
     if request.param == "encoder":
-        trace, plain = minilm.trace(TEXT), plain_minilm
+        trace, plain = minilm.trace(TEXT), eager_minilm
     else:
         trace, plain = wrapped(GROUPED).trace_ids(ids(8)), eager_twin(build(GROUPED))
     result = run(plain, input_ids=torch.tensor([trace.query_tokens().ids]), output_attentions=True)
@@ -127,19 +111,15 @@ def by_networkx(mixed: NDArray[Any], layer: int, query: int, key: int) -> float:
 def by_cuts(mixed: NDArray[Any], query: int, key: int) -> float:
     """The narrowest of all cuts between a position after the last layer and a token, each of them tried."""
     count = mixed.shape[-1]
-    top, bottom = (len(mixed) - 1, query), (-1, key)
-    others = [node for node in itertools.product(range(-1, len(mixed)), range(count)) if node not in (top, bottom)]
-    narrowest = math.inf
-    for sides in itertools.product((True, False), repeat=len(others)):
-        near = {top} | {node for node, side in zip(others, sides, strict=True) if side}
-        width = sum(
-            capacity
-            for number, matrix in enumerate(mixed)
-            for (upper, lower), capacity in numpy.ndenumerate(matrix)
-            if (number, upper) in near and (number - 1, lower) not in near
-        )
-        narrowest = min(narrowest, width)
-    return narrowest
+    nodes = list(itertools.product(range(-1, len(mixed)), range(count)))
+    top, bottom = nodes.index((len(mixed) - 1, query)), nodes.index((-1, key))
+    near = numpy.array([*itertools.product((True, False), repeat=len(nodes))])  # (cut, node): which nodes are above it
+    near = near[near[:, top] & ~near[:, bottom]]
+    width = numpy.zeros(len(near))
+    for number, matrix in enumerate(mixed):
+        for (upper, lower), capacity in numpy.ndenumerate(matrix):
+            width += capacity * (near[:, nodes.index((number, upper))] & ~near[:, nodes.index((number - 1, lower))])
+    return float(width.min())
 
 
 def test_rollout_is_what_plain_loops_over_plain_transformers_weights_give(pair: Pair) -> None:
@@ -203,7 +183,9 @@ def test_streams_that_look_at_themselves_are_followed_and_no_others(method: Call
     trace = wrapped("bart").trace_ids(ids(5), decoder_input_ids=ids(4))
     assert method(trace, "encoder").shape == (2, 5, 5) and method(trace, "decoder").shape == (2, 4, 4)
     name = method.__name__
-    with pytest.raises(TraceError, match=f"{name} was asked for the cross, whose 4 queries and 5 keys .* ask for enc"):
+    with pytest.raises(
+        TraceError, match=f"{name} was asked for cross-attention, whose 4 queries and 5 keys .* for enc"
+    ):
         method(trace, "cross")
     with pytest.raises(TraceError, match="whose 5 queries and 5 keys are tokens of two different rows"):
         method(wrapped("bart").trace_ids(ids(5), decoder_input_ids=ids(5)), "cross")
@@ -341,11 +323,11 @@ Case = tuple[AttentionModel, PreTrainedModel, Trace, dict[str, Tensor], str | No
 
 
 @pytest.fixture(scope="module", params=["minilm", "gpt2", GROUPED, "one key head", "bart"])
-def case(request: pytest.FixtureRequest, minilm: AttentionModel, plain_minilm: PreTrainedModel) -> Case:
+def case(request: pytest.FixtureRequest, minilm: AttentionModel, eager_minilm: PreTrainedModel) -> Case:
     """A model, its plain twin, a trace, and the plain pass's inputs; a stream where there are several."""
     if request.param == "minilm":
         trace = minilm.trace(TEXT)
-        return minilm, plain_minilm, trace, {"input_ids": torch.tensor([trace.query_tokens().ids])}, None
+        return minilm, eager_minilm, trace, {"input_ids": torch.tensor([trace.query_tokens().ids])}, None
     fewer = {"num_key_value_heads": 1} if request.param == "one key head" else {}
     plain = build(GROUPED if fewer else request.param, **fewer)
     model = av.wrap(build(GROUPED, **fewer)) if fewer else wrapped(request.param)

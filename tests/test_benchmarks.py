@@ -10,6 +10,7 @@ from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.registry import BENCHMARKS
 from benchmarks.report import PAGE, Benchmark, Result, Table, sections, to_markdown, to_text, write
+from tests.shipped import shipped
 
 
 def test_the_page_has_a_part_for_every_benchmark_and_no_other():
@@ -47,7 +48,7 @@ def test_a_ratio_is_taken_within_a_round_and_told_with_its_range():
 def test_a_passage_is_cut_to_exactly_so_many_tokens():
     import attention_viz as av
 
-    model = av.load("all-MiniLM-L6-v2")
+    model = shipped("all-MiniLM-L6-v2")
     assert isinstance(model, av.AttentionModel) and model.tokenizer is not None
     for passage, tokens in zip(PASSAGES, (3, 16, 24, 64, 65, 128, 256, 511, 512, 512), strict=True):
         assert len(model.tokenizer(cut(model.tokenizer, passage, tokens))["input_ids"]) == tokens
@@ -86,7 +87,7 @@ def test_what_heads_are_compared_with_gives_the_same():
     import attention_viz as av
     from benchmarks.heads import naive_flow, naive_metrics, naive_norms
 
-    model = av.load("all-MiniLM-L6-v2")
+    model = shipped("all-MiniLM-L6-v2")
     trace = model.trace("The cat sat because the cat was tired.")
     tokens, weights = trace.query_tokens(), trace.attention(3).weights
     ids, special = torch.tensor(tokens.ids), torch.tensor(tokens.special)

@@ -1,6 +1,7 @@
 """The command line: every command's output is the library's own, every refusal has its message and its code."""
 
 import csv
+import functools
 import io
 import json
 import math
@@ -44,6 +45,14 @@ Run = Callable[..., tuple[int, str, str]]
 def one_thread() -> Iterator[None]:
     """Matrices this small are slower on several threads."""
     with on_one_thread():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    """Each model is read from its files once, as anybody reads it, however many commands ask; refusals are not kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(av, "load", functools.cache(av.load))
         yield
 
 
@@ -224,8 +233,12 @@ def test_standard_input_that_is_no_text_is_refused(run: Run, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("w.png",), r"\.png files aren't written; the endings are \.safetensors, \.csv, \.parquet, \.html, \.svg$"),
-        (("w.pdf",), r"\.pdf files aren't written; the endings are"),
+        (
+            ("w.jpeg",),
+            r"\.jpeg files aren't written; the endings are \.safetensors, .*, \.svg, \.png, \.pdf$",
+        ),
+        (("w.png",), r"\.png shows one head; it needs --layer and --head"),
+        (("w.pdf", "--head", "0"), r"\.pdf shows one head; it needs --layer and --head"),
         (("weights",), "'weights' has no ending; the endings are"),
         (("w.svg",), "needs --layer and --head"),
         (("w.svg", "--layer", "0"), "needs --layer and --head"),
@@ -262,7 +275,7 @@ def test_what_can_t_be_written_is_said_before_the_model_loads(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", [ending for ending in ENDINGS if ending not in (".png", ".pdf")])
 def test_a_disk_that_refuses_is_one_line(
     ending: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -485,3 +498,37 @@ def test_without_the_app_s_files_that_is_said(run: Run, tmp_path: Path, monkeypa
 
 def test_an_address_that_is_none_is_refused(run: Run) -> None:
     refused(run("app", "--host", "nowhere.invalid"), "can't listen at nowhere.invalid, port 8501: ")
+
+
+# Pictures that a browser draws
+
+
+def test_without_a_browser_png_and_pdf_are_refused_before_the_model_loads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTENTION_VIZ_BROWSER", str(tmp_path / "none"))
+    words = ("trace", "a b", "--model", "scratch", "--layer", "0", "--head", "1", "--out")
+    for ending in (".png", ".pdf"):
+        result = run(*words, str(tmp_path / f"w{ending}"))
+        refused(result, rf"\{ending}, unlike \.svg, needs Chrome, Chromium or Edge .*none is no program$")
+        assert "Loading" not in result[2]
+    assert run(*words, str(tmp_path / "w.svg"))[0] == 0
+
+
+def test_png_and_pdf_are_the_head_s_picture_as_a_browser_draws_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[str, tuple[str, ...]]] = []
+
+    def draw(picture: str, forms: tuple[str, ...], *_: object, **__: object) -> dict[str, bytes]:
+        drawn.append((picture, forms))
+        return {form: form.encode() for form in forms}
+
+    monkeypatch.setattr("attention_viz.views.printing.printed", draw)
+    monkeypatch.setattr("attention_viz.cli.writing.needed", lambda _: "browser")
+    words = ("trace", MOON, "--model", "induction", "--layer", "1", "--head", "2", "--out")
+    for form in ("png", "pdf"):
+        assert run(*words, str(tmp_path / f"w.{form}"))[0] == 0
+        assert (tmp_path / f"w.{form}").read_bytes() == form.encode()
+    own = heatmap_svg(av.load("induction").trace(MOON), 1, 2)
+    assert drawn == [(own, ("png",)), (own, ("pdf",))]

@@ -31,18 +31,17 @@ BANK = "The bank of the river was flooded"
 SHORT = "A boat drifted by"
 
 
-@pytest.fixture(scope="module")
-def model() -> av.AttentionModel:
-    return av.load("all-MiniLM-L6-v2")
+@pytest.fixture
+def model(minilm: av.AttentionModel) -> av.AttentionModel:
+    return minilm
 
 
 @pytest.fixture(scope="module")
-def plain() -> tuple[Any, Any]:
+def plain(eager_minilm: Any) -> tuple[Any, Any]:
     """The same model without anything of ours."""
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoTokenizer
 
-    path = av.CATALOGUE["all-MiniLM-L6-v2"].path
-    return AutoModel.from_pretrained(path, attn_implementation="eager"), AutoTokenizer.from_pretrained(path)
+    return eager_minilm, AutoTokenizer.from_pretrained(av.CATALOGUE["all-MiniLM-L6-v2"].path)
 
 
 def eager(plain: tuple[Any, Any], ids: torch.Tensor, allowed: torch.Tensor) -> Any:

@@ -8,13 +8,14 @@ import attention_viz as av
 from attention_viz.errors import TraceError
 from attention_viz.tokens import without_marks
 from attention_viz.trace import Layer, Trace
+from tests.shipped import shipped
 from tests.test_trace import one_stream
 
 TEXT = "The tokenizer unbelievably splits words"
 
 
 def test_weights_between_words_are_means_over_query_pieces_of_sums_over_key_pieces() -> None:
-    trace = av.load("all-MiniLM-L6-v2").trace(TEXT)
+    trace = shipped("all-MiniLM-L6-v2").trace(TEXT)
     merged, tokens = av.merge_words(trace), trace.query_tokens()
     words = merged.query_tokens()
     assert words.labels == ("[CLS]", "the", "tokenizer", "unbelievably", "splits", "words", "[SEP]")
@@ -32,14 +33,14 @@ def test_weights_between_words_are_means_over_query_pieces_of_sums_over_key_piec
 
 
 def test_a_text_without_pieces_and_a_decoder_keep_their_weights() -> None:
-    for trace in (av.load("induction").trace("moon cheese frog"), av.scratch("the cat sat")):
+    for trace in (shipped("induction").trace("moon cheese frog"), av.scratch("the cat sat")):
         merged = av.merge_words(trace)
         assert merged.query_tokens().labels == trace.query_tokens().labels
         torch.testing.assert_close(merged.weights(0, 1), trace.weights(0, 1).float(), atol=1e-6, rtol=0)
 
 
 def test_each_stream_is_merged_and_the_file_holds_it(tmp_path: Path) -> None:
-    trace = av.load("translation").trace("the boy finds the key")
+    trace = shipped("translation").trace("the boy finds the key")
     merged = av.merge_words(trace)
     merged.save(tmp_path / "words.safetensors")
     again = Trace.load(tmp_path / "words.safetensors")

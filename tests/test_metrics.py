@@ -1,5 +1,4 @@
 import math
-from typing import Any
 
 import numpy
 import pandas
@@ -14,6 +13,7 @@ from attention_viz.metrics import METRICS, head_table
 from attention_viz.search import find_heads
 from attention_viz.tokens import Tokens
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+from tests.shipped import plain_weights, shipped
 
 TEXT = "The cat sat on the mat because the cat was tired of the mat."
 
@@ -48,12 +48,7 @@ def naive(weights: numpy.ndarray, tokens: Tokens) -> dict[str, float]:
 
 def eager_weights(name: str, ids: tuple[int, ...]) -> list[numpy.ndarray]:
     """What plain transformers computes, with nothing of ours involved."""
-    from transformers import AutoModel
-
-    model: Any = AutoModel.from_pretrained(av.CATALOGUE[name].path, attn_implementation="eager", dtype=torch.float32)
-    with torch.no_grad():
-        found = model(input_ids=torch.tensor([ids]), output_attentions=True).attentions
-    return [layer[0].numpy() for layer in found]
+    return [layer.numpy() for layer in plain_weights(name, ids)]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +56,7 @@ def eager_weights(name: str, ids: tuple[int, ...]) -> list[numpy.ndarray]:
     [("all-MiniLM-L6-v2", TEXT), ("induction", "moon cheese frog moon cheese frog ring moon"), ("lists", "a b a b")],
 )
 def test_every_metric_of_every_head_equals_its_definition_on_eager_weights(name: str, text: str) -> None:
-    trace = av.load(name).trace(text)
+    trace = shipped(name).trace(text)
     tokens, table = trace.query_tokens(), head_table(trace)
     assert list(table.columns) == list(METRICS)
     for layer, heads in enumerate(eager_weights(name, tokens.ids)):
@@ -120,7 +115,7 @@ def test_special_tokens_padding_and_blind_rows_are_left_out_of_the_means() -> No
 
 
 def test_over_several_texts_the_mean_and_its_spread() -> None:
-    model = av.load("all-MiniLM-L6-v2")
+    model = shipped("all-MiniLM-L6-v2")
     traces = [model.trace(text) for text in (TEXT, "A boat drifted by", "Snow fell on the snow")]
     table, single = head_table(traces), [head_table(trace) for trace in traces]
     entropies = numpy.stack([one["entropy"].to_numpy() for one in single])
@@ -132,11 +127,11 @@ def test_over_several_texts_the_mean_and_its_spread() -> None:
     with pytest.raises(TraceError, match="without a trace"):
         head_table([])
     with pytest.raises(TraceError, match="different heads"):
-        head_table([traces[0], av.load("lists").trace("a b")])
+        head_table([traces[0], shipped("lists").trace("a b")])
 
 
 def test_of_cross_attention_what_compares_positions_is_not_a_number() -> None:
-    trace = av.load("translation").trace("the boy finds the key")
+    trace = shipped("translation").trace("the boy finds the key")
     with pytest.raises(TraceError, match="cross"):
         head_table(trace)
     table = head_table(trace, "cross")
@@ -153,7 +148,7 @@ def test_divergence_is_that_of_scipy_and_rows_that_lack_weight_look_nowhere() ->
 
 
 def test_a_head_is_most_like_its_own_pattern() -> None:
-    trace = av.load("all-MiniLM-L6-v2").trace(TEXT)
+    trace = shipped("all-MiniLM-L6-v2").trace(TEXT)
     found = similarity(trace, 3 * trace.weights(2, 5))
     assert found[2, 5] == pytest.approx(1, abs=1e-6)
     assert found.argmax() == 2 * 12 + 5
@@ -166,7 +161,7 @@ def test_a_head_is_most_like_its_own_pattern() -> None:
 
 
 def test_distances_between_heads_are_those_between_their_rows() -> None:
-    trace = av.load("induction").trace("moon cheese moon cheese")
+    trace = shipped("induction").trace("moon cheese moon cheese")
     found = head_distances(trace)
     heads = [(layer, head) for layer in range(2) for head in range(4)]
     rows = [i for i, special in enumerate(trace.query_tokens().special) if not special]
@@ -178,7 +173,7 @@ def test_distances_between_heads_are_those_between_their_rows() -> None:
 
 
 def test_the_heads_that_link_it_to_cat_in_the_real_encoder() -> None:
-    trace = av.load("all-MiniLM-L6-v2").trace("The cat sat because it was tired.")
+    trace = shipped("all-MiniLM-L6-v2").trace("The cat sat because it was tired.")
     found = find_heads(trace, query="it", key="Cat")
     assert list(found.columns) == ["layer", "head", "weight", "query", "key", "rank"]
     top = found.head(2)
@@ -189,7 +184,7 @@ def test_the_heads_that_link_it_to_cat_in_the_real_encoder() -> None:
 
 
 def test_of_a_repeated_word_the_heaviest_pair_and_of_pieces_the_word() -> None:
-    trace = av.load("all-MiniLM-L6-v2").trace("The cat saw a tokenizer, and the cat ran.")
+    trace = shipped("all-MiniLM-L6-v2").trace("The cat saw a tokenizer, and the cat ran.")
     labels = trace.query_tokens().labels
     cats = [i for i, label in enumerate(labels) if label == "cat"]
     pieces = [i for i, label in enumerate(labels) if label in ("token", "##izer")]
@@ -213,7 +208,7 @@ def test_a_word_that_is_not_there_is_refused_with_those_that_are(word: str) -> N
 
 def test_in_the_induction_model_the_table_finds_the_two_heads_that_its_card_names() -> None:
     words = "moon cheese frog ring boat tree star lamp".split()
-    table = head_table(av.load("induction").trace(" ".join(words * 3)))
+    table = head_table(shipped("induction").trace(" ".join(words * 3)))
     assert table["previous"].idxmax() == (0, 0)
     assert table["induction"].idxmax() == (1, 1)
     assert isinstance(table.index, pandas.MultiIndex) and table.index.names == ["layer", "head"]

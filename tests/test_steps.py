@@ -17,6 +17,7 @@ from attention_viz.projection import Projection
 from attention_viz.rotation import rotation
 from attention_viz.steps import NOTATIONS, STEPS, shape_of_step, step_tensors, steps_of, transposed
 from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+from tests.shipped import shipped
 
 STEEP = "The bank is steep, so it's dangerous to stand near it"
 LABELS = ["Embeddings", "Query", "Key", "Value", "Scores", "Scaled", "Allowed", "Weights", "Output", "Heads joined"]
@@ -71,7 +72,7 @@ def shared() -> OpenHead:
 
 @cache
 def pretrained() -> OpenHead:
-    model = av.load("all-MiniLM-L6-v2")
+    model = shipped("all-MiniLM-L6-v2")
     return open_head(model.trace(STEEP), 3, 1, projections=model.projections(3))
 
 

@@ -82,8 +82,8 @@ def many_kinds() -> Trace:
 
 
 @pytest.fixture(scope="session")
-def model() -> av.AttentionModel:
-    return av.load("all-MiniLM-L6-v2")
+def model(minilm: av.AttentionModel) -> av.AttentionModel:
+    return minilm
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import attention_viz as av
 from attention_viz.explorer import pack
 from attention_viz.trace import Trace
 from tests.explorer.test_payload import unpack
+from tests.shipped import shipped
 
 Show = Callable[..., Page]
 
@@ -20,9 +21,7 @@ def pair(model: av.AttentionModel) -> Trace:
 
 @pytest.fixture(scope="module")
 def continued() -> Trace:
-    induction = av.load("induction")
-    assert isinstance(induction, av.AttentionModel)
-    *_, trace = induction.generate("moon cheese frog moon", 2)
+    *_, trace = shipped("induction").generate("moon cheese frog moon", 2)
     return trace
 
 

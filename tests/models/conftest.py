@@ -1,17 +1,11 @@
-"""What tests of models share: the real model, loaded once, and one of its own that runs eagerly."""
+"""What tests of models share: one thread for what torch computes, and jobs that run at the same time."""
 
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-import transformers
-from transformers import PreTrainedModel
 
-import attention_viz as av
-from attention_viz.models.model import AttentionModel
 from tests.conftest import on_one_thread
-
-NAME = "all-MiniLM-L6-v2"
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -19,21 +13,6 @@ def one_thread() -> Iterator[None]:
     """Matrices this small are slower on several threads, which wait for each other; much slower on a busy machine."""
     with on_one_thread():
         yield
-
-
-@pytest.fixture(scope="session")
-def minilm() -> AttentionModel:
-    """The real model, as anybody loads it."""
-    model = av.load(NAME)
-    assert isinstance(model, AttentionModel)
-    return model
-
-
-@pytest.fixture(scope="session")
-def eager_minilm() -> PreTrainedModel:
-    """The same weights read a second time, under transformers' eager attention: ours never touched this one."""
-    path = av.CATALOGUE[NAME].path
-    return transformers.AutoModel.from_pretrained(path, attn_implementation="eager", local_files_only=True).eval()
 
 
 @pytest.fixture

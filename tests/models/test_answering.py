@@ -1,6 +1,5 @@
 """An encoder–decoder: three streams told apart, rows of cross-attention named by what their step produces."""
 
-import functools
 from typing import Any
 
 import pytest
@@ -11,17 +10,15 @@ import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from scripts.tiny import Family, tiny
 from tests.models.families import build, eager_twin, ids
+from tests.shipped import shipped
 
 SENTENCE = "the boy finds the key and he sells it"
 FRENCH = "le garçon trouve la clé et il la vend"
 STREAMS = ("encoder", "decoder", "cross")
 
 
-@functools.cache
 def translation() -> AttentionModel:
-    model = av.load("translation")
-    assert isinstance(model, AttentionModel)
-    return model
+    return shipped("translation")
 
 
 @pytest.mark.parametrize("padding", [[], [0, 0], [1, 1]], ids=["none", "left", "right"])

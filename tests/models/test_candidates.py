@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import attention_viz as av
-from tests.models.test_growing import REPEATED, shipped
+from tests.models.test_growing import REPEATED
+from tests.shipped import shipped
 
 
 def test_the_induction_decoder_says_what_followed_and_its_head_looks_there() -> None:
@@ -61,6 +62,6 @@ def test_a_model_that_predicts_nothing_says_so() -> None:
 
 
 def test_another_models_trace_is_refused() -> None:
-    trace = av.load("lists").trace("copy c a f :")
+    trace = shipped("lists").trace("copy c a f :")
     with pytest.raises(av.UnsupportedModel, match="a trace of lists was given; induction knows only its own"):
         shipped("induction").candidates(trace)

@@ -1,6 +1,5 @@
 """Cross-attention step by step: queries are made of the decoder's vectors, keys and values of the encoder's."""
 
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.open_head import OpenHead, open_head
 from attention_viz.step_formulas import formula_of
 from attention_viz.steps import STEPS, explanation_of, step_tensors
+from tests.shipped import shipped
 
 # As many tokens in as out, which must not mix them up, and two that differ.
 TEXTS = [
@@ -22,11 +22,8 @@ TEXTS = [
 ]
 
 
-@functools.cache
 def translation() -> AttentionModel:
-    model = av.load("translation")
-    assert isinstance(model, AttentionModel)
-    return model
+    return shipped("translation")
 
 
 def opened(text: str, target: str | None, stream: str = "cross") -> OpenHead:

@@ -19,6 +19,7 @@ from attention_viz.models.model import AttentionModel
 from recipes.induction import SEGMENT, trials
 from scripts.tiny import Family, tiny
 from tests.models.families import build, eager, eager_twin, ids, wrapped
+from tests.shipped import shipped
 
 SENTENCE = "The bank of the river was flooded"
 COUNT = 9
@@ -352,7 +353,7 @@ def test_an_edited_trace_with_a_closed_sink_is_saved_to_the_last_bit(tmp_path: P
 
 
 def test_the_induction_heads_are_needed_as_the_models_card_says() -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     assert isinstance(model, AttentionModel)
     told = json.loads((Path(av.__file__).parent / "models/trained/induction/figures.json").read_text("utf-8"))
     rows = trials(model.tokenizer)

@@ -1,6 +1,5 @@
 """A decoder going on with a text: each trace is that of the same ids alone, and the text is what transformers write."""
 
-import functools
 import itertools
 from typing import Any
 
@@ -12,15 +11,9 @@ import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from tests.models.families import POSITIONS, build, eager_twin
 from tests.models.test_reading import byte_tokenizer
+from tests.shipped import shipped
 
 REPEATED = "moon cheese frog ring moon cheese"
-
-
-@functools.cache
-def shipped(name: str) -> AttentionModel:
-    model = av.load(name)
-    assert isinstance(model, AttentionModel)
-    return model
 
 
 def decoder(family: str = "gpt2", **options: Any) -> AttentionModel:

@@ -1,7 +1,7 @@
 """How the small models are made: the same weights from the same seed, and cards that tell what was measured."""
 
 import json
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from random import Random
@@ -22,8 +22,6 @@ from recipes.induction import KEPT, snapshots_to_keep
 from recipes.recipe import Recipe, Snapshot
 from recipes.registry import RECIPES
 from recipes.saving import fill_in, open_model, open_tokenizer, save
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(params=RECIPES)
@@ -88,7 +86,11 @@ def test_moments_that_tell_nothing_new_are_left_out() -> None:
     assert len([step for step in kept if 450 <= step <= 1_000]) >= 9
 
 
-def test_an_unknown_name_is_told_what_there_is() -> None:
-    told = subprocess.run([sys.executable, "-m", "recipes", "parrot"], cwd=ROOT, capture_output=True, text=True)
-    assert told.returncode == 2
-    assert f"no recipe parrot; there are {', '.join(RECIPES)}" in told.stderr
+def test_an_unknown_name_is_told_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["recipes", "parrot"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("recipes", run_name="__main__")
+    assert end.value.code == 2
+    assert f"no recipe parrot; there are {', '.join(RECIPES)}" in capsys.readouterr().err

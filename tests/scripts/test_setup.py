@@ -23,18 +23,41 @@ def make_wheel(folder: Path, name: str, version: str) -> None:
         wheel.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
 
 
-@pytest.fixture
-def requirements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A requirement file with one pin, and no package index but a folder with that package in two versions."""
-    make_wheel(tmp_path, "tiny_one", "1.0")
-    make_wheel(tmp_path, "tiny_one", "2.0")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    monkeypatch.delenv("PYTHON", raising=False)
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What stands for a package index: a folder with one package in two versions."""
+    folder = tmp_path_factory.mktemp("index")
+    make_wheel(folder, "tiny_one", "1.0")
+    make_wheel(folder, "tiny_one", "2.0")
+    return folder
+
+
+def settle(place: Path, index: Path, patch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder, without a package index but that one, and with a requirement file with one pin."""
+    patch.setenv("PIP_NO_INDEX", "1")
+    patch.setenv("PIP_FIND_LINKS", str(index))
+    patch.delenv("PYTHON", raising=False)
+    patch.chdir(place)
     file = Path("requirements.txt")
     file.write_text("# one package\ntiny-one==1.0  # and no more\n")
     return file
+
+
+@pytest.fixture(scope="module")
+def made(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete environment, completed from one as left by somebody who lost patience."""
+    place = tmp_path_factory.mktemp("made")
+    (place / "env" / "bin").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        setup.main(Path("env"), [settle(place, index, patch)])
+    return place / "env"
+
+
+@pytest.fixture
+def requirements(made: Path, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The requirement file, and beside it a copy of its environment."""
+    shutil.copytree(made, tmp_path / "env", symlinks=True)
+    return settle(tmp_path, index, monkeypatch)
 
 
 def version_in(folder: Path) -> str:
@@ -60,11 +83,10 @@ def test_included_files_count_once_wherever_they_are(tmp_path: Path) -> None:
     assert setup.with_included([extra]) == [extra, base]
 
 
-def test_a_complete_environment_is_left_alone_until_the_requirements_change(
+def test_an_environment_begun_is_completed_then_left_alone_until_the_requirements_change(
     requirements: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path("env")
-    setup.main(folder, [requirements])
     assert version_in(folder) == "1.0"
 
     with monkeypatch.context() as patch:
@@ -78,10 +100,6 @@ def test_a_complete_environment_is_left_alone_until_the_requirements_change(
 
 def test_a_damaged_environment_is_mended(requirements: Path) -> None:
     folder = Path("env")
-    (folder / "bin").mkdir(parents=True)  # as left by somebody who lost patience
-    setup.main(folder, [requirements])
-    assert version_in(folder) == "1.0"
-
     shutil.rmtree(next(folder.glob("lib/*/site-packages/tiny_one")))
     setup.main(folder, [requirements])
     assert version_in(folder) == "1.0"
@@ -94,7 +112,6 @@ def test_a_damaged_environment_is_mended(requirements: Path) -> None:
 
 def test_without_the_packages_the_environment_that_was_there_stays(requirements: Path) -> None:
     folder = Path("env")
-    setup.main(folder, [requirements])
     requirements.write_text("tiny-one==3.0\n")
     with pytest.raises(setup.SetupError, match=r"tiny-one==3\.0"):
         setup.main(folder, [requirements])

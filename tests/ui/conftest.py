@@ -1,23 +1,50 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from attention_viz.models import CATALOGUE
+from tests.conftest import Server
+from tests.hub import Hub, serving
+from tests.shipped import MINILM, plain_weights
+from tests.ui.served import LARGE, NAME, app, save_large, save_models
 
 
 @pytest.fixture(scope="session")
 def eager_weights() -> Callable[[str], Any]:
     """The weights of every layer as plain transformers computes them, with nothing of ours involved."""
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoTokenizer
 
-    path = CATALOGUE["all-MiniLM-L6-v2"].path
-    model = AutoModel.from_pretrained(path, attn_implementation="eager")
-    tokenizer = AutoTokenizer.from_pretrained(path)
+    tokenizer = AutoTokenizer.from_pretrained(CATALOGUE[MINILM].path)
+    return lambda text: [layer[None] for layer in plain_weights(MINILM, tuple(tokenizer(text).input_ids))]
 
-    def weights(text: str) -> Any:
-        with torch.no_grad():
-            return model(**tokenizer(text, return_tensors="pt"), output_attentions=True).attentions
 
-    return weights
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An allowed folder with three models, and a link that leads out of it."""
+    place = tmp_path_factory.mktemp("models")
+    save_models(place)
+    return place / "allowed"
+
+
+@pytest.fixture(scope="session")
+def hub(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """The hub's stand-in, with a small model and one that takes some seconds."""
+    large = tmp_path_factory.mktemp("large")
+    save_large(large)
+    with serving(Hub()) as hub:
+        hub.publish(NAME, models / "tiny-bert")
+        hub.publish(LARGE, large)
+        yield hub
+
+
+@pytest.fixture(scope="session")
+def operated(
+    models: Path, hub: Hub, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Server]:
+    """The app with models from a folder and from the hub: one server for all files whose tests ask for it."""
+    folder = tmp_path_factory.mktemp("open")
+    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
+    with app(folder, pytestconfig, ATTENTION_VIZ_MODELS=str(models), ATTENTION_VIZ_HUB="on", **settings) as server:
+        yield server

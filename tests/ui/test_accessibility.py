@@ -6,14 +6,13 @@ from typing import Any
 import axe_playwright_python
 import pytest
 
-from tests.conftest import OpenPage
+from tests.conftest import OpenPage, Recolour
 
 # axe-core itself, as the wheel axe-playwright-python carries it: nothing has to be fetched while tests run.
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
 RUN = "() => axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize(
     "address",
     [
@@ -23,14 +22,20 @@ RUN = "() => axe.run(document, {resultTypes: ['violations']}).then(found => foun
         "/masks",
         "/masks?mask=drawn&text=a+b",
         "/heads",
+        "/compare",
+        "/compare?what=snapshots",
+        "/learn?lesson=scores",
+        "/learn?lesson=masks&present=on",
         "/cross",
         "/cross?model=scratch&text=a+b",
     ],
 )
-def test_no_page_shuts_anybody_out(page: OpenPage, address: str, dark: bool) -> None:
-    screen = page(address, dark=dark)
+def test_no_page_shuts_anybody_out_in_light_or_dark(stay: OpenPage, recolour: Recolour, address: str) -> None:
+    screen = stay(address)
     screen.evaluate(AXE)
-    found: list[dict[str, Any]] = screen.evaluate(RUN)
-    grave = [one for one in found if one["impact"] in ("serious", "critical")]
-    told = [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]
-    assert not told, "\n".join(told)
+    for dark in (False, True):
+        recolour(screen, dark)
+        found: list[dict[str, Any]] = screen.evaluate(RUN)
+        grave = [one for one in found if one["impact"] in ("serious", "critical")]
+        told = [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]
+        assert not told, "\n".join(["in the dark" if dark else "in light", *told])

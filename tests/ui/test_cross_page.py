@@ -10,9 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 from safetensors.torch import load_file
 from torch.testing import assert_close
 
-import attention_viz as av
 from attention_viz.trace import Trace
-from tests.conftest import OpenPage
+from tests.conftest import OpenPage, Recolour
+from tests.shipped import shipped
 from tests.ui.test_explore_page import (
     choose,
     downloaded,
@@ -32,7 +32,7 @@ LONG = " ".join(["the small boy finds the red key and he sells it"] * 3)[: -len(
 
 @functools.cache
 def translated(text: str = SENTENCE, target: str | None = None) -> Trace:
-    return av.load("translation").trace(text, target=target)
+    return shipped("translation").trace(text, target=target)
 
 
 def sentence(screen: Page) -> Locator:
@@ -60,25 +60,25 @@ def type_target(screen: Page, text: str, idle: Idle) -> None:
     idle(screen)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_an_empty_address_shows_an_example_on_the_first_screen(page: OpenPage, dark: bool) -> None:
-    screen = page("/cross", dark=dark)
-    expect(sentence(screen)).to_have_value(SENTENCE)
-    expect(screen.get_by_role("combobox", name="Model")).to_have_value("translation")
-    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
-    assert said(screen) == FRENCH
-    places = [
-        screen.get_by_test_id(name) for name in ("explorer-arcs", "explorer-grid", "explorer-heatmap", "alignment")
-    ]
-    for place in places:
-        box = place.bounding_box()
-        assert box is not None and box["y"] + box["height"] <= 860, place
-    for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
-        expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
-
-
-def test_the_table_says_which_word_each_word_comes_from(page: OpenPage) -> None:
+def test_an_empty_address_shows_an_example_on_the_first_screen_in_light_and_dark(
+    page: OpenPage, recolour: Recolour
+) -> None:
     screen = page("/cross")
+    for dark in (False, True):
+        recolour(screen, dark)
+        expect(sentence(screen)).to_have_value(SENTENCE)
+        expect(screen.get_by_role("combobox", name="Model")).to_have_value("translation")
+        expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+        assert said(screen) == FRENCH
+        for name in ("explorer-arcs", "explorer-grid", "explorer-heatmap", "alignment"):
+            box = screen.get_by_test_id(name).bounding_box()
+            assert box is not None and box["y"] + box["height"] <= 860, name
+        for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
+            expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
+
+
+def test_the_table_says_which_word_each_word_comes_from(stay: OpenPage) -> None:
+    screen = stay("/cross")
     found = {word: source for word, source, _ in alignment(screen)}
     assert {"garçon": "boy", "trouve": "finds", "clé": "key", "vend": "sells"}.items() <= found.items()
     weights = translated().weights(0, 1, "cross")
@@ -86,8 +86,8 @@ def test_the_table_says_which_word_each_word_comes_from(page: OpenPage) -> None:
     expect(screen.get_by_text("Each row is named by the word that this step produces")).to_be_visible()
 
 
-def test_the_csv_holds_the_weights(page: OpenPage, idle: Idle) -> None:
-    screen = page("/cross")
+def test_the_csv_holds_the_weights(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/cross")
     choose(screen, "Head", "2", idle)
     table = weights_csv(screen)
     assert set(table.stream) == {"cross"}
@@ -96,8 +96,8 @@ def test_the_csv_holds_the_weights(page: OpenPage, idle: Idle) -> None:
     assert table.query_token[table.key == 0].tolist() == [*FRENCH.split(), "</s>"]
 
 
-def test_the_other_downloads_are_of_the_head_on_the_screen(page: OpenPage, tmp_path: Path) -> None:
-    screen = page("/cross?head=3")
+def test_the_other_downloads_are_of_the_head_on_the_screen(page: OpenPage, stay: OpenPage, tmp_path: Path) -> None:
+    screen = stay("/cross?head=3")
     path = tmp_path / "tensors.safetensors"
     path.write_bytes(downloaded(screen, "Tensors (safetensors)").read_bytes())
     tensors = load_file(path)
@@ -111,8 +111,8 @@ def test_the_other_downloads_are_of_the_head_on_the_screen(page: OpenPage, tmp_p
     expect(offline.get_by_label("Tokens that look (queries)")).to_contain_text("garçon")
 
 
-def test_what_it_is_told_to_say_names_the_rows(page: OpenPage, idle: Idle) -> None:
-    screen = page("/cross")
+def test_what_it_is_told_to_say_names_the_rows(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/cross")
     type_target(screen, "la fille vend la clé", idle)
     assert [row[0] for row in alignment(screen)] == ["la", "fille", "vend", "la", "clé", "</s>"]
     expect(screen.get_by_text("Told to say")).to_be_visible()
@@ -124,8 +124,8 @@ def test_what_it_is_told_to_say_names_the_rows(page: OpenPage, idle: Idle) -> No
     assert said(screen) == FRENCH
 
 
-def test_a_link_reproduces_the_screen(page: OpenPage, idle: Idle) -> None:
-    screen = page("/cross")
+def test_a_link_reproduces_the_screen(page: OpenPage, stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/cross")
     type_sentence(screen, "the girl sees a red house", idle)
     type_target(screen, "la fille voit une maison", idle)
     screen.get_by_test_id("explorer-grid").get_by_label("Layer 0 head 3", exact=True).click()
@@ -167,12 +167,12 @@ def test_another_model_is_told_in_words_and_loses_nothing(page: OpenPage, idle: 
         ("/cross?stream=foo", "stream “foo”"),
     ],
 )
-def test_what_cannot_be_had_is_told_in_words(page: OpenPage, address: str, told: str) -> None:
-    expect(page(address).get_by_test_id("stAlert").first).to_contain_text(re.compile(re.escape(told), re.IGNORECASE))
+def test_what_cannot_be_had_is_told_in_words(stay: OpenPage, address: str, told: str) -> None:
+    expect(stay(address).get_by_test_id("stAlert").first).to_contain_text(re.compile(re.escape(told), re.IGNORECASE))
 
 
-def test_text_is_data_whatever_it_is_made_of(page: OpenPage, idle: Idle) -> None:
-    screen = page("/cross")
+def test_text_is_data_whatever_it_is_made_of(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/cross")
     markup = "<img src=x onerror=document.title='x'> <b>the</b> $x$ :red[y] 👩‍👩‍👧"
     type_sentence(screen, markup, idle)
     type_target(screen, f"la {markup}"[:60], idle)
@@ -182,8 +182,8 @@ def test_text_is_data_whatever_it_is_made_of(page: OpenPage, idle: Idle) -> None
 
 
 @pytest.mark.parametrize("text", [SENTENCE, LONG], ids=["short", "thirty words"])
-def test_on_a_narrow_screen_nothing_sticks_out(page: OpenPage, text: str) -> None:
-    screen = page("/cross?text=" + text.replace(" ", "+"), width=390, height=844)
+def test_on_a_narrow_screen_nothing_sticks_out(stay: OpenPage, text: str) -> None:
+    screen = stay("/cross?text=" + text.replace(" ", "+"), width=390, height=844)
     assert screen.evaluate("document.documentElement.scrollWidth") <= 390
     order = [screen.get_by_test_id(name).bounding_box() for name in ("said", "explorer-arcs", "alignment")]
     tops = [box["y"] for box in order if box]

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 import attention_viz as av
-from tests.conftest import OpenPage
+from tests.conftest import OpenPage, Recolour
 
 BANK = "The bank of the river was flooded"
 LINK = "/?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded&layer=0&head=4"
@@ -59,24 +59,25 @@ def parameters(screen: Page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_first_screen_answers_without_scrolling(page: OpenPage, dark: bool) -> None:
-    screen = page("/", dark=dark)
-    expect(sentence(screen)).to_have_value(BANK)
-    expect(readout(screen)).to_contain_text("Layer 0 · Head 4")
-    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
-    for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
-        box = screen.get_by_test_id(part).bounding_box()
-        assert box is not None
-        assert box["y"] + box["height"] <= 860, f"{part} ends at {box['y'] + box['height']}"
-    for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
-        expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
-    found = screen.get_by_test_id("explorer-search").get_by_role("button").last.bounding_box()
-    assert found is not None and found["y"] + found["height"] <= 860
+def test_the_first_screen_answers_without_scrolling_in_light_and_dark(page: OpenPage, recolour: Recolour) -> None:
+    screen = page("/")
+    for dark in (False, True):
+        recolour(screen, dark)
+        expect(sentence(screen)).to_have_value(BANK)
+        expect(readout(screen)).to_contain_text("Layer 0 · Head 4")
+        expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+        for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
+            box = screen.get_by_test_id(part).bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= 860, f"{part} ends at {box['y'] + box['height']}"
+        for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
+            expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
+        found = screen.get_by_test_id("explorer-search").get_by_role("button").last.bounding_box()
+        assert found is not None and found["y"] + found["height"] <= 860
 
 
-def test_on_a_narrow_screen_the_arcs_stand_on_the_first_screen(page: OpenPage) -> None:
-    box = page("/", width=390, height=844).get_by_test_id("explorer-arcs").bounding_box()
+def test_on_a_narrow_screen_the_arcs_stand_on_the_first_screen(stay: OpenPage) -> None:
+    box = stay("/", width=390, height=844).get_by_test_id("explorer-arcs").bounding_box()
     assert box is not None and box["y"] + 130 <= 844
 
 
@@ -112,9 +113,9 @@ def test_a_link_reproduces_the_screen_and_its_numbers(page: OpenPage) -> None:
     assert parameters(screen) == {"model": "all-MiniLM-L6-v2", "text": BANK, "layer": "0", "head": "4"}
 
 
-def test_the_csv_equals_plain_eager_transformers(page: OpenPage, eager_weights: Callable[..., Any]) -> None:
+def test_the_csv_equals_plain_eager_transformers(stay: OpenPage, eager_weights: Callable[..., Any]) -> None:
     text = "The cat sat because it was tired."
-    screen = page("/?layer=5&head=11&text=The+cat+sat+because+it+was+tired.")
+    screen = stay("/?layer=5&head=11&text=The+cat+sat+because+it+was+tired.")
     table = weights_csv(screen)
     assert list(table.columns) == "stream layer head query query_token key key_token weight".split()
     expected = eager_weights(text)[5][0, 11]
@@ -122,8 +123,8 @@ def test_the_csv_equals_plain_eager_transformers(page: OpenPage, eager_weights: 
     assert abs(ours - expected.numpy()).max() <= 1e-5
 
 
-def test_a_head_chosen_in_the_grid_reaches_address_pickers_and_downloads(page: OpenPage, idle: Idle) -> None:
-    screen = page("/")
+def test_a_head_chosen_in_the_grid_reaches_address_pickers_and_downloads(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/")
     screen.get_by_test_id("explorer-grid").get_by_label("Layer 3 head 1", exact=False).first.click()
     expect(readout(screen)).to_contain_text("Layer 3 · Head 1")
     screen.wait_for_url(re.compile("layer=3"))
@@ -133,24 +134,24 @@ def test_a_head_chosen_in_the_grid_reaches_address_pickers_and_downloads(page: O
     assert (table.layer.unique().tolist(), table["head"].unique().tolist()) == ([3], [1])
 
 
-def test_the_pickers_reach_the_explorer(page: OpenPage, idle: Idle) -> None:
-    screen = page("/")
+def test_the_pickers_reach_the_explorer(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/")
     choose(screen, "Layer", "5", idle)
     choose(screen, "Head", "6", idle)
     expect(readout(screen)).to_contain_text("Layer 5 · Head 6")
     assert (parameters(screen)["layer"], parameters(screen)["head"]) == ("5", "6")
 
 
-def test_a_new_sentence_keeps_layer_and_head(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?layer=2&head=7")
+def test_a_new_sentence_keeps_layer_and_head(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/?layer=2&head=7")
     type_sentence(screen, "A boat drifted past the old mill", idle)
     expect(readout(screen)).to_contain_text("Layer 2 · Head 7")
     assert parameters(screen)["text"] == "A boat drifted past the old mill"
     assert "mill" in set(weights_csv(screen).query_token)
 
 
-def test_our_own_module_stands_beside_the_pretrained_one(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?text=The+cat+sat+on+mat")
+def test_our_own_module_stands_beside_the_pretrained_one(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/?text=The+cat+sat+on+mat")
     choose(screen, "Model", "scratch", idle)
     expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
     before = weights_csv(screen).weight.tolist()
@@ -162,16 +163,16 @@ def test_our_own_module_stands_beside_the_pretrained_one(page: OpenPage, idle: I
     assert parameters(screen)["seed"] == "3"
 
 
-def test_a_width_that_the_heads_cannot_share_is_refused_in_words(page: OpenPage) -> None:
-    screen = page("/?model=scratch&d_model=7&heads=2&text=The+cat")
+def test_a_width_that_the_heads_cannot_share_is_refused_in_words(stay: OpenPage) -> None:
+    screen = stay("/?model=scratch&d_model=7&heads=2&text=The+cat")
     alert = screen.get_by_test_id("stAlert")
     expect(alert).to_contain_text("7")
     expect(alert).to_contain_text("2")
     expect(sentence(screen)).to_have_value("The cat")
 
 
-def test_the_tensors_multiply_up_to_the_output(page: OpenPage, tmp_path: Path) -> None:
-    screen = page(LINK)
+def test_the_tensors_multiply_up_to_the_output(stay: OpenPage, tmp_path: Path) -> None:
+    screen = stay(LINK)
     path = tmp_path / "tensors.safetensors"
     path.write_bytes(downloaded(screen, "Tensors (safetensors)").read_bytes())
     tensors = load_file(path)
@@ -180,8 +181,10 @@ def test_the_tensors_multiply_up_to_the_output(page: OpenPage, tmp_path: Path) -
     assert_close(tensors["weights"] @ tensors["value"], tensors["output"], atol=1e-5, rtol=1e-5)
 
 
-def test_the_picture_and_the_single_file_are_of_the_head_on_the_screen(page: OpenPage, tmp_path: Path) -> None:
-    screen = page("/?layer=5&head=6")
+def test_the_picture_and_the_single_file_are_of_the_head_on_the_screen(
+    page: OpenPage, stay: OpenPage, tmp_path: Path
+) -> None:
+    screen = stay("/?layer=5&head=6")
     picture = downloaded(screen, "Picture (SVG)").read_text()
     assert "layer 5, head 6" in picture
     assert picture.startswith("<svg")
@@ -192,8 +195,8 @@ def test_the_picture_and_the_single_file_are_of_the_head_on_the_screen(page: Ope
 
 
 @pytest.mark.parametrize("text", ["", "   \n ", "\u200b\u0007"])
-def test_a_text_with_nothing_to_read_gets_a_message_in_its_place(page: OpenPage, idle: Idle, text: str) -> None:
-    screen = page("/")
+def test_a_text_with_nothing_to_read_gets_a_message_in_its_place(stay: OpenPage, idle: Idle, text: str) -> None:
+    screen = stay("/")
     type_sentence(screen, text, idle)
     expect(screen.get_by_test_id("stAlert")).to_be_visible()
     expect(explorer(screen)).to_have_count(0)
@@ -201,8 +204,8 @@ def test_a_text_with_nothing_to_read_gets_a_message_in_its_place(page: OpenPage,
     expect(explorer(screen)).to_be_visible()
 
 
-def test_one_token_is_drawn(page: OpenPage) -> None:
-    screen = page("/?model=scratch&text=bank&head=0")
+def test_one_token_is_drawn(stay: OpenPage) -> None:
+    screen = stay("/?model=scratch&text=bank&head=0")
     expect(explorer(screen)).to_be_visible()
     assert weights_csv(screen).weight.tolist() == [1.0]
 
@@ -220,8 +223,8 @@ def test_three_thousand_words_name_the_limit_and_stay_in_the_box(page: OpenPage,
     expect(screen.get_by_text("too long for a link")).to_be_visible()
 
 
-def test_text_is_data_whatever_it_is_made_of(page: OpenPage, idle: Idle) -> None:
-    screen = page("/")
+def test_text_is_data_whatever_it_is_made_of(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/")
     markup = "<script>document.title='x'</script> <img src=x onerror=document.title='x'>"
     text = f"{markup} 👩‍👩‍👧 عربي e\u0301 \u202e =cmd() $x$ :red[y]"
     type_sentence(screen, text, idle)
@@ -230,8 +233,8 @@ def test_text_is_data_whatever_it_is_made_of(page: OpenPage, idle: Idle) -> None
     assert not any(str(token).startswith(("=", "+", "-", "@")) for token in weights_csv(screen).query_token)
 
 
-def test_an_address_edited_by_hand_is_answered_in_words(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?layer=99&head=-3&model=../../etc/passwd&text=kept")
+def test_an_address_edited_by_hand_is_answered_in_words(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/?layer=99&head=-3&model=../../etc/passwd&text=kept")
     alert = screen.get_by_test_id("stAlert")
     for part in ("layer “99”", "head “-3”", "model “../../etc/passwd”"):
         expect(alert).to_contain_text(part)
@@ -271,15 +274,16 @@ def test_a_file_that_is_no_trace_is_refused_in_words(page: OpenPage, idle: Idle,
     expect(explorer(screen)).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_on_a_narrow_screen_nothing_sticks_out(page: OpenPage, dark: bool) -> None:
-    screen = page("/", dark=dark, width=390, height=844)
-    expect(explorer(screen)).to_be_visible()
-    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
-    box = explorer(screen).bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
+def test_on_a_narrow_screen_nothing_sticks_out_in_light_and_dark(page: OpenPage, recolour: Recolour) -> None:
+    screen = page("/", width=390, height=844)
+    for dark in (False, True):
+        recolour(screen, dark)
+        expect(explorer(screen)).to_be_visible()
+        assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+        box = explorer(screen).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
 
 
 def many_streams(path: Path) -> None:

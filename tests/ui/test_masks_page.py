@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz.ui.mask_choice import from_code, to_code
-from tests.conftest import OpenPage
+from tests.conftest import OpenPage, Recolour
 
 Idle = Callable[[Page], None]
 
@@ -51,27 +51,30 @@ def over(plot: Locator, row: float, column: float, count: int) -> tuple[float, f
     return box["x"] + (column + 0.5) / count * box["width"], box["y"] + (row + 0.5) / count * box["height"]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_first_screen_shows_before_and_after_without_scrolling(page: OpenPage, dark: bool) -> None:
-    screen = page("/masks", dark=dark)
-    expect(screen.get_by_text(re.compile("^Verified before the mask"))).to_be_visible()
-    boxes = [picture(screen, key).locator(".nsewdrag").first.bounding_box() for key in ("before", "after")]
-    assert boxes[0] is not None and boxes[1] is not None
-    assert boxes[0]["y"] == pytest.approx(boxes[1]["y"], abs=1)
-    assert boxes[0]["y"] + boxes[0]["height"] <= 860
-    expect(screen.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
-    expect(screen.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
+def test_the_first_screen_shows_before_and_after_without_scrolling_in_light_and_dark(
+    page: OpenPage, recolour: Recolour
+) -> None:
+    screen = page("/masks")
+    for dark in (False, True):
+        recolour(screen, dark)
+        expect(screen.get_by_text(re.compile("^Verified before the mask"))).to_be_visible()
+        boxes = [picture(screen, key).locator(".nsewdrag").first.bounding_box() for key in ("before", "after")]
+        assert boxes[0] is not None and boxes[1] is not None
+        assert boxes[0]["y"] == pytest.approx(boxes[1]["y"], abs=1)
+        assert boxes[0]["y"] + boxes[0]["height"] <= 860
+        expect(screen.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
+        expect(screen.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
     named: dict[str, Literal["textbox", "combobox"]] = {"Sentence": "textbox", "Model": "combobox", "Mask": "combobox"}
     for label, role in named.items():
         name = re.compile(rf"(^|\W){label}$")
         expect(screen.get_by_role(role, name=name)).to_have_count(1)
 
 
-def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(page: OpenPage) -> None:
+def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(stay: OpenPage) -> None:
     from transformers import AutoModel, AutoTokenizer
 
     text = "The bank is steep, so it's dangerous to stand near it"
-    screen = page(f"/masks?mask=causal&layer=3&head=1&text={quote_plus(text)}")
+    screen = stay(f"/masks?mask=causal&layer=3&head=1&text={quote_plus(text)}")
     path = av.CATALOGUE["all-MiniLM-L6-v2"].path
     assert path is not None
     ids = AutoTokenizer.from_pretrained(path)(text, return_tensors="pt").input_ids
@@ -86,8 +89,8 @@ def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(page
     assert parameters(screen)["mask"] == "causal"
 
 
-def test_the_pickers_change_the_numbers_and_the_address(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks")
+def test_the_pickers_change_the_numbers_and_the_address(page: OpenPage, stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/masks")
     causal = weights(screen)
     choose(screen, "Mask", re.compile("^window"), idle)
     screen.get_by_label("Window", exact=True).fill("3")
@@ -137,8 +140,8 @@ def test_back_and_forward_show_what_the_address_says(page: OpenPage, idle: Idle)
     assert (weights(screen) == drawn[0]).all()
 
 
-def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=prefix&prefix=2")
+def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/masks?mask=prefix&prefix=2")
     position = numpy.arange(9)
     for prefix in (2, 5):
         screen.get_by_label("Prefix", exact=True).fill(str(prefix))
@@ -149,8 +152,8 @@ def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(page: OpenPage, 
         assert parameters(screen)["prefix"] == str(prefix)
 
 
-def test_a_mask_for_one_head_leaves_the_others_as_they_were(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=none")
+def test_a_mask_for_one_head_leaves_the_others_as_they_were(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/masks?mask=none")
     own = weights(screen)
     choose(screen, "Mask", re.compile("^causal"), idle)
     assert (weights(screen)[numpy.triu_indices(9, 1)] == 0).all()
@@ -164,8 +167,8 @@ def test_a_mask_for_one_head_leaves_the_others_as_they_were(page: OpenPage, idle
     assert (weights(screen) > 0).all()
 
 
-def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=padding&second=A+boat")
+def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/masks?mask=padding&row=shorter&second=A+boat")
     matrix = weights(screen)
     assert (matrix[:, 4:] == 0).all()
     assert matrix[:, :4].sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -176,8 +179,8 @@ def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(page: OpenPage
     assert parameters(screen)["row"] == "longer"
 
 
-def test_our_own_module_takes_every_mask(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=both&model=scratch&head=1&text=The+cat+sat+on+mat&second=The+cat")
+def test_our_own_module_takes_every_mask(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/masks?mask=both&row=shorter&model=scratch&head=1&text=The+cat+sat+on+mat&second=The+cat")
     matrix = weights(screen)
     assert matrix.shape == (5, 5)
     assert ((matrix > 0) == (numpy.tri(5, dtype=bool) & (numpy.arange(5) < 2))).all()
@@ -197,9 +200,9 @@ def drag(screen: Page, start: tuple[float, float], end: tuple[float, float], cou
 
 
 @pytest.fixture
-def board(page: OpenPage) -> Page:
+def board(stay: OpenPage) -> Page:
     """The page with nothing drawn yet, for five tokens of our own module."""
-    return page("/masks?mask=drawn&model=scratch&head=0&text=The+cat+sat+on+mat")
+    return stay("/masks?mask=drawn&model=scratch&head=0&text=The+cat+sat+on+mat")
 
 
 def test_cells_are_drawn_by_clicks_and_drags_without_a_switch_between_them(board: Page, idle: Idle) -> None:
@@ -270,9 +273,9 @@ def test_whole_rows_are_drawn_with_the_pickers_and_cleared(board: Page, idle: Id
     assert "cells" not in parameters(board)
 
 
-def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(page: OpenPage) -> None:
+def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(stay: OpenPage) -> None:
     code = to_code(numpy.ones((9, 9), dtype=bool))
-    screen = page(f"/masks?mask=drawn&cells={code}")
+    screen = stay(f"/masks?mask=drawn&cells={code}")
     assert not weights(screen).any()
     expect(screen.get_by_text("and 3 more have nothing left to look at")).to_be_visible()
     expect(screen.get_by_test_id("stAlert")).to_have_count(0)
@@ -289,14 +292,14 @@ def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(page: OpenPa
         ("mask=hat&in_layer=9", "The address asks for mask “hat”"),
     ],
 )
-def test_what_makes_no_mask_is_said_in_words_and_nothing_typed_is_lost(page: OpenPage, address: str, said: str) -> None:
-    screen = page(f"/masks?{address}")
+def test_what_makes_no_mask_is_said_in_words_and_nothing_typed_is_lost(stay: OpenPage, address: str, said: str) -> None:
+    screen = stay(f"/masks?{address}")
     expect(screen.get_by_test_id("stAlert").first).to_contain_text(said)
     expect(screen.get_by_label("Sentence", exact=True)).to_have_value("The bank of the river was flooded")
 
 
-def test_the_demonstration_holds_the_numbers_of_the_head_on_the_screen(page: OpenPage) -> None:
-    screen = page("/masks?model=scratch&head=1&text=The+cat+sat+on+mat&mask=causal")
+def test_the_demonstration_holds_the_numbers_of_the_head_on_the_screen(stay: OpenPage) -> None:
+    screen = stay("/masks?model=scratch&head=1&text=The+cat+sat+on+mat&mask=causal")
     tables = screen.locator("table")
     expect(tables).to_have_count(2)
     some, nothing = tables.nth(0), tables.nth(1)
@@ -324,8 +327,8 @@ def test_a_file_is_looked_at_and_a_foreign_one_refused(page: OpenPage, idle: Idl
 
 
 @pytest.mark.parametrize("words", [1, 10, 126])
-def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(page: OpenPage, words: int) -> None:
-    screen = page(f"/masks?mask=both&text={'+'.join(['cat'] * words)}&second=a+boat", width=390, height=844)
+def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(stay: OpenPage, words: int) -> None:
+    screen = stay(f"/masks?mask=both&row=shorter&text={'+'.join(['cat'] * words)}&second=a+boat", width=390, height=844)
     expect(picture(screen, "changed-outputs")).to_be_attached()
     assert screen.evaluate("document.documentElement.scrollWidth") <= 390
     main = screen.get_by_test_id("stMain")
@@ -340,21 +343,21 @@ def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(page: OpenPage, wor
         ("mask=padding&row=longer&second=A+boat", "In this row there is no padding"),
     ],
 )
-def test_a_mask_that_changes_nothing_says_why(page: OpenPage, address: str, why: str) -> None:
-    screen = page(f"/masks?{address}")
+def test_a_mask_that_changes_nothing_says_why(stay: OpenPage, address: str, why: str) -> None:
+    screen = stay(f"/masks?{address}")
     expect(screen.get_by_text(re.compile(f"{why}.*it changes nothing here"))).to_be_visible()
     expect(screen.get_by_text("What changed, here and further on")).to_have_count(0)
 
 
-def test_the_demonstration_says_where_its_row_is_made_up(page: OpenPage) -> None:
-    screen = page("/masks?mask=none")
+def test_the_demonstration_says_where_its_row_is_made_up(stay: OpenPage) -> None:
+    screen = stay("/masks?mask=none")
     expect(screen.get_by_text("For comparison, as no row above is blocked in part")).to_be_visible()
-    screen = page("/masks?mask=causal")
+    screen = stay("/masks?mask=causal")
     expect(screen.get_by_text("A row that may look at 5 of 9")).to_be_visible()
 
 
-def test_another_model_with_fewer_heads_is_told_and_the_mask_acts_in_all(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=causal&in_head=11")
+def test_another_model_with_fewer_heads_is_told_and_the_mask_acts_in_all(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/masks?mask=causal&in_head=11")
     expect(screen.get_by_text("head 11 only")).to_be_visible()
     choose(screen, "Model", "induction", idle)
     expect(screen.get_by_text("The mask was for head 11 only; induction has")).to_be_visible()

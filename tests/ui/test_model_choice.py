@@ -1,86 +1,25 @@
 """Models from a folder and from the hub, as a visitor chooses them in a real browser; what is closed stays closed."""
 
-import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
-from transformers import BertConfig, BertModel
 
-from scripts import serve
 from tests.conftest import RUNNING, OpenPage, Server
-from tests.hub import Hub, serving
-from tests.models.families import build
-from tests.models.test_loading import word_tokenizer
+from tests.hub import Hub
+from tests.ui.served import LARGE, NAME, app
 
 Idle = Callable[[Page], None]
 TEXT = "the bank of the river"
-NAME = "somebody/tiny-bert"
-LARGE = "somebody/large-bert"
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An allowed folder with a model and a link that leads out of it."""
-    place = tmp_path_factory.mktemp("models")
-    for folder in (place / "allowed" / "tiny-bert", place / "outside" / "secret-bert"):
-        build("bert with a head").save_pretrained(folder)
-        word_tokenizer().save_pretrained(folder)
-    (place / "allowed" / "out").symlink_to(place / "outside" / "secret-bert")
-    return place / "allowed"
-
-
-@pytest.fixture(scope="module")
-def hub(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """The hub's stand-in, with a small model and one that takes some seconds."""
-    large = tmp_path_factory.mktemp("large")
-    sizes = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    BertModel(BertConfig(vocab_size=120_000, **sizes)).save_pretrained(large)
-    word_tokenizer().save_pretrained(large)
-    with serving(Hub()) as hub:
-        hub.publish(NAME, models / "tiny-bert")
-        hub.publish(LARGE, large)
-        yield hub
-
-
-@contextmanager
-def app(folder: Path, pytestconfig: pytest.Config, **settings: str) -> Iterator[Server]:
-    """The app under settings of an operator's."""
-    port, log = serve.free_port(), folder / "log"
-    before = dict(os.environ)
-    os.environ.update(settings)
-    try:
-        with log.open("wb") as file:
-            process = serve.start(port, "--server.address=127.0.0.1", log=file)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-    try:
-        assert serve.wait_until_healthy(process, port), log.read_text()
-        pytestconfig.stash[RUNNING] = Server(f"http://127.0.0.1:{port}", log)
-        yield pytestconfig.stash[RUNNING]
-    finally:
-        serve.stop(process)
-
-
-@pytest.fixture(scope="module")
-def app_server(
-    models: Path, hub: Hub, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[Server]:
+def app_server(operated: Server) -> Server:
     """The app with both ways open."""
-    folder = tmp_path_factory.mktemp("open")
-    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
-    with app(folder, pytestconfig, ATTENTION_VIZ_MODELS=str(models), ATTENTION_VIZ_HUB="on", **settings) as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def started(app_server: Server) -> None:
-    """Before a page is opened, so that the exceptions that are counted are this server's."""
+    return operated
 
 
 def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
@@ -104,9 +43,9 @@ def link(model: str, page: str = "/", **more: object) -> str:
 
 @pytest.mark.parametrize("place", ["/", "/steps", "/masks"])
 def test_a_link_to_a_folder_inside_the_allowed_one_reproduces_the_screen(
-    page: OpenPage, models: Path, place: str
+    stay: OpenPage, models: Path, place: str
 ) -> None:
-    screen = page(link(str(models / "tiny-bert"), place, layer=2, head=3))
+    screen = stay(link(str(models / "tiny-bert"), place, layer=2, head=3))
     if place != "/steps":
         verified(screen)
     expect(screen.get_by_text("3 layers × 5 heads", exact=True)).to_be_visible()
@@ -126,16 +65,16 @@ def test_a_folder_is_chosen_in_the_picker(page: OpenPage, models: Path, idle: Id
     expect(screen.get_by_label("Folder")).to_have_count(0)
 
 
-def test_a_layer_that_the_model_does_not_have_is_told(page: OpenPage, models: Path) -> None:
-    screen = page(link(str(models / "tiny-bert"), layer=7))
+def test_a_layer_that_the_model_does_not_have_is_told(stay: OpenPage, models: Path) -> None:
+    screen = stay(link(str(models / "tiny-bert"), layer=7))
     expect(screen.get_by_text("The address asks for layer “7”. Allowed here: 0 to 2.")).to_be_visible()
     verified(screen)
 
 
 @pytest.mark.parametrize("asked", ["out", "../outside/secret-bert", "../../etc/passwd", "/etc", "a/../b", "/"])
-def test_what_lies_outside_the_allowed_folder_is_refused_in_words(page: OpenPage, models: Path, asked: str) -> None:
-    screen = page(link(asked))
-    told = screen.get_by_text(re.compile("The address asks for model"))
+def test_what_lies_outside_the_allowed_folder_is_refused_in_words(stay: OpenPage, models: Path, asked: str) -> None:
+    screen = stay(link(asked))
+    told = screen.get_by_text(re.compile(f"The address asks for model “{re.escape(asked)}”"))
     expect(told).to_contain_text("that may be read here")
     assert str(models.parent) not in screen.content()
     verified(screen)

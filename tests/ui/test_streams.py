@@ -14,6 +14,7 @@ from torch.testing import assert_close
 import attention_viz as av
 from attention_viz.trace import Trace
 from tests.conftest import OpenPage
+from tests.shipped import shipped
 from tests.ui.test_explore_page import choose, downloaded, explorer, parameters, weights_csv
 
 Idle = Callable[[Page], None]
@@ -24,7 +25,7 @@ STREAMS = ("encoder", "decoder", "cross")
 
 @functools.cache
 def translated(*edits: av.Allow) -> Trace:
-    return av.load("translation").trace(SENTENCE, edits=edits)
+    return shipped("translation").trace(SENTENCE, edits=edits)
 
 
 def address(page: str, stream: str, more: str = "") -> str:
@@ -37,14 +38,14 @@ def shown(screen: Page) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_explore_shows_each_kind_of_attention(page: OpenPage, stream: str) -> None:
-    screen = page(address("/", stream))
+def test_explore_shows_each_kind_of_attention(stay: OpenPage, stream: str) -> None:
+    screen = stay(address("/", stream))
     expect(screen.get_by_role("combobox", name=re.compile("Stream"))).to_have_value(re.compile(f"^{stream}: "))
     assert_close(shown(screen), translated().weights(0, 1, stream), atol=1e-6, rtol=0)
 
 
-def test_it_can_be_chosen_in_the_picker_and_in_the_explorer(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1")
+def test_it_can_be_chosen_in_the_picker_and_in_the_explorer(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1")
     assert parameters(screen)["stream"] == "encoder"
     choose(screen, "Stream", "cross: what is said looks at the source", idle)
     expect(explorer(screen).get_by_role("radio", name="cross")).to_be_checked()
@@ -56,8 +57,8 @@ def test_it_can_be_chosen_in_the_picker_and_in_the_explorer(page: OpenPage, idle
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_step_by_step_makes_keys_of_what_they_are_made_of(page: OpenPage, stream: str, tmp_path: Path) -> None:
-    screen = page(address("/steps", stream, "&step=key&key=1&dimension=2"))
+def test_step_by_step_makes_keys_of_what_they_are_made_of(stay: OpenPage, stream: str, tmp_path: Path) -> None:
+    screen = stay(address("/steps", stream, "&step=key&key=1&dimension=2"))
     words = "as the encoder hands it over" if stream == "cross" else "the same vector times a second matrix"
     expect(screen.get_by_text(words)).to_be_visible()
     path = tmp_path / "tensors.safetensors"
@@ -73,16 +74,16 @@ def test_step_by_step_makes_keys_of_what_they_are_made_of(page: OpenPage, stream
 
 
 @pytest.mark.parametrize("stream", ["encoder", "decoder"])
-def test_a_mask_acts_in_the_stream_that_is_shown(page: OpenPage, stream: str) -> None:
-    screen = page(address("/masks", stream, "&mask=window&window=2"))
+def test_a_mask_acts_in_the_stream_that_is_shown(stay: OpenPage, stream: str) -> None:
+    screen = stay(address("/masks", stream, "&mask=window&window=2"))
     masked = translated(av.Allow(av.masks.sliding_window(10, 2), stream=stream))
     assert_close(shown(screen), masked.weights(0, 1, stream), atol=1e-6, rtol=0)
     expect(screen.get_by_test_id("stAlert")).to_have_count(0)
 
 
 @pytest.mark.parametrize("mask", ["causal", "window", "prefix", "drawn", "padding"])
-def test_a_mask_that_means_nothing_between_two_texts_is_told_in_words(page: OpenPage, mask: str) -> None:
-    screen = page(address("/masks", "cross", f"&mask={mask}"))
+def test_a_mask_that_means_nothing_between_two_texts_is_told_in_words(stay: OpenPage, mask: str) -> None:
+    screen = stay(address("/masks", "cross", f"&mask={mask}"))
     expect(screen.get_by_test_id("stAlert")).to_contain_text("the run without a mask")
     assert_close(shown(screen), translated().weights(0, 1, "cross"), atol=1e-6, rtol=0)
     assert parameters(screen)["mask"] == mask

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -12,10 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from tests.conftest import OpenPage, Server
-from tests.models.families import build
-from tests.models.test_growing import shipped
-from tests.models.test_reading import byte_tokenizer, chatty
-from tests.ui.test_model_choice import app
+from tests.shipped import shipped
 
 Idle = Callable[[Page], None]
 BANK = "The bank of the river was flooded"
@@ -23,26 +20,9 @@ REPEATED = "/?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&hea
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A decoder that chats, and a hybrid."""
-    place = tmp_path_factory.mktemp("models")
-    chat = chatty()
-    hybrid = build("jamba", vocab_size=300, eos_token_id=None, bos_token_id=None)
-    for name, model, tokenizer in (
-        ("chat", chat.hf_model, chat.tokenizer),
-        ("hybrid", hybrid, byte_tokenizer()),
-    ):
-        assert tokenizer is not None
-        model.save_pretrained(place / name)
-        tokenizer.save_pretrained(place / name)
-    return place
-
-
-@pytest.fixture(scope="module")
-def app_server(models: Path, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("wording")
-    with app(folder, pytestconfig, ATTENTION_VIZ_MODELS=str(models), OMP_NUM_THREADS="1") as server:
-        yield server
+def app_server(operated: Server) -> Server:
+    """The app that also has a decoder that chats, and a hybrid."""
+    return operated
 
 
 def weights(screen: Page) -> pandas.DataFrame:
@@ -69,8 +49,8 @@ def switch(screen: Page, label: str, idle: Idle) -> None:
     idle(screen)
 
 
-def test_a_second_sentence_is_read_together_with_the_first(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?layer=5&head=6")
+def test_a_second_sentence_is_read_together_with_the_first(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/?layer=5&head=6")
     alone = tokens(screen)
     screen.get_by_label("Second sentence", exact=True).fill("A boat drifted past")
     screen.get_by_label("Second sentence", exact=True).press("Control+Enter")
@@ -84,9 +64,9 @@ def test_a_second_sentence_is_read_together_with_the_first(page: OpenPage, idle:
     assert abs(ours - trace.weights(5, 6).numpy()).max() < 1e-5
 
 
-def test_a_link_with_two_sentences_holds_on_every_page(page: OpenPage) -> None:
+def test_a_link_with_two_sentences_holds_on_every_page(stay: OpenPage) -> None:
     for place in ("/", "/steps", "/masks"):
-        screen = page(f"{place}?second=A+boat")
+        screen = stay(f"{place}?second=A+boat")
         assert len(tokens(screen)) == 12, place
         expect(screen.get_by_label("Second sentence", exact=True)).to_have_value("A boat")
 
@@ -102,8 +82,8 @@ def test_a_batch_has_a_second_sentence_of_its_own(page: OpenPage) -> None:
     assert "second" not in parameters(screen)
 
 
-def test_a_second_sentence_without_a_first_is_answered_in_words(page: OpenPage) -> None:
-    screen = page("/?text=+&second=A+boat")
+def test_a_second_sentence_without_a_first_is_answered_in_words(stay: OpenPage) -> None:
+    screen = stay("/?text=+&second=A+boat")
     expect(screen.get_by_test_id("stAlert")).to_contain_text("The first sentence is empty")
 
 
@@ -120,8 +100,8 @@ def test_without_special_tokens_two_rows_go(page: OpenPage, idle: Idle) -> None:
     assert tokens(screen) == with_them
 
 
-def test_what_comes_next_is_the_softmax_of_the_output(page: OpenPage) -> None:
-    screen = page(REPEATED)
+def test_what_comes_next_is_the_softmax_of_the_output(stay: OpenPage) -> None:
+    screen = stay(REPEATED)
     trace = shipped("induction").trace("moon cheese frog ring moon cheese")
     likely = shipped("induction").candidates(trace, count=6)
     expect(panel(screen)).to_contain_text("What comes next")
@@ -136,15 +116,15 @@ def test_what_comes_next_is_the_softmax_of_the_output(page: OpenPage) -> None:
     assert texts[6].split() == ["frog", f"{row.max():.3f}"]
 
 
-def test_a_masked_word_is_guessed(page: OpenPage) -> None:
-    screen = page("/?model=coreference&text=the+woman+dropped+the+cup+because+[MASK]+was+heavy&layer=1&head=2")
+def test_a_masked_word_is_guessed(stay: OpenPage) -> None:
+    screen = stay("/?model=coreference&text=the+woman+dropped+the+cup+because+[MASK]+was+heavy&layer=1&head=2")
     expect(panel(screen)).to_contain_text("What stands behind [MASK]")
     expect(panel(screen).locator(".bartext").first).to_have_text(re.compile(r"^it\s"))
 
 
 @pytest.mark.parametrize("place", ["/?text=the+bank", "/?model=coreference&text=the+cup", "/?model=scratch&text=a+b"])
-def test_where_nothing_is_predicted_nothing_is_shown(page: OpenPage, place: str) -> None:
-    screen = page(place)
+def test_where_nothing_is_predicted_nothing_is_shown(stay: OpenPage, place: str) -> None:
+    screen = stay(place)
     expect(screen.get_by_test_id("explorer")).to_be_visible()
     expect(panel(screen)).to_have_count(0)
     expect(screen.get_by_role("button", name="One more token")).to_have_count(0)
@@ -166,22 +146,22 @@ def test_a_decoder_goes_on_token_by_token(page: OpenPage, idle: Idle) -> None:
     assert len(tokens(screen)) == 10
 
 
-def test_steps_show_what_the_model_added_and_masks_leave_it_out(page: OpenPage) -> None:
+def test_steps_show_what_the_model_added_and_masks_leave_it_out(stay: OpenPage) -> None:
     link = REPEATED.removeprefix("/") + "&more=3"
-    assert len(tokens(page(f"/steps{link}"))) == 10
-    screen = page(f"/masks{link}")
+    assert len(tokens(stay(f"/steps{link}"))) == 10
+    screen = stay(f"/masks{link}")
     assert len(tokens(screen)) == 7
     expect(screen.get_by_text("the tokens that the model went on by are left out here")).to_be_visible()
     assert parameters(screen)["more"] == "3"
 
 
-def test_a_model_that_is_full_says_so(page: OpenPage) -> None:
-    screen = page(f"/?model=lists&text={quote('reverse c a f : f a c')}&more=40")
+def test_a_model_that_is_full_says_so(stay: OpenPage) -> None:
+    screen = stay(f"/?model=lists&text={quote('reverse c a f : f a c')}&more=40")
     expect(screen.get_by_text(re.compile(r"^The model stopped after \d+ of 40 tokens: "))).to_be_visible()
 
 
-def test_a_chat_template_stands_around_the_text(page: OpenPage, models: Path, idle: Idle) -> None:
-    screen = page(f"/?model={quote(str(models / 'chat'), safe='')}&text=the+bank&head=0")
+def test_a_chat_template_stands_around_the_text(stay: OpenPage, models: Path, idle: Idle) -> None:
+    screen = stay(f"/?model={quote(str(models / 'chat'), safe='')}&text=the+bank&head=0")
     assert tokens(screen) == ["the", "Ġbank"]
     switch(screen, "Chat template", idle)
     assert tokens(screen) == ["<|user|>", "the", "Ġbank", "<|answer|>"]
@@ -190,8 +170,8 @@ def test_a_chat_template_stands_around_the_text(page: OpenPage, models: Path, id
     expect(screen.get_by_text("Special tokens", exact=True)).to_have_count(0)
 
 
-def test_a_hybrid_says_which_layers_have_attention(page: OpenPage, models: Path) -> None:
-    screen = page(f"/?model={quote(str(models / 'hybrid'), safe='')}&text=the+bank&head=0&layer=0")
+def test_a_hybrid_says_which_layers_have_attention(stay: OpenPage, models: Path) -> None:
+    screen = stay(f"/?model={quote(str(models / 'hybrid'), safe='')}&text=the+bank&head=0&layer=0")
     found = av.load(str(models / "hybrid"))
     assert isinstance(found, av.AttentionModel)
     for number in found.layers_without_attention:

@@ -1,0 +1,91 @@
+"""What a page lets people choose, read from its code: the labels of its widgets, by the modules that it is made of."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+__all__ = ["labels", "modules", "strings"]
+
+_UI = Path(__file__).parents[1] / "attention_viz" / "ui"
+
+# What makes a widget, and which of its arguments is the label.
+_WIDGETS = dict.fromkeys(
+    (
+        *("button", "checkbox", "download_button", "expander", "file_uploader", "form_submit_button", "multiselect"),
+        *("number_input", "popover", "radio", "segmented_control", "select_slider", "selectbox", "slider"),
+        *("text_area", "text_input", "toggle", "text_box", "_line", "_pick_token", "_select", "_button"),
+    ),
+    0,
+) | {"_switch": 1, "_where": 1}
+
+
+@cache
+def modules(entry: str) -> frozenset[str]:
+    """A module of `attention_viz.ui` and all of the same folder that it imports, directly or not."""
+    found, todo = set[str](), [entry]
+    while todo:
+        name = todo.pop()
+        if name not in found and (_UI / f"{name}.py").exists():
+            found.add(name)
+            todo += [one for node in ast.walk(_tree(name)) for one in _imported(node)]
+    return frozenset(found)
+
+
+def labels(names: frozenset[str]) -> set[str]:
+    """The labels of the widgets in some modules; of one that is put together, the part before what varies."""
+    return {label for name in names for label in _labels(_tree(name), {}) if label.strip()}
+
+
+def strings(names: frozenset[str]) -> set[str]:
+    """Every piece of text in some modules."""
+    return {
+        node.value
+        for name in names
+        for node in ast.walk(_tree(name))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+@cache
+def _tree(name: str) -> ast.Module:
+    return ast.parse((_UI / f"{name}.py").read_text("utf-8"))
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("attention_viz.ui"):
+        return []
+    inside = (node.module or "").removeprefix("attention_viz.ui").removeprefix(".")
+    return [inside] if inside else [one.name for one in node.names]
+
+
+def _labels(node: ast.AST, known: dict[str, list[str]]) -> list[str]:
+    """Of a widget below a node; `known` are the values that a loop over written-out rows gives a name."""
+    if isinstance(node, ast.For) and isinstance(node.iter, ast.Tuple | ast.List):
+        known = known | _looped(node.target, node.iter.elts)
+    found = _label(node, known) if isinstance(node, ast.Call) else []
+    return found + [one for child in ast.iter_child_nodes(node) for one in _labels(child, known)]
+
+
+def _looped(target: ast.expr, rows: list[ast.expr]) -> dict[str, list[str]]:
+    found = dict[str, list[str]]()
+    if isinstance(target, ast.Tuple):
+        for place, name in enumerate(target.elts):
+            cells = [row.elts[place] for row in rows if isinstance(row, ast.Tuple) and len(row.elts) > place]
+            if isinstance(name, ast.Name):
+                texts = [cell.value for cell in cells if isinstance(cell, ast.Constant) and isinstance(cell.value, str)]
+                found[name.id] = texts
+    return found
+
+
+def _label(call: ast.Call, known: dict[str, list[str]]) -> list[str]:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name not in _WIDGETS or len(call.args) <= _WIDGETS[name]:
+        return []
+    label = call.args[_WIDGETS[name]]
+    if isinstance(label, ast.Constant) and isinstance(label.value, str):
+        return [label.value]
+    if isinstance(label, ast.Name):
+        return known.get(label.id, [])
+    if isinstance(label, ast.JoinedStr) and isinstance(label.values[0], ast.Constant):
+        return [str(label.values[0].value).strip()]
+    return []

@@ -1,0 +1,137 @@
+"""What tests know of pages: how one is opened, given another address, watched, and handed on to the next test."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import parse_qs, quote_plus, urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, Page
+
+# Opened at /steps, Streamlit first asks for its health below /steps, is told 404, and asks again at the root.
+HARMLESS = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
+
+# True once the script has been at rest for a moment: straight after a click it has not begun to run yet.
+AT_REST = """() => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    const still = app?.getAttribute("data-test-script-state") === "notRunning";
+    window.atRestSince = still ? (window.atRestSince ?? performance.now()) : undefined;
+    return still && performance.now() - window.atRestSince > 300;
+}"""
+
+
+# What pages open on when nothing was chosen.
+EXAMPLE = "The bank of the river was flooded"
+EXAMPLES = {"/cross": "the boy finds the key and he sells it"}
+
+RESTING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+
+# As Back and Forward do it: the page stays, its address becomes another, and the app hears of it.
+GO = """address => {
+    history.pushState(null, "", address);
+    dispatchEvent(new PopStateEvent("popstate", {state: null}));
+}"""
+
+
+class OpenPage(Protocol):
+    """Opens a page and waits until it is drawn."""
+
+    def __call__(self, address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page: ...
+
+
+Recolour = Callable[[Page, bool], None]
+
+
+@dataclass(frozen=True)
+class Server:
+    """The running app: where it answers, and what it prints."""
+
+    address: str
+    log: Path
+
+    def exceptions(self) -> int:
+        """How many exceptions the app has let through since it started."""
+        return self.log.read_text(errors="replace").count("Uncaught app execution")
+
+
+@dataclass
+class Watched:
+    """A page in a browser profile of its own, and whatever goes wrong on it."""
+
+    page: Page
+    host: str = ""
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self.console)
+        self.page.on("pageerror", lambda error: self.problems.append(f"uncaught error: {error}"))
+        self.page.on("request", lambda request: self.request(request.url))
+        self.page.on("websocket", lambda socket: self.request(socket.url))
+
+    def console(self, message: ConsoleMessage) -> None:
+        where = message.location.get("url", "")
+        if message.type == "error" and not HARMLESS.search(urlsplit(where).path):
+            self.problems.append(f"console error: {message.text} ({where})")
+
+    def request(self, address: str) -> None:
+        """Data and blobs are made on the page itself; everything else has to come from where the page came from."""
+        parts = urlsplit(address)
+        if parts.scheme not in ("data", "blob", "about") and parts.netloc != self.host:
+            self.problems.append(f"asked another host: {address}")
+
+    def dress(self, dark: bool, width: int, height: int) -> Page:
+        """The page in the colours and the size that a test asks for."""
+        self.page.emulate_media(color_scheme="dark" if dark else "light")
+        self.page.set_viewport_size({"width": width, "height": height})
+        return self.page
+
+    def empty(self) -> None:
+        """Leave nothing of a test for the next one."""
+        self.page.unroute_all(behavior="ignoreErrors")
+        if self.page.url.startswith("http"):
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.page.context.clear_cookies()
+        self.page.goto("about:blank")
+        self.problems.clear()
+
+
+UNCAUGHT = "an exception in the app that nothing caught: see its log"
+
+
+def with_text(address: str) -> str:
+    """An address that names a text: without one an open page keeps its own, which may be too long for an address."""
+    parts = urlsplit(address)
+    if not parts.query or "text" in parse_qs(parts.query, keep_blank_values=True):
+        return address
+    return f"{address}&text={quote_plus(EXAMPLES.get(parts.path, EXAMPLE))}"
+
+
+def spare_page(spare_pages: list[Watched], browser: Browser) -> Watched:
+    """A page that is empty: one that was handed on, or else a new one."""
+    return spare_pages.pop() if spare_pages else Watched(browser.new_context().new_page())
+
+
+def hand_on(opened: list[Watched], spare_pages: list[Watched]) -> None:
+    """Empty pages for the tests to come."""
+    for watched in opened:
+        if not watched.page.is_closed():
+            watched.empty()
+            spare_pages.append(watched)
+
+
+def wait_until_drawn(screen: Page, idle: Callable[[Page], None]) -> None:
+    """Wait for a page that has just been opened: before its first run has begun it is at rest as well."""
+    screen.get_by_role("textbox", name="Sentence", exact=True).wait_for(timeout=90_000)
+    idle(screen)
+
+
+def uncaught(before: dict[Server, int]) -> bool:
+    """Whether an app has let more exceptions through than it had before."""
+    return any(server.exceptions() > count for server, count in before.items())
+
+
+def problems_of(opened: list[Watched], before: dict[Server, int]) -> list[str]:
+    """Whatever went wrong on pages, and in the apps behind them."""
+    problems = [problem for watched in opened for problem in watched.problems]
+    return [*problems, UNCAUGHT] if uncaught(before) else problems

@@ -1,0 +1,34 @@
+"""The models that ship, each read once however many tests look at it: as ours, and as plain transformers knows it."""
+
+from functools import cache
+
+import torch
+from torch import Tensor
+from transformers import AutoModel, PreTrainedModel
+
+import attention_viz as av
+from attention_viz.models.model import AttentionModel
+
+MINILM = "all-MiniLM-L6-v2"
+
+
+@cache
+def shipped(name: str) -> AttentionModel:
+    """A model of the catalogue, as anybody loads it; for tests that only look."""
+    model = av.load(name)
+    assert isinstance(model, AttentionModel)
+    return model
+
+
+@cache
+def plain(name: str) -> PreTrainedModel:
+    """The same weights read a second time, under transformers' eager attention: ours never touched this one."""
+    path = av.CATALOGUE[name].path
+    model = AutoModel.from_pretrained(path, attn_implementation="eager", dtype=torch.float32, local_files_only=True)
+    return model.eval()
+
+
+def plain_weights(name: str, ids: tuple[int, ...]) -> list[Tensor]:
+    """The weights of every layer, (head, query, key), as plain transformers computes them."""
+    with torch.no_grad():
+        return [layer[0] for layer in plain(name)(input_ids=torch.tensor([ids]), output_attentions=True).attentions]

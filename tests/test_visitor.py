@@ -1,0 +1,30 @@
+"""What a visitor without a browser makes of the parts of a page: errors are heard, links and buttons are found."""
+
+from streamlit.proto.Alert_pb2 import Alert
+from streamlit.proto.Delta_pb2 import Delta
+
+from benchmarks.classroom import sentences
+from benchmarks.visitor import Visitor
+
+
+def test_an_error_on_a_page_is_heard_and_a_hint_is_none() -> None:
+    visitor, error, hint, crash = Visitor("http://127.0.0.1:1", {}), Delta(), Delta(), Delta()
+    error.new_element.alert.body, error.new_element.alert.format = "This can't be shown", Alert.ERROR
+    hint.new_element.alert.body, hint.new_element.alert.format = "Type a word", Alert.INFO
+    crash.new_element.exception.type, crash.new_element.exception.message = "KeyError", "lesson"
+    heard = [visitor._read(delta) for delta in (error, hint, crash)]  # pyright: ignore[reportPrivateUsage]
+    assert heard == [["This can't be shown"], [], ["KeyError: lesson"]]
+
+
+def test_only_a_button_that_can_be_pressed_is_offered() -> None:
+    visitor = Visitor("http://127.0.0.1:1", {})
+    for label, disabled in (("Next", False), ("Back", True)):
+        delta = Delta()
+        delta.new_element.button.label, delta.new_element.button.disabled = label, disabled
+        visitor._read(delta)  # pyright: ignore[reportPrivateUsage]
+    assert visitor.offers("Next")
+    assert not visitor.offers("Back")
+
+
+def test_no_two_visitors_have_the_same_sentence() -> None:
+    assert len(set(sentences())) == 30
