@@ -158,9 +158,20 @@ def norm_weighted(
     call = trace.attention(layer, stream)
     joining = _joining(model, trace, layer, stream, call)
     value = shared_heads(call.value, call.query).detach().cpu().double()
-    # ‖v W‖² = v (W Wᵀ) vᵀ: nothing as large as (head, query, key, d_model), nor even (head, key, d_model), is made.
+    return fetched_lengths(call.weights.detach().cpu().float(), value, joining)
+
+
+def fetched_lengths(
+    weights: Float[Tensor, "head query key"],
+    value: Float[Tensor, "#head key d_v"],
+    joining: Float[Tensor, "head d_v d_model"],
+) -> Float[Tensor, "head query key"]:
+    """‖α_ij v_j W_O‖ for every pair, where weights, values and W_O are at hand.
+
+    ‖v W‖² = v (W Wᵀ) vᵀ: nothing as large as (head, query, key, d_model), nor even (head, key, d_model), is made.
+    """
     squares = ((value @ (joining @ joining.mT)) * value).sum(dim=-1)
-    return call.weights.detach().cpu().float() * squares.clamp_min(0).sqrt().float()[:, None, :]
+    return weights * squares.clamp_min(0).sqrt().to(weights.dtype)[:, None, :]
 
 
 def _own(trace: Trace, stream: str | None, what: str) -> str:
