@@ -185,8 +185,8 @@ BENCHMARK = Benchmark(
         "layer, against the form in the paper, which makes every vector: once with weights and W_O at hand for both, "
         "and once from a trace on, where ours has to get at W_O and to compute the weights first. The model is "
         "all-MiniLM-L6-v2, its layers counted twice for the metrics. Processor time on one thread, the two ways in "
-        "turns; figures are medians of nine rounds, with the smallest and the largest in brackets, and ratios are taken "
-        "within a round."
+        "turns; figures are medians of nine rounds, with the smallest and the largest in brackets, and ratios are "
+        "taken within a round."
     ),
     run=run,
 )

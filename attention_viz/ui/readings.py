@@ -155,7 +155,7 @@ def tell(shown: Drawn | None, state: State) -> None:
         words.append(f"Heads are taken together; head {state.head} is kept for when you go back.")
     if state.words == "on":
         words.append(_MERGED)
-    if state.nature.predicts and not state.nature.answers and shown.fit is not None:
+    if not is_raw(state) and state.nature.predicts and not state.nature.answers and shown.fit is not None:
         words.append("Where the likeliest tokens stand beside the picture, the row with them is one of raw weights.")
     with st.container(key="reading-words"):
         st.caption(" ".join(words))

@@ -160,7 +160,8 @@ def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: 
     missing = len([head for head in every if head not in known])
     if not missing:
         return
-    if not st.button(f"Which heads matter here? Try all {len(every)}"):
+    st.markdown("**Which heads matter here?**")
+    if not st.button(f"Try all {len(every)}"):
         return
     st.button("Stop")
     bar = st.progress(0.0)

@@ -75,7 +75,7 @@ def test_all_heads_are_tried_in_turn_when_asked(page: OpenPage, idle: Idle) -> N
     expect(
         screen.get_by_text(f"The chosen head: {moved_weight(before, cooled)[1, 1]:.1%} of its weight")
     ).to_be_visible()
-    screen.get_by_role("button", name="Which heads matter here? Try all 8").click()
+    screen.get_by_role("button", name="Try all 8").click()
     expect(screen.get_by_text("of the 8 heads tried, in layers 0 to 1")).to_be_visible()
     idle(screen)
     effects = [
@@ -84,7 +84,7 @@ def test_all_heads_are_tried_in_turn_when_asked(page: OpenPage, idle: Idle) -> N
         for head in range(4)
     ]
     assert numbers(screen, "what-if-effects") == [f"{share:.1%}" for share in effects]
-    expect(screen.get_by_role("button", name="Which heads matter here")).to_have_count(0)
+    expect(screen.get_by_role("button", name="Try all")).to_have_count(0)
 
 
 def test_our_own_module_takes_changes_too(page: OpenPage) -> None:
