@@ -1,5 +1,6 @@
 """The words of a reader's sentence, as a lesson names them and offers them to choose from."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -32,8 +33,13 @@ def counted(number: int, name: str) -> str:
 
 
 def in_words(word: str) -> str:
-    """A word as part of a sentence of ours: not too long, and nothing in it that can't be seen."""
-    return one_line(word, _LONGEST)
+    """A word as part of a sentence of ours: not too long, and nothing in it that can't be seen.
+
+    What is written from right to left is set apart, so that it doesn't turn around the numbers after it.
+    """
+    written = one_line(word, _LONGEST)
+    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in written)
+    return f"\u2068{written}\u2069" if turned else written
 
 
 def signed(number: float, digits: int = 3) -> str:

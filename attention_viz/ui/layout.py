@@ -22,6 +22,7 @@ _STYLE = """<style>
   overflow: visible;
 }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.72; }
+.st-key-theme { display: none; }
 .st-key-header { min-height: 40px; }
 .st-key-pickers,
 [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) {
@@ -31,7 +32,7 @@ _STYLE = """<style>
   overflow: visible;
 }
 :is(.st-key-header, .st-key-pickers, .st-key-bar, .st-key-steps-walk, .st-key-steps-switches, .st-key-mask-pickers,
-  .st-key-heads-pickers)
+  .st-key-heads-pickers, .st-key-compare-pickers)
   [data-testid="stSkeleton"] { height: 20px; }
 .st-key-pickers :is(.st-key-way, .st-key-layer, .st-key-head) { min-height: 64px; }
 .st-key-steps-switches > *,
@@ -39,11 +40,16 @@ _STYLE = """<style>
 .st-key-steps-walk { min-height: 40px; }
 .st-key-mask-pickers { min-height: 90px; }
 .st-key-heads-pickers { min-height: 68px; }
+.st-key-heads-atlas { gap: 0; overflow: visible; }
+.st-key-compare-pickers { min-height: 68px; }
+.st-key-compare-pickers:has(.st-key-compare-text) { min-height: 97px; }
+.st-key-compare-views { min-height: 500px; }
 .st-key-views .stElementContainer:has(> .stEmpty) { display: none; }
 .st-key-views > :not(:has(.st-key-candidates)) { flex: 1 1 0; min-width: 0; }
 .st-key-pickers .st-key-texts { position: relative; }
 .st-key-pickers .st-key-text { flex: 1 1 0; min-width: 0; }
 .st-key-pickers .stElementContainer:has(> .stEmpty) { display: none; }
+.st-key-pickers:has(.st-key-reading) [data-testid="stCaptionContainer"] { font-size: 13px; }
 .st-key-pickers .st-key-added { pointer-events: none; }
 .st-key-pickers [data-testid="stLayoutWrapper"]:has(> .st-key-added) {
   position: absolute;
@@ -54,6 +60,7 @@ _STYLE = """<style>
   width: auto;
 }
 .st-key-pickers .st-key-texts:has(.st-key-beside) [data-testid="stLayoutWrapper"]:has(> .st-key-added) { right: 304px; }
+.st-key-pickers .st-key-texts:has(.st-key-second) [data-testid="stLayoutWrapper"]:has(> .st-key-added) { right: 216px; }
 .st-key-pickers .st-key-added .stElementContainer { width: 100% !important; }
 .st-key-pickers :is(.st-key-added, .st-key-own-words) p { font-size: 12px; line-height: 16px; }
 .st-key-pickers .st-key-own-words { flex: 1 1 0; }
@@ -64,7 +71,7 @@ _STYLE = """<style>
   text-overflow: ellipsis;
   white-space: nowrap;
 }
-.st-key-bar { min-height: 40px; }
+.st-key-bar { column-gap: 8px; min-height: 40px; }
 .heatmap-label text[style*="fill: rgb(68, 68, 68)"] { fill: #000 !important; }
 .st-key-stage,
 [data-testid="stLayoutWrapper"]:has(> .st-key-stage) {
@@ -84,7 +91,10 @@ _STYLE = """<style>
 @media (max-width: 640px) {
   .far { display: none; }
   .st-key-pickers .stColumn:has(.st-key-target) { grid-column: 1 / -1; }
-  .st-key-pickers .stHorizontalBlock:has(.st-key-stream) .stColumn { grid-column: 1 / -1; }
+  .st-key-pickers .stHorizontalBlock:has(.st-key-stream, .st-key-reading) .stColumn { grid-column: 1 / -1; }
+  .st-key-pickers .stHorizontalBlock:has(> .st-key-reading) { flex-wrap: nowrap; }
+  .st-key-pickers .st-key-reading { flex: 2 1 0 !important; min-width: 0; }
+  .st-key-pickers .st-key-reading > * { width: 100% !important; }
   .st-key-cross > [data-testid="stLayoutWrapper"] > .stHorizontalBlock { gap: 8px; }
   .st-key-cross .stColumn:has(> * > * > .st-key-said, > * > .st-key-said),
   .st-key-cross .stColumn:has(> * > * > .st-key-said, > * > .st-key-said) > .stVerticalBlock { display: contents; }
@@ -93,9 +103,9 @@ _STYLE = """<style>
   .st-key-page { gap: 8px; }
   .st-key-header {
     display: grid;
-    grid-template: 36px 32px / 1fr auto auto;
-    gap: 4px 8px;
-    min-height: 72px;
+    grid-template: 34px auto / 1fr auto auto;
+    gap: 2px 8px;
+    min-height: 88px;
   }
   .st-key-header > :nth-child(2) { grid-area: 2 / 1 / 3 / -1; }
   .st-key-header h4 { padding: 0; font-size: 17px; }
@@ -103,9 +113,8 @@ _STYLE = """<style>
   .st-key-bar button { min-height: 32px; padding: 2px 8px; }
   .st-key-header p,
   .st-key-bar p { font-size: 13px; }
-  .st-key-menu { flex-wrap: nowrap; gap: 0; min-height: 32px; }
-  .st-key-menu { overflow-x: auto; }
-  .st-key-menu a { padding: 2px 5px; }
+  .st-key-menu { flex-wrap: wrap; gap: 0; min-height: 52px; }
+  .st-key-menu a { min-height: 26px; padding: 1px 5px; }
   .st-key-menu p { font-size: 12px !important; }
   .st-key-pickers,
   [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 168px; }
@@ -150,9 +159,18 @@ _STYLE = """<style>
   .st-key-bar { gap: 4px 8px; min-height: 140px; align-content: start; }
   .st-key-bar .stElementContainer { max-height: 32px; }
   .st-key-page:has(.st-key-steps-walk) .st-key-bar { min-height: 104px; }
-  .st-key-page:has(.st-key-heads-pickers) .st-key-bar { min-height: 60px; }
-  .st-key-heads-pickers { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 8px; min-height: 140px; }
+  .st-key-page:has(.st-key-heads-pickers) .st-key-bar { min-height: 104px; }
+  .st-key-heads-pickers { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 8px; min-height: 68px; }
   .st-key-heads-pickers > * { width: auto !important; min-width: 0; }
+  .st-key-heads-view button { padding: 2px 8px; }
+  .st-key-compare-pickers { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 8px; min-height: 171px; }
+  .st-key-compare-pickers > * { width: auto !important; min-width: 0; max-width: 100%; }
+  .st-key-compare-pickers > :is(.st-key-compare-what, .st-key-compare-step),
+  .st-key-compare-pickers > :has(.st-key-compare-what, .st-key-compare-other, .st-key-compare-step) {
+    grid-column: 1 / -1;
+  }
+  .st-key-compare-pickers .st-key-compare-text { width: 100%; }
+  .st-key-page:has(.st-key-compare-pickers) .st-key-bar { min-height: 140px; }
   .st-key-steps-walk { gap: 4px 8px; min-height: 156px; }
   .st-key-steps-step { min-height: 112px; }
   .st-key-steps-switches { gap: 4px 8px; }

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from attention_viz.ui import opening, pickers
+from attention_viz.ui.themes import follow_theme
 
 __all__ = ["PAGES", "show_header"]
 
@@ -15,6 +16,8 @@ PAGES = {
     "Masks": "pages/masks.py",
     "Heads": "pages/heads.py",
     "Cross-attention": "pages/cross.py",
+    "Compare": "pages/compare.py",
+    "Learn": "pages/learn.py",
 }
 
 _ROOT = Path(__file__).parents[2]
@@ -34,3 +37,4 @@ def show_header() -> None:
             pickers.show_examples()
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()
+        follow_theme()

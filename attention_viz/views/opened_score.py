@@ -1,6 +1,7 @@
 """One score opened: query and key number by number, their products, and the sum, below the matrix it stands in."""
 
 import math
+from typing import Any
 
 import numpy
 import plotly.graph_objects as go
@@ -55,7 +56,8 @@ def products(
     figure = make_subplots(rows=2, row_heights=[rows + 1, 5], vertical_spacing=min(0.3, 124 / _height(rows)))
     figure.add_trace({**matrix.data[0].to_plotly_json(), "showscale": False}, row=1, col=1)
     figure.update_layout({part: matrix.layout[part].to_plotly_json() for part in ("xaxis", "yaxis")})
-    figure.update_layout(shapes=[outline.to_plotly_json() for outline in matrix.layout.shapes])
+    layout: Any = matrix.layout
+    figure.update_layout(shapes=[outline.to_plotly_json() for outline in layout.shapes])
     names = [
         f"{letter} of {escaped(shortened(shown(tokens.labels[at]), 12))}"
         for letter, tokens, at in (("q", trace.query_tokens(stream), query), ("k", trace.key_tokens(stream), key))

@@ -27,9 +27,10 @@ def scene(run: Run) -> Scene:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_choice_of_any_sentence_is_told(name: str, run: Run) -> None:
     lesson = LESSONS[name]
-    for text in (TEXT, *ODD):
+    # Of the last lesson each sentence and each layer is a dozen runs of a model.
+    for text in (TEXT, *ODD)[: 3 if name == "limits" else None]:
         scene = Scene(text, run)
-        for choice in (*list(lesson.control.options(scene))[:2], "nonsense"):
+        for choice in (*list(lesson.control.options(scene))[: 1 if name == "limits" else 2], "nonsense"):
             shown = lesson.show(replace(scene, choice=choice, theme="dark", notation="columns"))
             assert told(name, shown.facts, "columns")
             assert shown.figure.data
@@ -39,7 +40,7 @@ def test_every_choice_of_any_sentence_is_told(name: str, run: Run) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_control_changes_what_is_told(name: str, scene: Scene) -> None:
     lesson = LESSONS[name]
-    choices = list(lesson.control.options(scene))[:4]
+    choices = list(lesson.control.options(scene))[: 2 if name == "limits" else 4]
     tellings = {str(lesson.show(replace(scene, choice=choice)).facts) for choice in choices}
     assert len(tellings) == len(choices)
 

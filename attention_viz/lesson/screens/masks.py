@@ -15,6 +15,7 @@ from attention_viz.masks import causal, combine, padding
 from attention_viz.models.filling import trace_filled
 from attention_viz.trace import Trace
 from attention_viz.views import heatmap
+from attention_viz.views.wording import with_minus
 
 __all__ = ["LESSON"]
 
@@ -56,7 +57,7 @@ def _show(scene: Scene) -> Shown:
         "after": f"{float(one.weights[row, 0]):.3f}",
         "first": in_words(scene.words[0]),
         "sum": f"{float(one.weights[row].sum()):.3f}",
-        "large": signed(_LARGE, 0),
+        "large": with_minus(f"{_LARGE:,.0f}"),
         **_nothing_left(scene, open_trace),
     }
     says = f"With the mask “{facts['mask']}”, {facts['blocked']} of {cells} are blocked and drawn hatched."

@@ -1,0 +1,156 @@
+"""An exercise on the page: the question, what is given, a way to answer of its kind, and what is said to the answer."""
+
+import html
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from attention_viz.ui.learn_state import GIVEN
+from attention_viz.ui.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.lesson.exercise import Cells, Exercise, Table
+
+__all__ = ["answer_key", "show_exercise", "table_html"]
+
+# How many hints were shown, and what was answered (`GIVEN`), each together with the exercise that it belongs to.
+_HINTS = "learn-hints"
+_MOST_SEEDS = 10_000
+
+
+def answer_key(kind: str, text: str, seed: int) -> str:
+    """What tells one exercise from another on the page: another sentence or seed begins with an empty answer."""
+    return f"learn-{kind}-{seed}-{zlib.crc32(text.encode('utf-8', 'replace'))}"
+
+
+def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callable[[], None]) -> None:
+    """Everything of one exercise.
+
+    Args:
+        exercise: what is asked.
+        label: what is to be done, in a few words.
+        key: from `answer_key`.
+        on_solved: called, before the page runs again, once the answer is right.
+    """
+    from attention_viz.lesson.exercise import Cells
+
+    st.markdown(f"##### Exercise: {plain(label[:1].lower() + label[1:])}")
+    left, right = st.columns([2, 3] if isinstance(exercise.answer, Cells) else [3, 2])
+    with left:
+        st.markdown(plain(exercise.question))
+        if exercise.given:
+            st.html("".join(table_html(table) for table in exercise.given))
+    with right:
+        with st.form(f"{key}-form", border=False):
+            _ask(exercise, key)
+            st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
+        _feedback(exercise, key)
+        _more(exercise, key)
+
+
+def table_html(table: "Table") -> str:
+    """Numbers that are given, as a table that prints, too."""
+    from attention_viz.lesson.exercise import written
+
+    def cells(tag: str, texts: list[str], scope: str = "") -> str:
+        return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
+
+    head = cells("td", [""]) + cells("th", list(table.columns), ' scope="col"')
+    rows = [
+        cells("th", [name], ' scope="row"') + cells("td", [written(number) for number in numbers])
+        for name, numbers in zip(table.rows, table.numbers, strict=True)
+    ]
+    body = "".join(f"<tr>{row}</tr>" for row in (head, *rows))
+    title = f"<caption>{html.escape(table.title)}</caption>"
+    return f'<div class="learn-given" tabindex="0"><table>{title}{body}</table></div>'
+
+
+def _ask(exercise: "Exercise", key: str) -> None:
+    """What an answer is given with."""
+    from attention_viz.lesson.exercise import Cells, Choice
+
+    answer = exercise.answer
+    if isinstance(answer, Choice):
+        options = answer.options
+        st.radio(
+            "Your answer", range(len(options)), index=None, key=key, format_func=lambda place: plain(options[place])
+        )
+    elif isinstance(answer, Cells):
+        _ask_cells(answer, key)
+    else:
+        st.text_input("Your answer", key=key, placeholder="A number, such as 0.58 or 1/3")
+
+
+def _ask_cells(answer: "Cells", key: str) -> None:
+    """A line of switches for each row; the columns stand under each other, as every line has the same names."""
+    st.caption("Marked cells are blocked. Each line is a row; press a column's name to mark or to free it.")
+    with st.container(key="learn-cells", gap=None):
+        for row, name in enumerate(answer.rows):
+            place = f"{key}-{row}"
+            st.session_state.setdefault(place, sorted(column for at, column in answer.start if at == row))
+            st.pills(
+                plain(name),
+                range(len(answer.columns)),
+                format_func=lambda column: plain(f"{column} {answer.columns[column]}"),
+                selection_mode="multi",
+                key=place,
+            )
+
+
+def _given(exercise: "Exercise", key: str) -> str | None:
+    """The answer as text that `Exercise.check` reads; None where nothing was answered yet."""
+    from attention_viz.lesson.exercise import Cells, Choice
+
+    held: Any = st.session_state.get(key)
+    if isinstance(exercise.answer, Choice):
+        return None if held is None else exercise.answer.options[held]
+    if isinstance(exercise.answer, Cells):
+        rows = range(len(exercise.answer.rows))
+        return ",".join(f"{row}>{column}" for row in rows for column in sorted(st.session_state[f"{key}-{row}"]))
+    return held or None
+
+
+def _check(exercise: "Exercise", key: str, on_solved: Callable[[], None]) -> None:
+    given = _given(exercise, key)
+    st.session_state[GIVEN] = key, given
+    if given is not None and exercise.check(given).right:
+        on_solved()
+
+
+def _feedback(exercise: "Exercise", key: str) -> None:
+    """What is said to the last answer, with the arithmetic."""
+    whose, given = st.session_state.get(GIVEN, ("", None))
+    if whose != key:
+        return
+    if given is None:
+        st.info("Choose or type an answer first.")
+        return
+    found = exercise.check(given)
+    if not found.understood:
+        st.info(plain(found.words))
+    elif found.right:
+        st.success(f"**Right.** {plain(found.words)}")
+    else:
+        st.warning(f"**Not yet.** {plain(found.words)}")
+
+
+def _more(exercise: "Exercise", key: str) -> None:
+    """Hints, one at a time, and another exercise of the kind."""
+    whose, count = st.session_state.get(_HINTS, ("", 0))
+    count = min(count, len(exercise.hints)) if whose == key else 0
+    for at, hint in enumerate(exercise.hints[:count], 1):
+        st.markdown(f"**Hint {at}.** {plain(hint)}")
+    with st.container(horizontal=True, key="learn-more"):
+        label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
+        st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
+        st.button("Another one", on_click=_another)
+
+
+def _hint(key: str, count: int) -> None:
+    st.session_state[_HINTS] = key, count
+
+
+def _another() -> None:
+    st.session_state["seed"] = (st.session_state["seed"] + 1) % _MOST_SEEDS
