@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+# Only tables need it, and it is loaded with the first trace all the same: Plotly looks whether pandas is there, and
+# fails on one that another thread of a server is just loading.
+import pandas
 from jaxtyping import Float
 from torch import Tensor
 
@@ -15,9 +17,6 @@ from attention_viz.errors import TraceError
 from attention_viz.provenance import Fidelity, Provenance
 from attention_viz.shapes import FLOATING
 from attention_viz.tokens import Tokens
-
-if TYPE_CHECKING:
-    import pandas
 
 STREAMS = ("encoder", "decoder", "cross")
 
@@ -198,7 +197,7 @@ class Trace:
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
         return name
 
-    def table(self, layer: int | None = None, head: int | None = None, stream: str | None = None) -> "pandas.DataFrame":
+    def table(self, layer: int | None = None, head: int | None = None, stream: str | None = None) -> pandas.DataFrame:
         """Every weight as a row: stream, layer, head, query, query_token, key, key_token, weight.
 
         Args:

@@ -1,4 +1,4 @@
-"""What a visitor without a browser makes of the parts of a page: errors are heard, links and buttons are found."""
+"""What a visitor without a browser makes of the parts of a page, and what many at once have found."""
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.Delta_pb2 import Delta
@@ -24,6 +24,15 @@ def test_only_a_button_that_can_be_pressed_is_offered() -> None:
         visitor._read(delta)  # pyright: ignore[reportPrivateUsage]
     assert visitor.offers("Next")
     assert not visitor.offers("Back")
+
+
+def test_pandas_is_there_before_anything_can_be_drawn() -> None:
+    # Thirty visitors found it: Plotly fails on a pandas that another thread is just loading.
+    import pandas
+
+    import attention_viz.trace
+
+    assert vars(attention_viz.trace)["pandas"] is pandas
 
 
 def test_no_two_visitors_have_the_same_sentence() -> None:
