@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from attention_viz.attribution import flow as flow
     from attention_viz.attribution import norm_weighted as norm_weighted
     from attention_viz.attribution import rollout as rollout
+    from attention_viz.comparing import Comparison as Comparison
+    from attention_viz.comparing import compare as compare
     from attention_viz.edits import Ablate as Ablate
     from attention_viz.edits import Allow as Allow
     from attention_viz.edits import Block as Block
@@ -44,11 +46,14 @@ if TYPE_CHECKING:
     from attention_viz.models import catalogue as catalogue
     from attention_viz.models import load as load
     from attention_viz.models import wrap as wrap
+    from attention_viz.models.gradients import gradient as gradient
     from attention_viz.modules import AttentionHead as AttentionHead
     from attention_viz.modules import CrossAttention as CrossAttention
     from attention_viz.modules import MultiHeadAttention as MultiHeadAttention
     from attention_viz.modules import SelfAttention as SelfAttention
     from attention_viz.modules import from_torch as from_torch
+    from attention_viz.readings import READINGS as READINGS
+    from attention_viz.readings import Reading as Reading
     from attention_viz.search import find_heads as find_heads
     from attention_viz.tokens import Tokens as Tokens
     from attention_viz.trace import Fidelity as Fidelity
@@ -68,6 +73,8 @@ _HOMES = {
     "flow": "attribution",
     "norm_weighted": "attribution",
     "rollout": "attribution",
+    "Comparison": "comparing",
+    "compare": "comparing",
     "Ablate": "edits",
     "Allow": "edits",
     "Block": "edits",
@@ -93,12 +100,15 @@ _HOMES = {
     "catalogue": "models",
     "load": "models",
     "wrap": "models",
+    "gradient": "models.gradients",
     "AttentionHead": "modules",
     "CrossAttention": "modules",
     "MultiHeadAttention": "modules",
     "SelfAttention": "modules",
     "from_torch": "modules",
     "scratch": "from_scratch",
+    "READINGS": "readings",
+    "Reading": "readings",
     "find_heads": "search",
     "Tokens": "tokens",
     "Fidelity": "trace",

@@ -1,6 +1,6 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import capture, heads, size, starting, switching
+from benchmarks import capture, classroom, heads, size, starting, switching
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
@@ -11,4 +11,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "switching": switching.BENCHMARK,
     "heads": heads.BENCHMARK,
     "starting": starting.BENCHMARK,
+    "classroom": classroom.BENCHMARK,
 }

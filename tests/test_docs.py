@@ -1,17 +1,26 @@
 """What the documents name exists, and what exists is named: in both directions."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import attention_viz as av
 from attention_viz.metrics import METRICS
 from attention_viz.models import CATALOGUE
+from attention_viz.open_head import PRECISIONS, SCALES
+from attention_viz.search import DETECTORS
+from attention_viz.steps import NOTATIONS, STEPS
+from attention_viz.ui import compare_choice, heads_choice, learn_choice, mask_choice, step_choice
 from attention_viz.ui.downloads import BUTTONS
+from attention_viz.ui.menu import PAGES as MENU
 from attention_viz.ui.settings import Settings
-from attention_viz.ui.state import State, write_address
+from attention_viz.ui.state import READING_NAMES, Positions, State, Switch, write_address
+from attention_viz.variants import VARIANTS
 from attention_viz.views import VIEWS
+from tests import controls
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -40,10 +49,10 @@ def test_every_public_name_that_a_document_uses_exists(document: Path) -> None:
 
 def test_every_make_target_that_a_document_names_exists_and_the_reverse() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = {
-        target for document in DOCUMENTS for target in re.findall(r"`?make ([a-z]+)\b", document.read_text("utf-8"))
-    }
-    assert named <= targets | {"sure"}
+    # As code: in running text one can make other things, too.
+    as_code = re.compile(r"(?:`|^)make ([a-z]+)\b", re.MULTILINE)
+    named = {target for document in DOCUMENTS for target in as_code.findall(document.read_text("utf-8"))}
+    assert named <= targets
     helped = set(re.findall(r"make ([a-z]+) ", (ROOT / "Makefile").read_text("utf-8")))
     assert targets - {"help"} <= helped
 
@@ -79,3 +88,114 @@ def test_every_metric_stands_in_its_document_as_it_is_in_the_code_and_no_other()
     )
     formulas = {name: metric.formula.replace("|i-j|", r"\lvert i-j\rvert") for name, metric in METRICS.items()}
     assert rows == [(name, one.meaning, formulas[name], one.unit, one.source) for name, one in METRICS.items()]
+
+
+# -- The site in docs/ -------------------------------------------------------------------------------------------------
+
+DOCS = ROOT / "docs"
+_FILES = {"explore": ROOT / "app.py", **{page.stem: page for page in (ROOT / "pages").glob("*.py")}}
+_ALL_PAGES = (DOCS / "pages" / "README.md").read_text("utf-8")
+
+
+def _page(name: str) -> str:
+    return (DOCS / "pages" / f"{name}.md").read_text("utf-8")
+
+
+def _modules(name: str) -> frozenset[str]:
+    (entry,) = re.findall(r"from attention_viz\.ui\.(\w+) import show_page", _FILES[name].read_text("utf-8"))
+    return controls.modules(entry)
+
+
+def _rows(text: str, heading: str) -> dict[str, str]:
+    """The first two columns of the table with that heading."""
+    table = re.search(rf"^\| {heading} \|.*\n\|[-|:]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    return {} if table is None else dict(re.findall(r"^\| (.+?) \| (.+?) \|", table[1], re.MULTILINE))
+
+
+def test_every_page_has_a_document_and_every_document_a_page() -> None:
+    assert {path.stem for path in (DOCS / "pages").glob("*.md")} == {*_FILES, "README"}
+    menu = {Path(page).stem: label for label, page in MENU.items()}
+    for name in _FILES:
+        address = "/" if name == "explore" else f"/{name}"
+        label = menu["app" if name == "explore" else name]
+        assert _page(name).startswith(f"# {label} (`{address}`)\n")
+        assert f"| [{label}]({name}.md) | `{address}` |" in _ALL_PAGES
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_every_control_stands_in_its_pages_document(name: str) -> None:
+    told = _page(name) + _ALL_PAGES
+    missing = [label for label in controls.labels(_modules(name)) if f"*{label}" not in told]
+    assert not missing, f"docs/pages/{name}.md doesn't name {missing}"
+
+
+@pytest.mark.parametrize("name", [*_FILES, "README"])
+def test_every_control_in_a_document_is_one_of_its_page(name: str) -> None:
+    modules = frozenset.union(*map(_modules, _FILES)) if name == "README" else _modules(name)
+    known = {one.casefold() for one in controls.strings(modules)}
+    explorer = "".join(path.read_text("utf-8") for path in (ROOT / "attention_viz/explorer/static").glob("*.js"))
+    for heading in ("control", "button"):
+        for cell in _rows(_page(name), heading):
+            for label in re.findall(r"\*([^*]+)\*", cell):
+                whole = label.casefold() in known or any(label.casefold() == one.strip() for one in known)
+                assert whole or f'"{label}"' in explorer, f"docs/pages/{name}.md names a control “{label}”"
+
+
+_PARAMETERS: dict[str, list[str]] = {
+    "README": list(State.__dataclass_fields__),
+    "explore": [],
+    "cross": [],
+    "steps": list(step_choice.Choice.__dataclass_fields__),
+    "masks": ["second" if one == "beside_text" else one for one in mask_choice.MaskChoice.__dataclass_fields__],
+    "heads": [*heads_choice.HeadsChoice.__dataclass_fields__, "edits"],
+    "compare": [*compare_choice.CompareChoice.__dataclass_fields__, "edits"],
+    "learn": list(learn_choice.LearnChoice.__dataclass_fields__),
+}
+
+_ALLOWED: dict[tuple[str, str], Collection[str]] = {
+    ("README", "reading"): READING_NAMES,
+    ("README", "positions"): get_args(Positions),
+    ("README", "special"): get_args(Switch),
+    ("steps", "step"): STEPS,
+    ("steps", "scale"): SCALES,
+    ("steps", "precision"): ("model", *PRECISIONS),
+    ("steps", "notation"): NOTATIONS,
+    ("steps", "variant"): VARIANTS,
+    ("masks", "mask"): mask_choice.MASKS,
+    ("masks", "row"): mask_choice.ROWS,
+    ("heads", "view"): heads_choice.VIEWS,
+    ("heads", "search"): heads_choice.SEARCHES,
+    ("heads", "detector"): DETECTORS,
+    ("compare", "what"): compare_choice.KINDS,
+    ("compare", "metric"): compare_choice.CURVES,
+    ("learn", "notation"): learn_choice.NOTATIONS,
+}
+
+
+@pytest.mark.parametrize("name", _PARAMETERS)
+def test_every_parameter_of_an_address_stands_in_its_document_and_no_other(name: str) -> None:
+    rows = _rows(_page(name), "parameter")
+    assert sorted(rows) == sorted(f"`{one}`" for one in _PARAMETERS[name])
+    for (page, parameter), allowed in _ALLOWED.items():
+        if page == name:
+            assert re.findall(r"`([^`]+)`", rows[f"`{parameter}`"]) == list(allowed), parameter
+    if name == "compare":
+        assert rows["`step`"] == ", ".join(map(str, compare_choice.STEPS))
+
+
+def test_the_index_links_every_document() -> None:
+    linked = set(re.findall(r"\]\(([^)#\s]+)", (DOCS / "README.md").read_text("utf-8")))
+    there = {str(path.relative_to(DOCS)) for path in (*DOCS.rglob("*.md"), *DOCS.glob("*.ipynb"))} - {"README.md"}
+    assert there <= linked
+
+
+def test_every_setting_stands_in_the_classroom_document() -> None:
+    told = re.findall(
+        r"^\| `ATTENTION_VIZ_(\w+)` \| (.+?) \|", (DOCS / "classroom.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert [name.lower() for name, _ in told] == list(Settings.__dataclass_fields__)
+    usual = Settings()
+    for name, value in told:
+        given = getattr(usual, name.lower())
+        if isinstance(given, int) and not isinstance(given, bool):
+            assert value.replace(",", "") == str(given), name

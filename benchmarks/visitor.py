@@ -1,0 +1,147 @@
+"""One visitor of a running app without a browser: the same messages over the same kind of connection, nothing drawn."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from urllib.parse import urlencode, urlsplit
+
+from streamlit.proto.Alert_pb2 import Alert
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Delta_pb2 import Delta
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.PageLink_pb2 import PageLink
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
+
+__all__ = ["Answer", "Visitor"]
+
+# Seconds after which a page that hasn't answered counts as an error.
+_PATIENCE = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one thing that a visitor did.
+
+    Attributes:
+        seconds: from the click to the last part of the page.
+        errors: every error that the page showed instead of something.
+        size: bytes that were sent for it.
+    """
+
+    seconds: float
+    errors: tuple[str, ...]
+    size: int
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser tab.
+
+    Attributes:
+        address: of the app.
+        parameters: of the link that is opened first, such as a sentence.
+    """
+
+    address: str
+    parameters: dict[str, str]
+    _connection: ClientConnection | None = None
+    _page: str = ""
+    _links: dict[str, PageLink] = field(default_factory=dict[str, PageLink])
+    _buttons: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def come(self) -> None:
+        """Connect, as a browser does once it has the page's frame."""
+        socket = urlsplit(self.address)._replace(scheme="ws", path="/_stcore/stream").geturl()
+        self._connection = await connect(
+            socket,
+            subprotocols=[Subprotocol("streamlit")],
+            origin=Origin(self.address),
+            max_size=None,
+            open_timeout=_PATIENCE,
+        )
+
+    async def leave(self) -> None:
+        """Close the tab."""
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def open(self) -> Answer:
+        """Open the link that was handed out."""
+        return await self._run(ClientState(query_string=urlencode(self.parameters)))
+
+    async def follow(self, label: str) -> Answer:
+        """Follow the link in the page's menu that is called so, with what it carries.
+
+        Raises:
+            KeyError: the page has no such link.
+        """
+        link = self._links[label]
+        self._page = link.page_script_hash
+        return await self._run(ClientState(page_name=link.page, query_string=link.query_string))
+
+    async def press(self, label: str) -> Answer:
+        """Press the button that is called so.
+
+        Raises:
+            KeyError: the page has no such button.
+        """
+        state = ClientState(query_string=urlencode(self.parameters))
+        state.widget_states.widgets.append(WidgetState(id=self._buttons[label], trigger_value=True))
+        return await self._run(state)
+
+    def offers(self, label: str) -> bool:
+        """Whether the page has a button that is called so and can be pressed."""
+        return label in self._buttons
+
+    async def _run(self, state: ClientState) -> Answer:
+        state.page_script_hash = self._page
+        state.context_info.url = self.address
+        state.context_info.color_scheme = "light"
+        began = time.perf_counter()
+        assert self._connection is not None
+        await self._connection.send(BackMsg(rerun_script=state).SerializeToString())
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await self._answer(self._connection, began)
+        except TimeoutError:
+            return Answer(time.perf_counter() - began, (f"no answer in {_PATIENCE} seconds",), 0)
+
+    async def _answer(self, connection: ClientConnection, began: float) -> Answer:
+        """Everything that comes until the page's script is through."""
+        errors, size = list[str](), 0
+        while True:
+            content = await connection.recv(decode=False)
+            size += len(content)
+            message = ForwardMsg.FromString(content)
+            kind = message.WhichOneof("type")
+            if kind == "new_session":
+                self._page = message.new_session.page_script_hash
+                self._buttons.clear()
+                self._links.clear()
+                errors.clear()
+            elif kind == "delta":
+                errors += self._read(message.delta)
+            elif kind == "page_not_found":
+                errors.append("page not found")
+            elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                if message.script_finished != ForwardMsg.FINISHED_SUCCESSFULLY:
+                    errors.append("the page's script did not finish")
+                return Answer(time.perf_counter() - began, tuple(errors), size)
+
+    def _read(self, delta: Delta) -> list[str]:
+        """The errors in a part of the page; its buttons and links are remembered."""
+        element = delta.new_element
+        kind = element.WhichOneof("type")
+        if kind == "button":
+            # One that can't be pressed is as good as none.
+            self._buttons |= {} if element.button.disabled else {element.button.label: element.button.id}
+        if kind == "page_link":
+            self._links[element.page_link.label] = element.page_link
+        if kind == "exception":
+            return [f"{element.exception.type}: {element.exception.message}"]
+        if kind == "alert" and element.alert.format == Alert.ERROR:
+            return [element.alert.body]
+        return []
