@@ -176,7 +176,13 @@ def stay(
         else:
             # A run that the test before has left going would write its own address over this one.
             standing[0].page.locator(RESTING).wait_for(timeout=90_000)
-            standing[0].dress(dark, width, height).evaluate(GO, with_text(address))
+            was_dark = standing[0].page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+            screen = standing[0].dress(dark, width, height)
+            if dark != was_dark:
+                # Drawn in its new colours first: that run would overtake the one for the new address.
+                screen.wait_for_timeout(250)
+                idle(screen)
+            screen.evaluate(GO, with_text(address))
             idle(standing[0].page)
         assert not uncaught(before), UNCAUGHT
         return standing[0].page

@@ -120,6 +120,8 @@ _STYLE = """<style>
   [data-testid="stLayoutWrapper"]:has(> .st-key-pickers) { min-height: 168px; }
   .st-key-pickers:has(.st-key-target) { min-height: 242px; }
   .st-key-pickers:has(.st-key-beside) { min-height: 262px; }
+  .st-key-pickers:has(.st-key-reading) { min-height: 256px; }
+  .st-key-pickers:has(.st-key-reading):has(.st-key-beside, .st-key-target) { min-height: 334px; }
   .st-key-pickers .stHorizontalBlock { gap: 4px 8px; }
   .st-key-pickers .stHorizontalBlock:has(> .stColumn) { display: grid; grid-template-columns: minmax(0, 1fr) 148px; }
   .st-key-pickers .stColumn { min-width: 0; width: auto; }
