@@ -40,6 +40,8 @@ _STYLE = """<style>
 .st-key-steps-walk { min-height: 40px; }
 .st-key-mask-pickers { min-height: 90px; }
 .st-key-heads-pickers { min-height: 68px; }
+:is(.st-key-heads-view, .st-key-heads-search) { min-height: 32px; }
+:is(.st-key-heads-view, .st-key-heads-search) [data-testid="stSkeleton"] { height: 32px; }
 .st-key-heads-atlas { gap: 0; overflow: visible; }
 .st-key-compare-pickers { min-height: 68px; }
 .st-key-compare-pickers:has(.st-key-compare-text) { min-height: 97px; }
