@@ -1,5 +1,7 @@
 """What an edit changed: two runs of the same text, before and after, as numbers."""
 
+from typing import TYPE_CHECKING
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -7,7 +9,10 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
 
-__all__ = ["likelier", "moved_output", "moved_rows", "moved_weight"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["likelier", "moved_output", "moved_rows", "moved_weight", "output_table", "weight_table"]
 
 
 def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Float[Tensor, "layer head"]:
@@ -52,6 +57,35 @@ def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Flo
         raise TraceError(f"outputs can be compared where they have one shape; got {came}")
     old, new = before.double().cpu(), after.double().cpu()
     return ((new - old).norm(dim=-1) / old.norm(dim=-1).clamp_min(torch.finfo(old.dtype).tiny)).float()
+
+
+def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
+    """What `moved_output` gives, a row a position: position, token, moved.
+
+    Raises:
+        TraceError: the outputs have different shapes.
+    """
+    import pandas
+
+    moved = moved_output(before, after).tolist()
+    tokens = before.query_tokens(before.streams[-1]).labels
+    return pandas.DataFrame({"position": range(len(moved)), "token": tokens, "moved": moved})
+
+
+def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pandas.DataFrame":
+    """What `moved_weight` gives, a row a head: layer, head, moved.
+
+    Raises:
+        TraceError: the traces aren't of the same tokens and layers.
+    """
+    import pandas
+
+    rows = [
+        (layer, head, float(share))
+        for layer, row in enumerate(moved_weight(before, after, stream))
+        for head, share in enumerate(row[: before.head_count(layer, stream)])
+    ]
+    return pandas.DataFrame(rows, columns=["layer", "head", "moved"])
 
 
 def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list[tuple[int, float, float]]:

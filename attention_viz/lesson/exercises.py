@@ -1,5 +1,6 @@
 """The exercises of the course, by kind. Adding one is a function in `tasks` and a line here."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,20 +35,41 @@ class Solved(NamedTuple):
     solution: str
 
 
+# Draws tried for an exercise in which no common slip leads to the right answer, and how far apart their seeds are.
+_DRAWS, _APART = 12, 100_003
+
+
+def _clear(make: Callable[[Scene, int], Exercise]) -> Callable[[Scene, int], Exercise]:
+    """The same task, drawn anew while one who goes wrong would be told to be right."""
+
+    def made(scene: Scene, seed: int) -> Exercise:
+        first = make(scene, seed)
+        others = (make(scene, seed + _APART * draw) for draw in range(1, _DRAWS))
+        return next(filter(_tells, itertools.chain([first], others)), first)
+
+    return made
+
+
+def _tells(exercise: Exercise) -> bool:
+    return not any(exercise.answer.accepts(slip.answer) for slip in exercise.slips)
+
+
 EXERCISES: dict[str, Kind] = {
     "strongest": Kind("Predict the strongest key", looking.strongest, "To expect where a word looks from its meaning."),
     "nearest": Kind("Find the nearest word", dots.nearest, "To compare vectors by dot product and by cosine."),
-    "plain": Kind("Work out a share", mixing.plain, "To turn dot products into shares that add up to 1."),
-    "project": Kind("Work out an entry of a query", dots.project, "To make a query of a vector and a learned matrix."),
-    "score": Kind("Work out a score", dots.score, "To match the query of one word with the key of another."),
-    "scaled": Kind("Scale a score", dots.scaled, "To divide a score by the root of the width."),
+    "plain": Kind("Work out a share", _clear(mixing.plain), "To turn dot products into shares that add up to 1."),
+    "project": Kind(
+        "Work out an entry of a query", _clear(dots.project), "To make a query of a vector and a learned matrix."
+    ),
+    "score": Kind("Work out a score", _clear(dots.score), "To match the query of one word with the key of another."),
+    "scaled": Kind("Scale a score", _clear(dots.scaled), "To divide a score by the root of the width."),
     "temperature": Kind("Choose the temperature", mixing.temperature, "To know what makes a softmax even or sharp."),
-    "output": Kind("Work out an entry of the output", mixing.output, "To mix values by their weights."),
+    "output": Kind("Work out an entry of the output", _clear(mixing.output), "To mix values by their weights."),
     "mask": Kind("Fix the mask", order.mask, "To know who may look at whom."),
     "head": Kind("Find the head", looking.head, "To read from rows of weights what a head does."),
-    "permute": Kind("Follow the shuffle", order.permute, "To know what moves when words move."),
+    "permute": Kind("Follow the shuffle", _clear(order.permute), "To know what moves when words move."),
     "shape": Kind("Tell the shape", counting.shape, "To know whose words ask and whose are looked at."),
-    "additive": Kind("Work out an additive score", mixing.additive, "To score as older attention did."),
+    "additive": Kind("Work out an additive score", _clear(mixing.additive), "To score as older attention did."),
     "path": Kind("Count the steps", order.path, "To compare reading word by word with looking at all at once."),
     "cost": Kind("Count the weights", counting.cost, "To know how attention grows with the text."),
     "memory": Kind("Count what is held", counting.memory, "To know what work in blocks saves."),

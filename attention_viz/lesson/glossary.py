@@ -7,6 +7,7 @@ TERMS: dict[str, str] = {
     "attention": "A way to make each word's vector anew as a mixture of all vectors, in shares that add up to 1.",
     "causal mask": "A mask under which nobody looks at what comes later, as in models that write word by word.",
     "convex hull": "The shape of a rubber band around some points: all their mixtures, in shares that add up to 1.",
+    "cosine": "The dot product of two vectors divided by both lengths: from −1 to 1, which is the same way.",
     "cross-attention": "Attention between two texts: queries from what is said, keys and values from what was read.",
     "dot product": "Two vectors multiplied number by number and added up: large where both point the same way.",
     "embedding": "The list of numbers that stands for a token.",

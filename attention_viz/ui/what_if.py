@@ -11,6 +11,7 @@ from attention_viz.ui.clickable import add_targets, show_to_click
 from attention_viz.ui.edit_choice import held_edits, made, show_edit_controls
 from attention_viz.ui.edit_words import Change, misfit, read_changes
 from attention_viz.ui.effects import Head, effects_of, heads_of, known_effects
+from attention_viz.ui.exports import show_figure_exports
 from attention_viz.ui.likelier import predicted, show_likelier
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.serving import Drawn, draw
@@ -61,7 +62,7 @@ def show_what_if(drawn: Drawn, state: State) -> None:
 
 def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
-    from attention_viz.changes import moved_output, moved_weight
+    from attention_viz.changes import moved_output, moved_weight, output_table, weight_table
     from attention_viz.views import changed_heads, changed_outputs, difference
 
     theme, stream, (layer, head) = theme_name(), before.stream(state), _chosen(before, state)
@@ -71,9 +72,24 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     outputs_words = "How far each token's output moved"
     _chart(outputs, changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
     outputs.caption("The length of the change over the length before, of what the model hands out for each token.")
+    with outputs:
+        show_figure_exports(
+            "what-if-outputs",
+            lambda: changed_outputs(before.trace, after.trace),
+            lambda: output_table(before.trace, after.trace),
+            after.trace,
+        )
     heads_words = "Share of the weight that moved, by head"
     _chart(heads, changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
     heads.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
+    with heads:
+        show_figure_exports(
+            "what-if-heads",
+            lambda: changed_heads(before.trace, after.trace, stream),
+            lambda: weight_table(before.trace, after.trace, stream),
+            after.trace,
+            stream=stream,
+        )
     share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
     if share:
         figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
@@ -119,6 +135,13 @@ def _show_scale(before: Drawn, state: State) -> None:
     with said:
         st.markdown(plain(words))
         st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
+        show_figure_exports(
+            "what-if-effects",
+            lambda: head_effects(before.trace, moved, stream, chosen=chosen),
+            lambda: moved.rename_axis(["layer", "head"]).rename("moved").reset_index(),
+            before.trace,
+            stream=stream,
+        )
         _offer_all(before, state, change, stream, every)
 
 

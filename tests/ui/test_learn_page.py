@@ -45,7 +45,7 @@ def test_the_first_lesson_shows_real_numbers_on_the_first_screen(
     screen = page("/learn")
     weight = float(minilm.trace(TEXT).weights(0, 4)[2, 5])
     text = screen.locator(".st-key-learn-text")
-    expect(text).to_contain_text(f"takes {weight:.3f} of what it takes from “river”")
+    expect(text).to_contain_text(f"takes {weight:.3f} from “river”")
     area = screen.locator(".st-key-learn-figure .js-plotly-plot").bounding_box()
     assert area is not None
     assert area["y"] + area["height"] <= 860

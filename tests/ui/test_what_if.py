@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+import pandas
+import pytest
 from playwright.sync_api import Page, expect
 
 import attention_viz as av
@@ -51,6 +53,12 @@ def test_two_changes_at_once_are_what_the_model_does_with_both(page: OpenPage, i
     assert max(effects) == effects[1]
     for _, old, new in likelier(before, both, len(before.output) - 1):
         expect(screen.get_by_role("row", name=re.compile(rf"{old:.3f} {new:.3f}$")).first).to_be_visible()
+    screen.locator(".st-key-export-what-if-outputs button").click()
+    with screen.expect_download() as download:
+        screen.get_by_test_id("stPopoverBody").get_by_role("button", name="Table (CSV)").click()
+    handed_out = pandas.read_csv(download.value.path())
+    assert handed_out["moved"].tolist() == pytest.approx(moved_output(before, both).tolist(), rel=1e-5)
+    screen.keyboard.press("Escape")
     screen.get_by_role("button", name="Remove", exact=True).first.click()
     expect(screen.get_by_text("1. Layer 1, head 1 says nothing")).to_be_visible()
     idle(screen)

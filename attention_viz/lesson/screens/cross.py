@@ -7,10 +7,14 @@ from attention_viz.lesson.words import counted, in_words, offered
 from attention_viz.models import CATALOGUE
 from attention_viz.trace import Trace
 from attention_viz.views import alignment
+from attention_viz.views.wording import one_line
 
 __all__ = ["LESSON"]
 
+_LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"
+_EQUAL = "The two lengths need not agree; here they happen to."
+_UNEQUAL = "The two lengths differ, so this is no square."
 
 
 def _trace(scene: Scene) -> Trace:
@@ -37,11 +41,11 @@ def _show(scene: Scene) -> Shown:
     head, key = divmod(int(rows.argmax()), rows.shape[-1])
     said, read = trace.query_tokens(_STREAM).labels, trace.key_tokens(_STREAM).labels
     facts = {
-        "sentence": in_words(trace.provenance.text or ""),
+        "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),
         "said": counted(len(said), "token"),
         "read": counted(len(read), "token"),
         "cells": str(len(said) * len(read)),
-        "square": str(len(said) ** 2),
+        "lengths": _EQUAL if len(said) == len(read) else _UNEQUAL,
         "head": str(head),
         "word": in_words(said[query]),
         "source": in_words(read[key]),

@@ -13,6 +13,8 @@ __all__ = ["LESSON", "effects"]
 
 _MODEL = "all-MiniLM-L6-v2"
 _LONG_ENOUGH = 4
+_SAME = "Here the two are one head. That is not the rule: choose another layer."
+_OTHER = "The head that looks best is not the one that matters most."
 
 
 def _trace(scene: Scene) -> Trace:
@@ -56,6 +58,7 @@ def _show(scene: Scene) -> Shown:
         "moving": str(moving),
         "most": f"{moved[moving]:.2%}",
         "its_weight": f"{weights[moving]:.3f}",
+        "rule": _SAME if moving == looking else _OTHER,
     }
     says = (
         f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); silencing head "
@@ -65,7 +68,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, figure, says)
 
 
-_CONTROL = Control("Layer", _options, lambda scene: "0")
+_CONTROL = Control("Layer", _options, lambda scene: next(reversed(_options(scene))))
 
 LESSON = Lesson(
     "What weights don't tell",

@@ -70,6 +70,8 @@ def _show(scene: Scene) -> Shown:
     facts = {
         "formula.score": r"e_{ij} = " + KINDS[kind][1],
         "kind": KINDS[kind][0],
+        "d": str(_D_MODEL),
+        "one": f"{math.tanh(math.inf):.0f}",
         "word": in_words(scene.words[query]),
         "other": in_words(scene.words[key]),
         "weight": f"{float(row[key]):.3f}",

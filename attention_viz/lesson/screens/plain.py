@@ -28,6 +28,7 @@ def _show(scene: Scene) -> Shown:
     itself = sum(float(one[at]) >= float(one.max()) for at, one in enumerate(weights))
     facts = {
         "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),
+        "d_model": str(_D_MODEL),
         "words": counted(len(row), "word"),
         "rows": counted(len(row), "row"),
         "word": in_words(words[query]),

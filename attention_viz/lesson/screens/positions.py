@@ -13,6 +13,8 @@ from attention_viz.views import changed_outputs
 __all__ = ["LESSON"]
 
 _D_MODEL, _HEADS = 8, 2
+# Outputs that differ by less are the same but for the order in which numbers were added.
+_NOTHING = 1e-4
 _OPTIONS = {"none": "without positions", "sinusoidal": "with positions"}
 
 
@@ -34,7 +36,8 @@ def _show(scene: Scene) -> Shown:
         "which": _OPTIONS[positions],
         "most": f"{float(moved[most]):.1%}",
         "word": in_words(scene.words[most]),
-        "same": "the same, only in another order" if float(moved.max()) < 1e-4 else "not the same any more",
+        "moved": _moved_words(scene.words[most], float(moved[most])),
+        "same": "the same, only in another order" if float(moved.max()) < _NOTHING else "not the same any more",
     }
     figure = changed_outputs(before, after, theme=scene.theme)
     # Without positions nothing moves but the last digit, which a scale of its own would blow up.
@@ -43,6 +46,12 @@ def _show(scene: Scene) -> Shown:
         f"Turned around {facts['which']}, the output of “{facts['word']}” moved most, by {facts['most']} of its length."
     )
     return Shown(facts, figure, says)
+
+
+def _moved_words(word: str, by: float) -> str:
+    if by < _NOTHING:
+        return "No word's output changed by more than rounding."
+    return f"The word that moved most is “{in_words(word)}”: by {by:.1%} of the length of its output."
 
 
 _CONTROL = Control("Vectors", lambda scene: _OPTIONS, lambda scene: "none")

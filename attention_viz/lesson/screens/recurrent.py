@@ -54,7 +54,13 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, paths(trace, 0, end, theme=scene.theme), says)
 
 
-_CONTROL = Control("Word at the far end", lambda scene: offered(scene.words), lambda scene: str(len(scene.words) - 1))
+def _far(scene: Scene) -> dict[str, str]:
+    """Every word but the first, which is at no end of a path; unless it is the only one."""
+    words = offered(scene.words)
+    return {at: word for at, word in words.items() if at != "0"} or words
+
+
+_CONTROL = Control("Word at the far end", _far, lambda scene: str(len(scene.words) - 1))
 
 LESSON = Lesson(
     "Recurrent against parallel",

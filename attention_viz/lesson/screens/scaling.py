@@ -15,13 +15,13 @@ from attention_viz.views import saturation
 
 __all__ = ["LESSON"]
 
-_WIDTHS = ("4", "16", "64", "256")
-# A few sets of weights, so that a short sentence shows the rule and not one set's luck.
-_RUNS = 3
+_WIDTHS = ("4", "16", "64")
+# Several sets of weights, so that a short sentence shows the rule and not one set's luck.
+_RUNS = 10
 _HEADS = 2
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=24)
 def _traces(text: str, seed: int, d_k: int, heads: int = 1) -> tuple[Trace, ...]:
     seeds = range(_RUNS * seed, _RUNS * (seed + 1))
     return tuple(Scratch(heads * d_k, heads, one, positions="none").trace(text) for one in seeds)

@@ -37,6 +37,7 @@ def _show(scene: Scene) -> Shown:
         "percent": f"{link.weight:.0%}",
         "layer": str(link.layer),
         "head": str(link.head),
+        "layers": str(trace.layer_count()),
         "heads": str(sum(trace.head_count(layer) for layer in range(trace.layer_count()))),
         "model": _MODEL,
     }

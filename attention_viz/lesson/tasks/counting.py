@@ -116,7 +116,7 @@ def _layer(count: int, heads: int) -> Exercise:
 _ASKED = {
     "once": "How many weights does the work in blocks hold at once?",
     "whole": "How many weights would the whole matrix hold?",
-    "times": "How many times as many weights does the whole matrix hold as one block?",
+    "times": "How many times the weights of one block does the whole matrix hold?",
 }
 
 

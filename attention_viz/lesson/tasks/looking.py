@@ -58,7 +58,12 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     right = frozenset(at for at, key in enumerate(options) if row[key] == max(row.values()))
     back = max(options, key=lambda key: float(weights[key, query]))
     told = "; ".join(f"“{names[key]}” {written(weight)}" for key, weight in row.items())
-    slips = [Slip(options.index(back), f"that one looks most at “{names[query]}”; asked is where that looks itself.")]
+    slips = [
+        Slip(
+            options.index(back),
+            f"that one looks most at “{names[query]}”; the question is where that word itself looks.",
+        )
+    ]
     slips += [
         Slip(at, f"“{names[key]}” gets {written(row[key])}, and the strongest gets {written(max(row.values()))}.")
         for at, key in enumerate(options)

@@ -92,7 +92,8 @@ def temperature(scene: Scene, seed: int) -> Exercise:
         Choice(options, frozenset({right})),
         (
             f"The entropy goes from 0, all weight in one place, to ln {len(words)} = {written(bound)}, all alike.",
-            "A higher temperature evens the weights out, a lower one sharpens them.",
+            "A higher temperature evens the weights out, a lower one sharpens them. The entropy is −Σ a·ln a over the "
+            "weights a; nats only says that ln is used.",
             f"At T = {options[near]} the entropy is {written(entropies[near])}.",
         ),
         f"The entropy −Σ a·ln a of the weights at {'; '.join(told)}.",

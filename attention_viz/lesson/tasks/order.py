@@ -41,8 +41,9 @@ def mask(scene: Scene, seed: int) -> Exercise:
     cells = Cells(names, names, right ^ frozenset(wrong), right)
     return Exercise(
         "mask",
-        f"{note}This mask is to be {_RULES[kind]}. Marked cells are blocked, a row looks and a column is looked at; "
-        f"the rows of [PAD] follow the same rule. {len(wrong)} cells are wrong: make them right.",
+        f"{note}This mask is to be {_RULES[kind]}. Marked cells are blocked, a row looks and a column is looked at"
+        f"{'; the rows of [PAD] follow the same rule' if padded else ''}. {len(wrong)} cells are wrong: "
+        "make them right.",
         (),
         cells,
         _mask_hints(kind, names, right, wrong[0]),
@@ -137,7 +138,6 @@ def _told(vector: Tensor) -> str:
 
 _ASKED = {
     "recurrent": "How many steps does a recurrent network take, which reads one word after the other?",
-    "attention": "How many steps does one layer of attention take?",
     "more": "How many more steps does a recurrent network, which reads one word after the other, take than one layer "
     "of attention?",
 }
@@ -148,12 +148,13 @@ def path(scene: Scene, seed: int) -> Exercise:
     draw = Draw("path", seed, scene.text)
     words, note = of_two_words(scene)
     names, size = named(words), len(words)
-    later = draw.whole(1, size - 1)
-    earlier, asked = draw.below(later), draw.pick(tuple(_ASKED))
+    # Some way apart, where there is room for that: one step is the same for both.
+    later = draw.whole(min(2, size - 1), size - 1)
+    earlier, asked = draw.below(max(1, later - 1)), draw.pick(tuple(_ASKED))
     # One step after the other each position hears of itself and of the one before; attention hears of all before.
     chain = masks.combine(masks.causal(size), masks.sliding_window(size, 2))
     recurrent, attention = _steps(chain, later, earlier), _steps(masks.causal(size), later, earlier)
-    right = {"recurrent": recurrent, "attention": attention, "more": recurrent - attention}[asked]
+    right = {"recurrent": recurrent, "more": recurrent - attention}[asked]
     return Exercise(
         "path",
         f"{note}What “{names[earlier]}” (word {earlier}) says is to reach “{names[later]}” (word {later}; words count "
@@ -176,12 +177,6 @@ def _path_slips(asked: str, earlier: int, later: int) -> tuple[Slip, ...]:
     ends = Slip(far + 1, "did you count the words, and not the steps between them?")
     return {
         "recurrent": (between, ends, Slip(1, "that is attention; a recurrent network hands on word by word.")),
-        "attention": (
-            Slip(far, "that is a recurrent network; attention looks at all words at once."),
-            Slip(0, "to look at another word is a step, too."),
-            between,
-            ends,
-        ),
         "more": (Slip(far, "that is what the recurrent network takes; attention takes one."), ends),
     }[asked]
 
