@@ -35,6 +35,7 @@ export function drawLinks(context, edges, {top, bottom, colours, faint}) {
 }
 
 function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
+  if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
   const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
   gradient.addColorStop(0, colours.query);
   gradient.addColorStop(1, colours.key);

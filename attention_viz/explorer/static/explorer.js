@@ -210,6 +210,8 @@ function readTheme(view) {
   view.root.dataset.theme = view.theme();
   const style = getComputedStyle(view.root);
   const value = (name) => style.getPropertyValue(`--av-${name}`).trim();
+  // Between two pages of the host the element has no style: the colours stay what they were.
+  if (view.colours && !value("query")) return;
   const named = Object.fromEntries(
     ["background", "surface", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [name, value(name)]),
   );
