@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from attention_viz.errors import TraceError
+from attention_viz.errors import ShapeError, TraceError
 
 __all__ = ["Fit", "Tokens", "fit_text", "split_words", "without_marks"]
 
@@ -52,6 +52,15 @@ class Tokens:
     def __len__(self) -> int:
         """How many positions there are."""
         return len(self.labels)
+
+    def require(self, position: int) -> None:
+        """Make sure that a position, from 0, is one of these.
+
+        Raises:
+            ShapeError: it isn't.
+        """
+        if not 0 <= position < len(self):
+            raise ShapeError(f"position {position} was asked for; the text has positions 0 to {len(self) - 1}")
 
     @property
     def counted(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange
 from attention_viz.views.theme import MONOSPACE, Palette, ThemeName, palette, ramp
-from attention_viz.views.wording import caption, escaped, shortened, shown, spread
+from attention_viz.views.wording import caption, escaped, readable, shortened, spread
 
 __all__ = ["alignment"]
 
@@ -48,8 +48,8 @@ def alignment(
     stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
     colours = palette(theme)
     weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
-    said = [escaped(shown(label)) for label in trace.query_tokens(stream).labels]
-    read = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
+    said = readable(trace.query_tokens(stream).labels)
+    read = readable(trace.key_tokens(stream).labels)
     links = _links(weights)
     figure = go.Figure([*_lines(links, weights, colours), _names(links, weights, said, read)])
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)

@@ -1,7 +1,7 @@
 """All heads of a trace in one picture: by a metric, by two, by how alike they are."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 import plotly.graph_objects as go
@@ -13,7 +13,7 @@ from attention_viz.likeness import head_distances
 from attention_viz.metrics import METRICS, head_table
 from attention_viz.trace import Trace
 from attention_viz.views.by_head import grid_of_heads
-from attention_viz.views.matrix import arrange, colour_bar, round_up
+from attention_viz.views.matrix import arrange, colour_bar, number_axis, round_up
 from attention_viz.views.theme import Palette, ThemeName, palette, ramp
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def head_scatter(
     table = head_table(trace, stream) if table is None else table
     figure = _points(table, table[across].tolist(), table[up].tolist(), chosen, colours)
     arrange(figure, f"{METRICS[up].label} against {METRICS[across].label.lower()}", colours)
-    figure.update_xaxes(title={"text": f"{METRICS[across].label}, {METRICS[across].unit}"}, **_numbers(colours))
-    figure.update_yaxes(title={"text": f"{METRICS[up].label}, {METRICS[up].unit}"}, **_numbers(colours))
+    figure.update_xaxes(title={"text": f"{METRICS[across].label}, {METRICS[across].unit}"}, **number_axis(colours))
+    figure.update_yaxes(title={"text": f"{METRICS[up].label}, {METRICS[up].unit}"}, **number_axis(colours))
     return figure
 
 
@@ -116,7 +116,7 @@ def head_map(
     places, kept = _flat(distances.numpy())
     figure = _points(table, places[:, 0].tolist(), places[:, 1].tolist(), chosen, colours)
     arrange(figure, f"Heads that look alike stand together ({kept:.0%} of the distances kept)", colours)
-    hidden = {**_numbers(colours), "showticklabels": False}
+    hidden = {**number_axis(colours), "showticklabels": False}
     figure.update_xaxes(**hidden)
     figure.update_yaxes(**hidden, scaleanchor="x")
     return figure
@@ -182,10 +182,6 @@ def _with_spread(row: "pandas.Series", name: str) -> str:
 def written(number: float) -> str:
     """A head's number as it stands in its cell."""
     return f"{number:.2f}" if number < 10 else f"{number:.1f}"
-
-
-def _numbers(colours: Palette) -> dict[str, Any]:
-    return {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
 
 
 def _check(metric: str) -> None:

@@ -16,8 +16,8 @@ from attention_viz.rotation import rotation
 from attention_viz.steps import STEPS, transposed
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import add_hatch, labelled_axis
-from attention_viz.views.theme import SANS, Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.wording import escaped, shown, with_minus
+from attention_viz.views.theme import SANS, Palette, ThemeName, colour_scale, diverging, palette, ramp
+from attention_viz.views.wording import readable, with_minus
 
 __all__ = ["angles", "learned", "steps"]
 
@@ -183,7 +183,7 @@ def _labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
     if axis not in ("token", "query", "key"):
         return [str(c) for c in range(count)]
     tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
-    return [escaped(shown(label)) for label in tokens.labels]
+    return readable(tokens.labels)
 
 
 def _family(step: str, colours: Palette) -> tuple[str, str, str]:
@@ -267,7 +267,7 @@ def _scale(sheet: _Sheet, colours: Palette) -> list[list[Any]]:
         stops = ramp(colours.weight_low, colours.weight_high)
     else:
         low, middle, high = sheet.colours
-        stops = (*ramp(low, middle, 6), *ramp(middle, high, 6)[1:])
+        stops = diverging(low, middle, high, 6)
     return colour_scale(stops)
 
 

@@ -7,9 +7,9 @@ from attention_viz.changes import moved_output, moved_weight
 from attention_viz.errors import TraceError
 from attention_viz.trace import Trace
 from attention_viz.views.by_head import grid_of_heads
-from attention_viz.views.matrix import add_hatch, arrange, blocked_cells, colour_bar, labelled_axis
-from attention_viz.views.theme import Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.wording import caption, escaped, shown, with_minus
+from attention_viz.views.matrix import add_hatch, arrange, blocked_cells, colour_bar, labelled_axis, number_axis
+from attention_viz.views.theme import Palette, ThemeName, colour_scale, diverging, palette, ramp
+from attention_viz.views.wording import caption, escaped, readable, with_minus
 
 __all__ = ["changed_heads", "changed_outputs", "difference"]
 
@@ -31,8 +31,8 @@ def difference(
     old, new = (trace.weights(layer, head, stream).detach().float().cpu().numpy() for trace in (before, after))
     if old.shape != new.shape:
         raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
-    queries = [escaped(shown(label)) for label in before.query_tokens(stream).labels]
-    keys = [escaped(shown(label)) for label in before.key_tokens(stream).labels]
+    queries = readable(before.query_tokens(stream).labels)
+    keys = readable(before.key_tokens(stream).labels)
     said = [
         [f"{query} looks at {key}: {old[i, j]:.6f} before, {new[i, j]:.6f} after" for j, key in enumerate(keys)]
         for i, query in enumerate(queries)
@@ -79,7 +79,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     """
     colours = palette(theme)
     moved = moved_output(before, after).numpy()
-    tokens = [escaped(shown(label)) for label in before.query_tokens(before.streams[-1]).labels]
+    tokens = readable(before.query_tokens(before.streams[-1]).labels)
     bars = go.Bar(
         x=moved,
         y=list(range(len(tokens))),
@@ -94,9 +94,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     figure.update_xaxes(
         title={"text": "change ÷ length before", "standoff": 8},
         rangemode="tozero",
-        automargin=True,
-        gridcolor=colours.line,
-        zerolinecolor=colours.line,
+        **number_axis(colours),
     )
     figure.update_yaxes(**labelled_axis(tokens, "", colours.ink, colours, vertical=True))
     return figure
@@ -104,13 +102,12 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
 
 def _diverging(change: numpy.ndarray, said: list[list[str]], colours: Palette) -> go.Heatmap:
     largest = float(numpy.abs(change).max(initial=0.0)) or 1.0
-    down = ramp(colours.difference_low, colours.difference_middle)
     printed = max(change.shape) <= _MATRIX_PRINTED_UP_TO
     return go.Heatmap(
         z=change,
         zmin=-largest,
         zmax=largest,
-        colorscale=colour_scale((*down, *ramp(colours.difference_middle, colours.difference_high)[1:])),
+        colorscale=colour_scale(diverging(colours.difference_low, colours.difference_middle, colours.difference_high)),
         hovertext=said,
         hovertemplate="%{hovertext}<extra></extra>",
         # Without "−0.00", which is neither a gain nor a loss.

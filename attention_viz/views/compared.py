@@ -14,8 +14,8 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace import Trace
 from attention_viz.views.by_head import grid_of_heads
 from attention_viz.views.matrix import add_hatch, arrange, colour_bar, full_colour, labelled_axis, round_up
-from attention_viz.views.theme import Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.wording import caption, escaped, one_line, shown, with_minus
+from attention_viz.views.theme import Palette, ThemeName, colour_scale, diverging, palette, ramp
+from attention_viz.views.wording import caption, escaped, one_line, readable, with_minus
 
 __all__ = ["PARTS", "compare", "compared_heads"]
 
@@ -153,7 +153,7 @@ def _far(comparison: Comparison) -> str:
 def _labels(axis: Axis) -> list[str]:
     """Each token, with a sign before it where only one text has it."""
     signs = dict.fromkeys(axis.gone, f"{_GONE} ") | dict.fromkeys(axis.come, f"{_COME} ")
-    return [signs.get(place, "") + escaped(shown(label)) for place, label in enumerate(axis.labels)]
+    return [signs.get(place, "") + label for place, label in enumerate(readable(axis.labels))]
 
 
 def _matrix(comparison: Comparison, part: str) -> Matrix:
@@ -171,8 +171,7 @@ def _cells(comparison: Comparison, part: str, colours: Palette, *, bar: bool) ->
     if difference:
         largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
         low = -largest
-        down = ramp(colours.difference_low, colours.difference_middle)
-        stops = (*down, *ramp(colours.difference_middle, colours.difference_high)[1:])
+        stops = diverging(colours.difference_low, colours.difference_middle, colours.difference_high)
     else:
         both = [_matrix(comparison, side) for side in PARTS[:2]]
         low, largest = 0.0, max(full_colour(numpy.nan_to_num(one)) for one in both)
@@ -211,7 +210,7 @@ def _number(value: float, *, signed: bool) -> str:
 def _said(comparison: Comparison) -> list[list[str]]:
     """What the pointer is told of each cell: both weights, and which text lacks a token."""
     sides = [(_matrix(comparison, "one"), "first"), (_matrix(comparison, "other"), "second")]
-    queries, keys = _plain(comparison.queries), _plain(comparison.keys)
+    queries, keys = readable(comparison.queries.labels), readable(comparison.keys.labels)
     return [
         [
             f"{query} looks at {key}: "
@@ -223,10 +222,6 @@ def _said(comparison: Comparison) -> list[list[str]]:
         ]
         for i, query in enumerate(queries)
     ]
-
-
-def _plain(axis: Axis) -> list[str]:
-    return [escaped(shown(label)) for label in axis.labels]
 
 
 def _hatch(figure: go.Figure, comparison: Comparison, part: str, column: int, colours: Palette) -> None:

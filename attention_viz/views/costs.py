@@ -1,12 +1,11 @@
 """What attention costs: measured times beside the formula, and one practice before and after."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
-from attention_viz.views.matrix import arrange
+from attention_viz.views.matrix import arrange, number_axis
 from attention_viz.views.theme import ThemeName, palette
 from attention_viz.views.wording import escaped
 
@@ -49,7 +48,7 @@ def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: The
         hovertemplate="%{x:,} tokens: %{y:.3f} ms<extra></extra>",
     )
     arrange(figure, "Time for one head", colours)
-    grid: dict[str, Any] = {"gridcolor": colours.line, "automargin": True}
+    grid = number_axis(colours)
     figure.update_xaxes(type="log", title="tokens", tickvals=lengths, ticktext=[f"{one:,}" for one in lengths], **grid)
     figure.update_yaxes(type="log", title="milliseconds", dtick=1, **grid)
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"}
@@ -86,7 +85,7 @@ def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "
     figure = go.Figure([bars])
     arrange(figure, f"Before and after, {escaped(unit)}", colours)
     figure.update_xaxes(title=escaped(unit), rangemode="tozero", range=[0, max(before, after, 1e-12) * 1.15])
-    figure.update_xaxes(gridcolor=colours.line, zerolinecolor=colours.line, automargin=True)
+    figure.update_xaxes(**number_axis(colours))
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(height=240)
     return figure

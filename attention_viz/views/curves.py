@@ -1,13 +1,12 @@
 """What a head does while it is being trained, as a curve over the steps."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
-from attention_viz.views.matrix import arrange
+from attention_viz.views.matrix import arrange, number_axis
 from attention_viz.views.theme import Palette, ThemeName, palette
 from attention_viz.views.wording import escaped
 
@@ -74,12 +73,7 @@ def training(
 
 def _frame(figure: go.Figure, largest: float, colours: Palette) -> None:
     """Steps across, from 0 up, and what the lines are above them."""
-    grid: dict[str, Any] = {
-        "gridcolor": colours.line,
-        "zerolinecolor": colours.line,
-        "automargin": True,
-        "fixedrange": True,
-    }
+    grid = {**number_axis(colours), "fixedrange": True}
     figure.update_xaxes(title={"text": "steps of training", "standoff": 8}, **grid)
     figure.update_yaxes(range=[-0.03, largest * 1.04], **grid)
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}

@@ -2,11 +2,10 @@
 
 import plotly.graph_objects as go
 
-from attention_viz.errors import ShapeError
 from attention_viz.trace import Trace
-from attention_viz.views.matrix import arrange, labelled_axis
+from attention_viz.views.matrix import arrange, labelled_axis, number_axis
 from attention_viz.views.theme import ThemeName, palette
-from attention_viz.views.wording import caption, escaped, shown
+from attention_viz.views.wording import caption, escaped, readable, shown
 
 __all__ = ["looks"]
 
@@ -30,10 +29,9 @@ def looks(
     """
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream).labels
-    if not 0 <= query < len(queries):
-        raise ShapeError(f"position {query} was asked for; the text has positions 0 to {len(queries) - 1}")
+    trace.query_tokens(stream).require(query)
     weights = trace.weights(layer, head, stream)[query].detach().float().cpu().tolist()
-    keys = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
+    keys = readable(trace.key_tokens(stream).labels)
     looking = escaped(shown(queries[query]))
     bars = go.Bar(
         x=weights,
@@ -51,9 +49,7 @@ def looks(
     figure.update_xaxes(
         title={"text": "weight", "standoff": 8},
         range=[0, 1.08],
-        automargin=True,
-        gridcolor=colours.line,
-        zerolinecolor=colours.line,
+        **number_axis(colours),
     )
     figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True))
     return figure

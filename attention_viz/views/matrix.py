@@ -10,9 +10,19 @@ from jaxtyping import Bool, Float
 from attention_viz.trace import Trace
 from attention_viz.views.hatching import segments
 from attention_viz.views.theme import MONOSPACE, SANS, Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.wording import caption, escaped, shortened, shown, spread
+from attention_viz.views.wording import caption, escaped, readable, shortened, spread
 
-__all__ = ["add_hatch", "arrange", "blocked_cells", "colour_bar", "full_colour", "heatmap", "labelled_axis", "round_up"]
+__all__ = [
+    "add_hatch",
+    "arrange",
+    "blocked_cells",
+    "colour_bar",
+    "full_colour",
+    "heatmap",
+    "labelled_axis",
+    "number_axis",
+    "round_up",
+]
 
 # Matrices up to this size have their numbers printed in the cells, and up to the second all their tokens named.
 _PRINTED_UP_TO = 14
@@ -55,8 +65,8 @@ def heatmap(
     colours = palette(theme)
     weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
     blocked = blocked_cells(trace, layer, head, stream)
-    queries = [escaped(shown(label)) for label in trace.query_tokens(stream).labels]
-    keys = [escaped(shown(label)) for label in trace.key_tokens(stream).labels]
+    queries = readable(trace.query_tokens(stream).labels)
+    keys = readable(trace.key_tokens(stream).labels)
     cells = _cells(weights, blocked, queries, keys, colours) if names else _nameless(weights, blocked, colours)
     figure = go.Figure([cells])
     add_hatch(figure, blocked, colours)
@@ -196,6 +206,11 @@ def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, 
         "ticks": "",
         "automargin": True,
     }
+
+
+def number_axis(colours: Palette) -> dict[str, Any]:
+    """An axis with numbers on it: lines that stay behind what is drawn, and room for what is written."""
+    return {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
 
 
 def _fit_across(labels: list[str]) -> bool:

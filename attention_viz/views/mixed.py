@@ -7,7 +7,7 @@ from jaxtyping import Float
 from attention_viz.errors import ShapeError
 from attention_viz.trace import Trace
 from attention_viz.views.convex import corners
-from attention_viz.views.matrix import arrange
+from attention_viz.views.matrix import arrange, number_axis
 from attention_viz.views.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.wording import caption, escaped, shortened, shown, with_minus
 
@@ -37,8 +37,7 @@ def hull(
     one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).labels
     if one.value.shape[-1] != 2:
         raise ShapeError(f"a hull is drawn of values of two numbers; this head's have {one.value.shape[-1]}")
-    if not 0 <= query < len(queries):
-        raise ShapeError(f"position {query} was asked for; the text has positions 0 to {len(queries) - 1}")
+    trace.query_tokens(stream).require(query)
     values, output = (tensor.detach().double().cpu().numpy() for tensor in (one.value, one.output[query]))
     weights = trace.weights(layer, head, stream)[query].detach().double().cpu().tolist()
     figure = go.Figure()
@@ -56,7 +55,7 @@ def hull(
     _add_points(figure, values, weights, trace.key_tokens(stream).labels, colours)
     _add_output(figure, output.tolist(), queries[query], colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
-    grid = {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
+    grid = number_axis(colours)
     figure.update_xaxes({"title": "first number of a value", **grid})
     figure.update_yaxes({"title": "second number", **grid})
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}

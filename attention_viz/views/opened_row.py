@@ -6,7 +6,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from attention_viz.arithmetic import Term, open_cell
-from attention_viz.errors import ShapeError
 from attention_viz.open_head import OpenHead, open_head
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange, labelled_axis
@@ -43,8 +42,7 @@ def shares(
     """
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream).labels
-    if not 0 <= query < len(queries):
-        raise ShapeError(f"position {query} was asked for; the text has positions 0 to {len(queries) - 1}")
+    trace.query_tokens(stream).require(query)
     terms = _terms(open_head(trace, layer, head, stream), query)
     keys = [escaped(shown(term.label)) for term in terms]
     figure = make_subplots(

@@ -6,7 +6,7 @@ from plotly.subplots import make_subplots
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange, colour_bar, full_colour
 from attention_viz.views.theme import MONOSPACE, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.wording import escaped, shortened, shown, spread
+from attention_viz.views.wording import escaped, readable, shortened, spread
 
 __all__ = ["side_by_side"]
 
@@ -33,10 +33,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     down = -(-len(weights) // across)
     titles = [f"head {head}" for head in range(len(weights))]
     figure = make_subplots(down, across, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.3 / down)
-    queries, keys = (
-        [escaped(shown(label)) for label in tokens.labels]
-        for tokens in (trace.query_tokens(stream), trace.key_tokens(stream))
-    )
+    queries, keys = (readable(tokens.labels) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     stops, full = ramp(colours.weight_low, colours.weight_high), max(full_colour(one) for one in weights)
     for head, one in enumerate(weights):
         said = [

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "Palette", "ThemeName", "colour_scale", "palette", "ramp"]
+__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "Palette", "ThemeName", "colour_scale", "diverging", "palette", "ramp"]
 
 ThemeName = Literal["light", "dark"]
 
@@ -94,6 +94,11 @@ def ramp(low: str, high: str, steps: int = 9) -> tuple[str, ...]:
     return tuple(
         _hex(tuple(a + (b - a) * step / (steps - 1) for a, b in zip(start, end, strict=True))) for step in range(steps)
     )
+
+
+def diverging(low: str, middle: str, high: str, steps: int = 9) -> tuple[str, ...]:
+    """Colours from low over the middle, which stands for 0, to high, in equal steps of OKLab on either side."""
+    return (*ramp(low, middle, steps), *ramp(middle, high, steps)[1:])
 
 
 def colour_scale(stops: Sequence[str]) -> list[list[Any]]:

@@ -3,11 +3,10 @@
 import numpy
 import plotly.graph_objects as go
 
-from attention_viz.errors import ShapeError
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange
 from attention_viz.views.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.wording import escaped, shortened, shown
+from attention_viz.views.wording import readable, shortened
 
 __all__ = ["paths"]
 
@@ -31,15 +30,15 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
         ShapeError: there is no such position.
     """
     colours, tokens = palette(theme), trace.query_tokens(stream)
-    if not (0 <= start < len(tokens) and 0 <= end < len(tokens)):
-        raise ShapeError(f"positions {start} and {end} were asked for; the text has 0 to {len(tokens) - 1}")
+    for position in (start, end):
+        tokens.require(position)
     figure = go.Figure()
     step = 1 if end >= start else -1
     for at in range(start, end, step):
         _arc(figure, at, at + step, _RECURRENT, colours.query)
     if start != end:
         _arc(figure, start, end, _DIRECT, colours.key)
-    _words(figure, [escaped(shown(label)) for label in tokens.labels], (start, end), colours)
+    _words(figure, readable(tokens.labels), (start, end), colours)
     arrange(figure, f"{abs(end - start)} steps against {min(1, abs(end - start))}", colours)
     figure.update_xaxes(visible=False, range=[-0.7, len(tokens) - 0.3])
     figure.update_yaxes(visible=False, range=[-0.45, 1.95])

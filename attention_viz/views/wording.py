@@ -14,6 +14,7 @@ __all__ = [
     "listed",
     "one_line",
     "provenance_line",
+    "readable",
     "shortened",
     "shown",
     "spelled",
@@ -55,6 +56,11 @@ def escaped(text: str) -> str:
         .replace('"', "&quot;")
         .replace("'", "&#39;")
     )
+
+
+def readable(labels: Sequence[str]) -> list[str]:
+    """Tokens' labels as pictures write them: what can't be seen made visible, and nothing taken for markup."""
+    return [escaped(shown(label)) for label in labels]
 
 
 def with_minus(number: str) -> str:

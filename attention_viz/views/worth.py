@@ -1,12 +1,11 @@
 """What a head looks at against what it does: the heads of a layer as points."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
-from attention_viz.views.matrix import arrange
+from attention_viz.views.matrix import arrange, number_axis
 from attention_viz.views.theme import ThemeName, palette
 
 __all__ = ["weight_and_effect"]
@@ -45,7 +44,7 @@ def weight_and_effect(
     )
     figure = go.Figure([points])
     arrange(figure, f"The heads of layer {layer}, by number", colours)
-    grid: dict[str, Any] = {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
+    grid = number_axis(colours)
     figure.update_xaxes(title="weight from the one word to the other", rangemode="tozero", **grid)
     figure.update_yaxes(
         title={"text": "the output moves by", "standoff": 12}, tickformat=".1%", rangemode="tozero", **grid
