@@ -118,8 +118,8 @@ def _scene(choice: LearnChoice, notes: DeltaGenerator) -> "Scene":
 
 
 def _run(model: str, text: str, *, edits: "Sequence[Edit]" = ()) -> "Trace":
-    """Runs are shared by everybody in the room, and never too many at a time."""
-    return draw(State(model=model, text=text), edits=edits).trace
+    """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
+    return draw(State(model=model, text=text), edits=edits, kept=not edits).trace
 
 
 def _screen(choice: LearnChoice) -> Screen:

@@ -64,6 +64,12 @@ class Drawn:
         """The stream that the state asks for, where the trace has it; else its first."""
         return state.stream if state.stream in self.trace.streams else self.trace.streams[0]
 
+    def chosen(self, state: State) -> tuple[int, int]:
+        """Layer and head that the state asks for, as far in as the stream has them."""
+        stream = self.stream(state)
+        layer = min(state.layer, self.trace.layer_count(stream) - 1)
+        return layer, min(state.head, self.trace.head_count(layer, stream) - 1)
+
     def alone(self, state: State) -> "Drawn":
         """The same with only that stream, for pages that show one."""
         stream, trace = self.stream(state), self.trace
@@ -96,18 +102,21 @@ def load_model(name: str) -> None:
     _ = _models.get(name, lambda: _open(name))
 
 
-def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = ()) -> Drawn:
+def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
     """Run the text through the model, or take the trace that somebody's same wish left here.
 
     Args:
         state: what the pickers say.
         beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         edits: changes made inside the model.
+        kept: whether it stays here for others who wish the same; what runs by the dozen would push out theirs.
 
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
     settings, edits = _settings(state), tuple(edits)
+    if not kept:
+        return _draw(state, settings, beside, edits)
     wish = (state.model, state.text, settings, beside, tuple(_told_apart(edit) for edit in edits), _asked(state))
     drawn = _traces.get(wish, lambda: _draw(state, settings, beside, edits))
     if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
