@@ -21,6 +21,14 @@ _STYLE = """<style>
   height: auto;
   overflow: visible;
 }
+@media (prefers-reduced-motion: reduce) {
+  *, ::before, ::after {
+    animation-duration: 1ms !important;
+    animation-iteration-count: 1 !important;
+    scroll-behavior: auto !important;
+    transition-duration: 1ms !important;
+  }
+}
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.72; }
 .st-key-theme { display: none; }
 .st-key-header { min-height: 40px; }
