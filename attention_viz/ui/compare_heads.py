@@ -12,7 +12,7 @@ from attention_viz.ui.clickable import add_targets, show_to_click
 from attention_viz.ui.compare_choice import CompareChoice
 from attention_viz.ui.compare_pickers import take_head
 from attention_viz.ui.compare_words import heads_words
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.markdown import as_sentence, plain
 from attention_viz.ui.themes import theme_name
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def show_heads(choice: CompareChoice, comparison: "Comparison") -> None:
     try:
         apart = _divergences(comparison, fixed)
     except TraceError as error:
-        st.info(plain(f"{str(error)[:1].upper()}{str(error)[1:]}."))
+        st.info(as_sentence(str(error)))
         return
     chosen = (other.layer, other.head)
     words = heads_words(apart, chosen)

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.markdown import as_sentence, plain
 from attention_viz.ui.model_words import stopped_words, unknown_words, without_words
 from attention_viz.ui.serving import Drawn, draw, is_loaded
 from attention_viz.ui.state import State
@@ -62,18 +62,16 @@ def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State |
         place: an `st.empty`.
         state: what was asked for, where there is more to say than the error knows.
     """
-    message, first = str(error), str(error).split(maxsplit=1)[0]
+    message = str(error)
     if isinstance(error, TextTooLong) and state is not None and state.target.strip():
         # A sentence is cut where it is too long; what a model is told to say isn't.
         message = (
             f"the target has {error.count:,} tokens, and the model can say at most {error.limit:,}. Shorten it, or "
             "leave it empty for the model's own answer. What you typed stays in the box."
         )
-    # A sentence begins with a capital, a name such as d_model stays as it is.
-    message = message if "_" in first else message[:1].upper() + message[1:]
     # A text with nothing in it yet is no mistake.
     show = place.info if type(error) is UnusableText else place.error
-    show(plain(message))
+    show(as_sentence(message))
 
 
 def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:

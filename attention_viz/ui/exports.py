@@ -5,7 +5,6 @@ import re
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,7 +12,8 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.ui import opening
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.links import link
+from attention_viz.ui.markdown import as_sentence
 from attention_viz.views.browsers import at_hand
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _telling(make: Callable[[], bytes], place: DeltaGenerator) -> Callable[[], b
         try:
             return make()
         except AttentionVizError as error:
-            words = plain(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            words = as_sentence(str(error))
             teller = threading.Thread(target=lambda: place.warning(words), daemon=True)
             add_script_run_ctx(teller, context)
             teller.start()
@@ -175,8 +175,7 @@ def _show_link() -> None:
     if opening.opened() is not None:
         st.caption("A link can't carry a trace from a file.")
         return
-    parameters, here = st.query_params.to_dict(), st.context.url or ""
-    root = "" if urlsplit(here).path else "/"
-    st.code(f"{here}{root}?{urlencode(parameters)}", language=None, wrap_lines=True)
+    parameters = st.query_params.to_dict()
+    st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
     if "text" not in parameters:
         st.caption("The text is too long for a link: whoever opens it has to paste it.")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.ui import pickers
 from attention_viz.ui.heads_board import cannot_draw, drawn_cells, show_board_controls
 from attention_viz.ui.heads_choice import PREFIX, SEARCHES, HeadsChoice
 from attention_viz.ui.heads_numbers import kept
 from attention_viz.ui.heads_words import detected_words, found_words, like_words, several_words
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.markdown import as_sentence, plain
 from attention_viz.ui.state import State
 
 if TYPE_CHECKING:
@@ -46,23 +47,14 @@ class Atlas:
 
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """The way of searching, what it asks for, and the heads that were found, best first."""
-    st.segmented_control(
-        "Search by",
-        list(SEARCHES),
-        format_func=SEARCHES.__getitem__,
-        key=f"{PREFIX}search",
-        required=True,
-        label_visibility="collapsed",
-        persist_state="session",
-    )
+    pickers.switch("Search by", SEARCHES, f"{PREFIX}search")
     ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
     find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
     ask(atlas, state)
     try:
         found = find(atlas, state, choice)
     except AttentionVizError as error:
-        message = str(error)
-        st.info(plain(message[:1].upper() + message[1:]))
+        st.info(as_sentence(str(error)))
         return
     if found is not None:
         _show_found(*found)

@@ -33,15 +33,7 @@ _NAMED_UP_TO = 128
 
 def show_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """All heads: as colours, as patterns, by two metrics, or by likeness."""
-    st.segmented_control(
-        "All heads as",
-        list(VIEWS),
-        format_func=VIEWS.__getitem__,
-        key=f"{PREFIX}view",
-        required=True,
-        label_visibility="collapsed",
-        persist_state="session",
-    )
+    pickers.switch("All heads as", VIEWS, f"{PREFIX}view")
     {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, state, choice)
 
 

@@ -11,7 +11,7 @@ from attention_viz.ui import allowed, arriving, opening
 from attention_viz.ui.allowed import FOLDER, HUB
 from attention_viz.ui.arriving import Arrival
 from attention_viz.ui.drawing import show_problem
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.markdown import as_sentence, plain
 from attention_viz.ui.natures import UNKNOWN, nature
 from attention_viz.ui.notices import notice
 from attention_viz.ui.serving import is_loaded, load_model
@@ -199,7 +199,7 @@ def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
             _watch(model)
             return
         if arrival is not None and arrival.problem:
-            st.warning(plain(f"{arrival.problem[:1].upper()}{arrival.problem[1:]}."))
+            st.warning(as_sentence(arrival.problem))
         here = plan.bytes - plan.missing
         already = f", of which {_megabytes(here)} are on this machine already" if here else ""
         st.markdown(

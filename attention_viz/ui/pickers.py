@@ -1,6 +1,6 @@
 """Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields, replace
 from typing import get_args
 
@@ -13,7 +13,7 @@ from attention_viz.ui.notices import tell_notices
 from attention_viz.ui.state import EXAMPLES, Positions, State, read_address, write_address
 from attention_viz.ui.text_box import text_box
 
-__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "went_through_history"]
+__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "switch", "went_through_history"]
 
 _NAMES = tuple(field.name for field in fields(State))
 
@@ -139,6 +139,25 @@ def sentence() -> State:
     return state
 
 
+def switch(label: str, options: Mapping[str, str], key: str) -> None:
+    """A row of buttons, one of which is pressed.
+
+    Args:
+        label: what is chosen, for those who can't see it.
+        options: by value, what a button says.
+        key: of the widget.
+    """
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+
+
 def keep(state: State, **chosen: str) -> None:
     """Write what is shown into the address: the state that all pages share, and what this page adds to it.
 
@@ -206,7 +225,7 @@ def _own_settings() -> None:
     heads.number_input(
         "Heads", 1, 16, key="heads", help="They share the width evenly: it is a multiple.", persist_state="session"
     )
-    seed.number_input("Seed", 0, 9999, key="seed", help="Another seed, other random weights.", persist_state="session")
+    seed.number_input("Seed", 0, 9999, key="seed", help="Another seed, other random numbers.", persist_state="session")
     positions.selectbox(
         "Positions",
         get_args(Positions),

@@ -1,19 +1,19 @@
 """What if the model were changed: the changes run inside it, and the page shows what became of the rest."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.ui.clickable import add_targets, show_to_click
+from attention_viz.ui.clickable import add_targets, show_picture, show_to_click
 from attention_viz.ui.edit_choice import held_edits, made, show_edit_controls
 from attention_viz.ui.edit_words import Change, misfit, read_changes
 from attention_viz.ui.effects import Head, effects_of, heads_of, known_effects
 from attention_viz.ui.exports import show_figure_exports
+from attention_viz.ui.heads_search import take_head
 from attention_viz.ui.likelier import predicted, show_likelier
-from attention_viz.ui.markdown import plain
+from attention_viz.ui.markdown import as_sentence, plain
 from attention_viz.ui.serving import Drawn, draw
 from attention_viz.ui.state import State
 from attention_viz.ui.themes import theme_name
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["show_what_if"]
 
 _HEIGHT = 330
-_CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 
 
 def show_what_if(drawn: Drawn, state: State) -> None:
@@ -57,7 +56,7 @@ def show_what_if(drawn: Drawn, state: State) -> None:
         with right:
             _show_scale(before, state)
     except AttentionVizError as error:
-        st.info(plain(str(error)[:1].upper() + str(error)[1:]))
+        st.info(as_sentence(str(error)))
 
 
 def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
@@ -65,14 +64,14 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     from attention_viz.changes import moved_output, moved_weight, output_table, weight_table
     from attention_viz.views import changed_heads, changed_outputs, difference
 
-    theme, stream, (layer, head) = theme_name(), before.stream(state), _chosen(before, state)
+    theme, stream, (layer, head) = theme_name(), before.stream(state), before.chosen(state)
     moved = float(moved_output(before.trace, after.trace).mean())
     st.markdown(plain(f"So changed, the output moves by {moved:.2%} of its length, on average over the tokens."))
     outputs, heads, here = st.columns(3)
     outputs_words = "How far each token's output moved"
-    _chart(outputs, changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
-    outputs.caption("The length of the change over the length before, of what the model hands out for each token.")
     with outputs:
+        _show(changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
+        st.caption("The length of the change over the length before, of what the model hands out for each token.")
         show_figure_exports(
             "what-if-outputs",
             lambda: changed_outputs(before.trace, after.trace),
@@ -80,9 +79,9 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
             after.trace,
         )
     heads_words = "Share of the weight that moved, by head"
-    _chart(heads, changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
-    heads.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
     with heads:
+        _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
+        st.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
         show_figure_exports(
             "what-if-heads",
             lambda: changed_heads(before.trace, after.trace, stream),
@@ -93,8 +92,9 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
     if share:
         figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
-        _chart(here, figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
         told = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+        with here:
+            _show(figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
         here.caption(f"The chosen head: {told} of its weight moved. Orange gained weight, blue lost it.")
     else:
         here.caption(
@@ -109,7 +109,7 @@ def _show_scale(before: Drawn, state: State) -> None:
 
     from attention_viz.views import head_effects
 
-    stream, chosen = before.stream(state), _chosen(before, state)
+    stream, chosen = before.stream(state), before.chosen(state)
     last = _last(before, stream)
     if last is not None and last.layer is not None:
         chosen = (last.layer, chosen[1] if last.head is None else last.head)
@@ -131,7 +131,7 @@ def _show_scale(before: Drawn, state: State) -> None:
     add_targets(figure, [(layers.index(layer), head) for layer, head in known], size=18)
     figure.update_layout(height=_HEIGHT)
     with picture:
-        show_to_click(figure, "what-if-effects", words, lambda cell: _take(layers[cell[0]], cell[1]))
+        show_to_click(figure, "what-if-effects", words, lambda cell: take_head((layers[cell[0]], cell[1])))
     with said:
         st.markdown(plain(words))
         st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
@@ -196,17 +196,5 @@ def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: 
     st.rerun()
 
 
-def _chosen(drawn: Drawn, state: State) -> Head:
-    """Layer and head that the pickers say, as far in as the stream has them."""
-    stream = drawn.stream(state)
-    layer = min(state.layer, drawn.trace.layer_count(stream) - 1)
-    return layer, min(state.head, drawn.trace.head_count(layer, stream) - 1)
-
-
-def _take(layer: int, head: int) -> None:
-    st.session_state["layer"], st.session_state["head"] = layer, head
-
-
-def _chart(place: DeltaGenerator, figure: "go.Figure", key: str, said: str) -> None:
-    figure.update_layout(height=_HEIGHT)
-    place.plotly_chart(figure, theme=None, key=key, config=_CONFIG, alt=said)
+def _show(figure: "go.Figure", key: str, said: str) -> None:
+    show_picture(figure.update_layout(height=_HEIGHT), key, said)
