@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attention_viz.lesson.exercise import Exercise
+from attention_viz.lesson.exercise import Exercise, Table
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks import counting, dots, looking, mixing, order
 
@@ -28,10 +28,11 @@ class Kind:
 
 
 class Solved(NamedTuple):
-    """A line of the answer sheet: the exercise's kind, its question and the right answer, as plain text."""
+    """A line of the answer sheet: the exercise's kind, its question, the numbers given, and the right answer."""
 
     kind: str
     question: str
+    given: Sequence[Table]
     solution: str
 
 
@@ -86,7 +87,7 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
         kinds: names in `EXERCISES`; all of them by default.
     """
     return [
-        Solved(name, made.question, made.solution)
+        Solved(name, made.question, made.given, made.solution)
         for name in kinds
         for made in (EXERCISES[name].make(scene, seed) for seed in seeds)
     ]

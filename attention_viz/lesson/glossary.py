@@ -21,7 +21,7 @@ TERMS: dict[str, str] = {
     "output": "What attention makes of a token: the values of those it looks at, mixed by their weights.",
     "padding": "What fills up the shorter sentences of a batch to the length of the longest.",
     "query": "What a token asks for: a vector that is compared with every key.",
-    "saturation": "Where a function hardly reacts any more, as the softmax does once it gives nearly all to one.",
+    "saturation": "Where a function hardly reacts any more, as the softmax does once nearly all goes to one.",
     "score": "How well a query suits a key: their dot product.",
     "seed": "A number from which random numbers are made, the same ones each time.",
     "softmax": "What turns any numbers into shares above 0 that add up to 1, the largest share for the largest number.",
@@ -31,5 +31,5 @@ TERMS: dict[str, str] = {
     "transformer": "A model made of layers of attention; nearly all language models today are Transformers.",
     "value": "What a token hands over to those who look at it.",
     "vector": "A list of numbers.",
-    "weight": "The share, from 0 to 1, that one token takes of another; the weights of a row add up to 1.",
+    "weight": "The share, from 0 to 1, that one token takes from another; the weights of a row add up to 1.",
 }

@@ -1,11 +1,13 @@
 """The strongest link that a model's heads make from a word to another one further off."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attention_viz.lesson.words import tells_something
 from attention_viz.metrics import METRICS, Rows
 from attention_viz.trace import Trace
 
-__all__ = ["Link", "strongest_link", "word_positions"]
+__all__ = ["Link", "strongest_link", "telling_positions", "word_positions"]
 
 # A head with more than this on a fixed place looks there whatever the words are.
 _FIXED = 0.5
@@ -37,6 +39,12 @@ def word_positions(trace: Trace) -> tuple[int, ...]:
     tokens = trace.query_tokens()
     words = tuple(at for at in tokens.counted if tokens.labels[at].strip("Ġ▁#").isalpha())
     return words or tuple(tokens.counted) or tuple(range(len(tokens)))
+
+
+def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:
+    """Those of some positions whose words have a meaning of their own; all of them where none has."""
+    labels = trace.query_tokens().labels
+    return [at for at in places if tells_something(labels[at])] or places
 
 
 def strongest_link(trace: Trace, query: int) -> Link:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attention_viz.views.wording import one_line, with_minus
 
-__all__ = ["counted", "in_words", "offered", "signed", "telling"]
+__all__ = ["counted", "in_words", "offered", "signed", "telling", "tells_something"]
 
 # Shorter words are mostly articles and prepositions, which say little.
 _LONG_ENOUGH = 4
@@ -24,7 +24,12 @@ def offered(words: Sequence[str]) -> dict[str, str]:
 
 def telling(words: Sequence[str]) -> str:
     """The place of the first word that is long enough to have a meaning of its own, or of the first there is."""
-    return next((str(at) for at, word in enumerate(words) if len(word) >= _LONG_ENOUGH and word.isalpha()), "0")
+    return next((str(at) for at, word in enumerate(words) if tells_something(word)), "0")
+
+
+def tells_something(word: str) -> bool:
+    """Whether a word is long enough to have a meaning of its own."""
+    return len(word) >= _LONG_ENOUGH and word.isalpha()
 
 
 def counted(number: int, name: str) -> str:

@@ -2,7 +2,7 @@
 
 import html
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -13,7 +13,7 @@ from attention_viz.ui.markdown import plain
 if TYPE_CHECKING:
     from attention_viz.lesson.exercise import Cells, Exercise, Table
 
-__all__ = ["answer_key", "show_exercise", "table_html"]
+__all__ = ["answer_key", "show_exercise", "show_given", "table_html"]
 
 # How many hints were shown, and what was answered (`GIVEN`), each together with the exercise that it belongs to.
 _HINTS = "learn-hints"
@@ -40,8 +40,7 @@ def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callabl
     left, right = st.columns([2, 3] if isinstance(exercise.answer, Cells) else [3, 2])
     with left:
         st.markdown(plain(exercise.question))
-        if exercise.given:
-            st.html("".join(table_html(table) for table in exercise.given))
+        show_given(exercise.given)
     with right:
         with st.form(f"{key}-form", border=False):
             _ask(exercise, key)
@@ -50,8 +49,14 @@ def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callabl
         _more(exercise, key)
 
 
+def show_given(tables: "Sequence[Table]") -> None:
+    """The numbers to work with, as tables that print, too; nothing where there are none."""
+    if tables:
+        st.html("".join(map(table_html, tables)))
+
+
 def table_html(table: "Table") -> str:
-    """Numbers that are given, as a table that prints, too."""
+    """One of these tables, everything in it harmless."""
     from attention_viz.lesson.exercise import written
 
     def cells(tag: str, texts: list[str], scope: str = "") -> str:

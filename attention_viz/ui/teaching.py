@@ -4,25 +4,23 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.ui.exercise_view import show_given
 from attention_viz.ui.learn_choice import read_progress
+from attention_viz.ui.links import link
 from attention_viz.ui.markdown import plain
 
 if TYPE_CHECKING:
     from attention_viz.lesson import Lesson, Scene
 
-__all__ = ["link", "present", "show_answers", "show_link", "show_progress"]
+__all__ = ["present", "show_answers", "show_link", "show_progress"]
 
 _HTML = '<span class="teaching"></span>'
-_CSS = """\
-.teaching { display: none; }
-/* nothing else */
-"""
+_CSS = ".teaching { display: none; }"
 # The brightest red of a laser, on both themes.
 _DOT = "#FF2D2D"
 
@@ -36,23 +34,12 @@ def present() -> None:
     _teaching(key="learn-teaching", data={"colour": _DOT})
 
 
-def link(address: str, parameters: Mapping[str, str]) -> str:
-    """The address of what is shown, without what is the reader's own business: what is done.
-
-    Args:
-        address: of the page, with or without parameters.
-        parameters: those that reproduce the screen.
-    """
-    kept = {name: text for name, text in parameters.items() if name != "done"}
-    parts = urlsplit(address)
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), ""))
-
-
 def show_link(parameters: Mapping[str, str]) -> None:
-    """The link, to copy."""
+    """The link, to copy, without what is the reader's own business: what is done."""
+    shared = {name: text for name, text in parameters.items() if name != "done"}
     with st.popover("Link", key="learn-link"):
         st.markdown("Whoever opens this link starts from what you see now: lesson, sentence, choice and exercise.")
-        st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
+        st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         st.caption(
             "For a handout, print the page from the browser (Ctrl+P): text, picture, exercise and tables, with these "
             "numbers, and none of the buttons."
@@ -91,18 +78,18 @@ def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, 
 
 
 def show_answers(scene: "Scene", seed: int, lessons: "Mapping[str, Lesson]") -> None:
-    """Every question and its answer for this sentence and seed, to print."""
+    """Every question with its numbers and its answer for this sentence and seed, to print."""
     from attention_viz.lesson import answer_sheet
 
     st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
     for name, lesson in lessons.items():
-        place = st.empty()
-        try:
-            (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
-        except AttentionVizError as error:
-            place.markdown(f"**{plain(lesson.title)}** can't be had: {plain(str(error))}")
-            continue
-        place.markdown(
-            f"**{list(lessons).index(name) + 1}\\. {plain(lesson.title)}.** {plain(solved.question)} "
-            f"**Answer: {plain(solved.solution)}**"
-        )
+        called = f"**{list(lessons).index(name) + 1}\\. {plain(lesson.title)}.**"
+        with st.container(key=f"learn-solved-{name}"):
+            try:
+                (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
+            except AttentionVizError as error:
+                st.markdown(f"{called} This can't be had: {plain(str(error))}.")
+                continue
+            st.markdown(f"{called} {plain(solved.question)}")
+            show_given(solved.given)
+            st.markdown(f"**Answer: {plain(solved.solution)}**")

@@ -162,6 +162,7 @@ def solve_nearest(exercise: Exercise) -> str:
     first, *others = numpy.array(exercise.given[0].numbers)
     fits = [float(first @ other) for other in others]
     if "cosine" in exercise.question:
+        assert all(math.hypot(*other).is_integer() for other in (first, *others))
         fits = [fit / math.hypot(*other) for fit, other in zip(fits, others, strict=True)]
     return exercise.given[0].rows[1 + int(numpy.argmax(fits))]
 
@@ -197,6 +198,9 @@ def solve_temperature(exercise: Exercise) -> str:
 
     best = min(exercise.answer.options, key=beside)
     assert beside(best) < 6e-4
+    # Which it is can be told without a calculator: near nothing, near the most there can be, or neither.
+    part = wanted / math.log(len(logits))
+    assert best == ("0.25" if part < 0.36 else "4" if part > 0.79 else "1")
     return best
 
 
@@ -400,8 +404,12 @@ def test_hints_come_in_steps_and_lead_to_the_right_answer(made: list[tuple[str, 
         if exercise.kind == "strongest" and "It isn't" in last:
             assert answer.options.index(re.findall(r"“([^”]+)”", last)[0]) not in answer.right
         if exercise.kind == "matters":
-            named = re.search(r"Silencing (layer \d+, head \d+) moves the output by (\S+) of", last)
+            named = re.search(r"Silencing (layer \d+, head \d+) moves the output by (\S+) of", exercise.hints[1])
             assert f"{named[1]}: {named[2]}" in exercise.working
+            best, second, *_ = sorted(map(float, re.findall(r": (\S+?)[;.]", exercise.working)), reverse=True)
+            assert best >= 1.49 * second
+            assert written(second) in last
+            assert answer.options.index(re.search(r"layer \d+, head \d+", last)[0]) not in answer.right
         if exercise.kind == "temperature":
             option, told = re.search(r"T = (\S+) the entropy is (\S+)\.$", last).groups()
             shares = _softmax(numpy.array(exercise.given[0].numbers[0]) / float(option))
@@ -535,5 +543,5 @@ def test_the_answer_sheet_has_every_kind_and_every_seed(run: Run) -> None:
     assert [line.kind for line in sheet] == [kind for kind in BY_HAND for _ in range(2)]
     for line, seed in zip(sheet, (0, 1) * len(BY_HAND), strict=True):
         made = EXERCISES[line.kind].make(scene, seed)
-        assert line == (made.kind, made.question, made.solution)
+        assert line == (made.kind, made.question, made.given, made.solution)
         assert isinstance(made.answer, Cells) or made.check(line.solution).right

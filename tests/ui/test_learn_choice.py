@@ -9,7 +9,7 @@ from attention_viz.lesson.exercise import Table
 from attention_viz.ui.exercise_view import answer_key, table_html
 from attention_viz.ui.learn_choice import LONGEST_FILE, LearnChoice, begun, read_choice, read_progress, write_choice
 from attention_viz.ui.lesson_text import term
-from attention_viz.ui.teaching import link
+from attention_viz.ui.links import link
 
 LESSONS = ("why", "vectors", "plain")
 
@@ -71,8 +71,8 @@ def test_a_file_that_holds_no_progress_is_refused_by_reason(content: bytes, why:
         read_progress(content, LESSONS)
 
 
-def test_a_link_leaves_out_what_is_the_readers_own() -> None:
-    found = link("http://room:8501/learn?old=1", {"lesson": "why", "text": "a & b", "done": "why"})
+def test_a_link_leaves_out_what_the_address_carried() -> None:
+    found = link("http://room:8501/learn?old=1", {"lesson": "why", "text": "a & b"})
     assert found == "http://room:8501/learn?lesson=why&text=a+%26+b"
 
 

@@ -1,10 +1,13 @@
 """Many heads: the width is shared out, each head looks in its own way, and their outputs are joined."""
 
+from collections.abc import Sequence
+
 from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, telling
 from attention_viz.views import side_by_side
+from attention_viz.views.wording import listed
 
 __all__ = ["LESSON"]
 
@@ -18,7 +21,6 @@ def _show(scene: Scene) -> Shown:
     trace = scratch.trace(scene.text)
     query = int(telling(scene.words))
     favourites = [int(weights[query].argmax()) for weights in trace.attention(0).weights]
-    looked = list(dict.fromkeys(in_words(scene.words[key]) for key in favourites))
     joined = trace.layer(0).joined
     assert joined is not None  # our own module keeps it
     facts = {
@@ -27,12 +29,27 @@ def _show(scene: Scene) -> Shown:
         "width": counted(trace.attention(0).query.shape[-1], "number"),
         "parameters": str(sum(matrix.weight.numel() for matrix in scratch.projections().values())),
         "word": in_words(scene.words[query]),
-        "favourites": ", ".join(f"“{word}”" for word in looked),
+        "favourites": _told(scene.words, favourites),
         "rows": counted(joined.shape[0], "row"),
         "columns": str(joined.shape[1]),
     }
     says = f"{facts['heads']}: “{facts['word']}” looks most at {facts['favourites']}."
     return Shown(facts, side_by_side(trace, 0, theme=scene.theme), says)
+
+
+def _told(words: Sequence[str], favourites: Sequence[int]) -> str:
+    """What the heads look at most, each word with the heads that do; without them where there is one head."""
+    heads_by_key: dict[int, list[int]] = {}
+    for head, key in enumerate(favourites):
+        heads_by_key.setdefault(key, []).append(head)
+    if len(favourites) == 1:
+        return f"“{in_words(words[favourites[0]])}”"
+    return listed(
+        [
+            f"“{in_words(words[key])}” (head{'s' if len(heads) > 1 else ''} {listed([*map(str, heads)])})"
+            for key, heads in heads_by_key.items()
+        ]
+    )
 
 
 _CONTROL = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")

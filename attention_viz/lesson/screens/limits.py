@@ -3,7 +3,7 @@
 from attention_viz.changes import moved_output
 from attention_viz.edits import Ablate
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import strongest_link, word_positions
+from attention_viz.lesson.links import strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
 from attention_viz.trace import Trace
@@ -12,7 +12,6 @@ from attention_viz.views import weight_and_effect
 __all__ = ["LESSON", "effects"]
 
 _MODEL = "all-MiniLM-L6-v2"
-_LONG_ENOUGH = 4
 _SAME = "Here the two are one head. That is not the rule: choose another layer."
 _OTHER = "The head that looks best is not the one that matters most."
 
@@ -22,9 +21,7 @@ def _trace(scene: Scene) -> Trace:
 
 
 def _query(trace: Trace) -> int:
-    labels = trace.query_tokens().labels
-    places = word_positions(trace)
-    return next((at for at in places if len(labels[at]) >= _LONG_ENOUGH), places[0])
+    return telling_positions(trace, word_positions(trace))[0]
 
 
 def effects(scene: Scene, layer: int) -> list[float]:

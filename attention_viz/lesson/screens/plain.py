@@ -42,7 +42,7 @@ def _show(scene: Scene) -> Shown:
         "before": signed(float(x[query, 0]), 2),
         "after": signed(float(trace.attention(0).output[0, query, 0]), 2),
     }
-    says = f"“{facts['word']}” takes {facts['own']} of itself and {facts['weight']} of “{facts['other']}”."
+    says = f"“{facts['word']}” takes {facts['own']} from itself and {facts['weight']} from “{facts['other']}”."
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
 
 

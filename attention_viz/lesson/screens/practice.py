@@ -1,5 +1,7 @@
 """Practice: four ways to do the same with less, each tried out with a small before and after."""
 
+import math
+
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.measuring import practice
 from attention_viz.lesson.scene import Scene
@@ -31,7 +33,7 @@ def _show(scene: Scene) -> Shown:
         "after": _number(measured.after),
         "unit": measured.unit,
         "ratio": f"{measured.before / measured.after:.1f}",
-        "apart": f"{measured.apart:.1e}",
+        "apart": _part(measured.apart),
     }
     says = f"{_OPTIONS[name].capitalize()}: {facts['before']} {measured.unit} before, {facts['after']} after."
     return Shown(facts, before_after(measured.before, measured.after, measured.unit, theme=scene.theme), says)
@@ -39,6 +41,11 @@ def _show(scene: Scene) -> Shown:
 
 def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+def _part(of_one: float) -> str:
+    """A small part of a whole, in words: 0.0000004 is "less than one part in 1,000,000"."""
+    return f"less than one part in {10 ** int(-math.log10(of_one)):,}" if of_one else "nothing"
 
 
 _CONTROL = Control("Practice", lambda scene: _OPTIONS, lambda scene: "blockwise")

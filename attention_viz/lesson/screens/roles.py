@@ -15,7 +15,7 @@ _WIDTHS = ("2", "3", "4", "6", "8")
 
 
 def _own_share(trace: Trace) -> str:
-    """What a token takes of itself, on average."""
+    """What a token takes from itself, on average."""
     return signed(float(trace.weights(0, 0).diagonal().mean()))
 
 

@@ -48,7 +48,7 @@ def _show(scene: Scene) -> Shown:
         "most_entropy": signed(float(even.entropy[0]), 2),
     }
     says = (
-        f"At a temperature of {facts['temperature']}, “{facts['word']}” gives {facts['most_weight']} to "
+        f"At a temperature of {facts['temperature']}, “{facts['word']}” takes {facts['most_weight']} from "
         f"“{facts['best']}”; its weights add up to {facts['total']}, their entropy is {facts['entropy']}."
     )
     return Shown(facts, shares(trace, 0, 0, query, theme=scene.theme), says)

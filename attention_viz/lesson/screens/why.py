@@ -1,26 +1,26 @@
 """Why attention: a word means something else beside other words, and a head looks where that is decided."""
 
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import strongest_link, word_positions
+from attention_viz.lesson.links import strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words, offered
 from attention_viz.trace import Trace
 from attention_viz.views import looks
 
 __all__ = ["LESSON"]
 
 _MODEL = "all-MiniLM-L6-v2"
-# Shorter words are mostly articles and prepositions, which say little.
-_LONG_ENOUGH = 4
 
 
 def _options(scene: Scene) -> dict[str, str]:
     trace = _trace(scene)
-    return {str(at): trace.query_tokens().labels[at] for at in word_positions(trace)}
+    places, labels = word_positions(trace), trace.query_tokens().labels
+    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
 
 
 def _default(scene: Scene) -> str:
-    options = _options(scene)
-    return next((at for at, word in options.items() if len(word) >= _LONG_ENOUGH), next(iter(options)))
+    trace = _trace(scene)
+    return str(telling_positions(trace, word_positions(trace))[0])
 
 
 def _trace(scene: Scene) -> Trace:
@@ -30,9 +30,10 @@ def _trace(scene: Scene) -> Trace:
 def _show(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     labels, link = trace.query_tokens().labels, strongest_link(trace, query)
+    word, other = in_words(labels[query]), in_words(labels[link.key])
     facts = {
-        "word": labels[query],
-        "other": labels[link.key],
+        "word": word,
+        "other": other,
         "weight": f"{link.weight:.3f}",
         "percent": f"{link.weight:.0%}",
         "layer": str(link.layer),
@@ -41,7 +42,7 @@ def _show(scene: Scene) -> Shown:
         "heads": str(sum(trace.head_count(layer) for layer in range(trace.layer_count()))),
         "model": _MODEL,
     }
-    says = f"In layer {link.layer}, head {link.head}, “{labels[query]}” looks mostly at “{labels[link.key]}”"
+    says = f"In layer {link.layer}, head {link.head}, “{word}” looks mostly at “{other}”"
     return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
 
 

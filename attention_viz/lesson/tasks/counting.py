@@ -109,6 +109,7 @@ def _layer(count: int, heads: int) -> Exercise:
             Slip(count * count, "that is one head; there are more."),
             Slip(count * count + heads, "did you add the heads where there is to be multiplied?"),
             Slip(count * heads * heads, "did you square the heads, and not the words?"),
+            Slip((count * heads) ** 2, "did you square the heads, too? Only the words meet each other."),
         ),
     )
 

@@ -25,6 +25,10 @@ from attention_viz.modules import AttentionHead
 __all__ = ["nearest", "project", "scaled", "score"]
 
 _WIDTHS = (4, 9, 16, 25, 64)
+# Vectors whose lengths are whole numbers, so that a cosine is worked out without a calculator.
+_WHOLE_LENGTHS = tuple(
+    [x, y] for x in range(-5, 6) for y in range(-5, 6) if (x, y) != (0, 0) and math.hypot(x, y).is_integer()
+)
 
 
 def nearest(scene: Scene, seed: int) -> Exercise:
@@ -33,14 +37,15 @@ def nearest(scene: Scene, seed: int) -> Exercise:
     words, note = hand_words(scene, draw, most=4, least=3)
     asked = draw.pick(("dot product", "cosine"))
     while True:
-        rows = [draw.vector(2) for _ in words]
+        rows = [draw.vector(2) if asked == "dot product" else draw.pick(_WHOLE_LENGTHS) for _ in words]
         dots, cosines = _fits(matrix(rows))
         fits = dots if asked == "dot product" else cosines
         first, second, *_ = sorted(fits.values(), reverse=True)
-        if first - second > ROUNDED:
+        places = list(fits)
+        right = max(places, key=lambda at: fits[at])
+        # The largest dot product isn't to lead to the largest cosine by chance.
+        if first - second > ROUNDED and (asked == "dot product" or dots[right] < max(dots.values())):
             break
-    places = list(fits)
-    right = max(places, key=lambda at: fits[at])
     name = words[0]
     return Exercise(
         "nearest",
@@ -68,19 +73,24 @@ def _nearest_hints(asked: str, words: tuple[str, ...], rows: list[list[int]]) ->
     return (
         "A cosine is a dot product divided by both vectors' lengths: only the direction counts.",
         first,
-        f"The length of a vector is the root of the sum of its squares; that of “{words[1]}” is {_root(rows[1])}.",
+        "The length of a vector is the root of the sum of its squares, here always a whole number; that of "
+        f"“{words[1]}” is √({_squares(rows[1])}) = {_length(rows[1])}.",
     )
 
 
-def _root(row: list[int]) -> str:
-    return f"√({' + '.join(f'{factor(one)}·{factor(one)}' for one in row)})"
+def _squares(row: list[int]) -> str:
+    return " + ".join(f"{factor(one)}·{factor(one)}" for one in row)
+
+
+def _length(row: list[int]) -> str:
+    return written(math.hypot(*row))
 
 
 def _nearest_working(asked: str, words: tuple[str, ...], rows: list[list[int]], fits: dict[int, float]) -> str:
     parts: list[str] = []
     for at, fit in fits.items():
         dot = products(rows[0], rows[at])
-        whole = f"({dot}) / ({_root(rows[0])}·{_root(rows[at])})" if asked == "cosine" else dot
+        whole = f"({dot}) / ({_length(rows[0])}·{_length(rows[at])})" if asked == "cosine" else dot
         parts.append(f"“{words[at]}”: {whole} = {written(fit)}")
     return "; ".join(parts) + "."
 
@@ -186,6 +196,7 @@ def scaled(scene: Scene, seed: int) -> Exercise:
         Slip(raw, "that is the score as it was; it has still to be scaled."),
         Slip(raw / width, "did you divide by d_k, and not by its root?"),
         Slip(raw * root, "did you multiply by the root of d_k?"),
+        Slip(raw * width, "did you multiply by d_k? It is its root that a score is divided by."),
         Slip(raw / root**0.5, "did you take the root twice?"),
         Slip(-right, "that is right but for its sign."),
     )

@@ -1,6 +1,6 @@
 """Tasks with the heads of a real model: what a word looks at, which head links two words, and which head matters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_viz.changes import moved_output
 from attention_viz.edits import Ablate
 from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
-from attention_viz.lesson.links import Link, strongest_link, word_positions
+from attention_viz.lesson.links import Link, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.trace import Trace
@@ -19,12 +19,13 @@ __all__ = ["head", "matters", "strongest"]
 _MODEL = "all-MiniLM-L6-v2"
 _PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "they", "them", "their"))
 _CANDIDATES = 4
-_LONG_ENOUGH = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7
 # A head that links two words has to do so by that much more than the others.
 _MARGIN = 0.02
 _DIGITS = 3
+# Heads that are tried out for one exercise, and how many times as much as each other one the right one has to do.
+_TRIED, _LEAD = 8, 1.5
 
 
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
@@ -40,6 +41,9 @@ def _names(trace: Trace) -> tuple[str, ...]:
     return named([spelled(label) for label in trace.query_tokens().labels])
 
 
+_Place = tuple[int, int]
+
+
 def _place(layer: int, head: int) -> str:
     return f"layer {layer}, head {head}"
 
@@ -49,7 +53,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     draw = Draw("strongest", seed, scene.text)
     trace, note = _reading(scene, 3)
     places, names = word_positions(trace), _names(trace)
-    query = draw.pick(_telling(trace, places))
+    query = draw.pick(telling_positions(trace, places))
     link = strongest_link(trace, query)
     others = draw.order([at for at in places if at not in (query, link.key)])[: _CANDIDATES - 1]
     options = sorted([link.key, *others])
@@ -57,7 +61,8 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     row = {at: round(float(weights[query, at]), _DIGITS) for at in options}
     right = frozenset(at for at, key in enumerate(options) if row[key] == max(row.values()))
     back = max(options, key=lambda key: float(weights[key, query]))
-    told = "; ".join(f"“{names[key]}” {written(weight)}" for key, weight in row.items())
+    most = written(max(row.values()))
+    told = "; ".join(f"{written(weight)} from “{names[key]}”" for key, weight in row.items())
     slips = [
         Slip(
             options.index(back),
@@ -65,7 +70,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         )
     ]
     slips += [
-        Slip(at, f"“{names[key]}” gets {written(row[key])}, and the strongest gets {written(max(row.values()))}.")
+        Slip(at, f"“{names[query]}” takes {written(row[key])} from “{names[key]}”, and {most} from another.")
         for at, key in enumerate(options)
         if key != back
     ]
@@ -77,10 +82,10 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         Choice(tuple(names[key] for key in options), right),
         (
             f"Which of them decides what “{names[query]}” means here?",
-            f"They get {listed([written(one) for one in sorted(row.values(), reverse=True)])} of its weight.",
-            f"It isn't {wrong[0]}." if wrong else "They all get as much: any of them is right.",
+            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
+            f"It isn't {wrong[0]}." if wrong else "It takes as much from each: any of them is right.",
         ),
-        f"“{names[query]}” looks at: {told}.",
+        f"“{names[query]}” takes: {told}.",
         tuple(slips),
     )
 
@@ -97,7 +102,7 @@ def head(scene: Scene, seed: int) -> Exercise:
     right = heads.index((link.layer, link.head))
     tops = [names[int(row.argmax())] for row in rows]
     slips = tuple(
-        Slip(at, f"there “{names[link.query]}” gives “{names[link.key]}” {written(one)}, and most to “{tops[at]}”.")
+        Slip(at, f"there it takes {written(one)} from “{names[link.key]}”, and most from “{tops[at]}”.")
         for at, one in enumerate(column)
         if at != right
     )
@@ -105,7 +110,8 @@ def head(scene: Scene, seed: int) -> Exercise:
     pair = f"“{names[link.query]}” to “{names[link.key]}”"
     return Exercise(
         "head",
-        f"{note}Each row is what “{names[link.query]}” looks at in one head of {_MODEL}. Which head links {pair}?",
+        f"{note}Each row is what “{names[link.query]}” takes from each token in one head of {_MODEL}. Which head links "
+        f"{pair}?",
         (given,),
         Choice(tuple(_place(*one) for one in heads), frozenset({right})),
         (
@@ -121,12 +127,12 @@ def _backward(trace: Trace, draw: Draw) -> Link:
     """The strongest link of a pronoun to a word before it; of another word from the third on where there is none."""
     places, labels = word_positions(trace), trace.query_tokens().labels
     late = places[2:]
-    query = draw.pick([at for at in late if labels[at].casefold() in _PRONOUNS] or _telling(trace, late))
+    query = draw.pick([at for at in late if labels[at].casefold() in _PRONOUNS] or telling_positions(trace, late))
     found = strongest_link(trace, query)
     if found.key < query:
         return found
     # Not the word next to it, at which heads look for its place alone.
-    before = _telling(trace, [at for at in places if at < query][:-1])
+    before = telling_positions(trace, [at for at in places if at < query][:-1])
     return max(
         (
             Link(layer, one, query, key, weight)
@@ -136,12 +142,6 @@ def _backward(trace: Trace, draw: Draw) -> Link:
         ),
         key=lambda link: link.weight,
     )
-
-
-def _telling(trace: Trace, places: Sequence[int]) -> Sequence[int]:
-    """Those whose words are long, as short ones are mostly articles and prepositions; all where there are none."""
-    labels = trace.query_tokens().labels
-    return [at for at in places if len(labels[at]) >= _LONG_ENOUGH] or places
 
 
 def _rows(trace: Trace, query: int) -> list[Tensor]:
@@ -177,8 +177,9 @@ def matters(scene: Scene, seed: int) -> Exercise:
     draw = Draw("matters", seed, scene.text)
     trace = scene.run(_MODEL, scene.text)
     largest = _largest(trace)
-    heads = sorted(draw.order([*largest])[:_CANDIDATES])
-    moved = [round(_moved(scene, trace, *one), _DIGITS) for one in heads]
+    effects = _leading({one: _moved(scene, trace, *one) for one in draw.order([*largest])[:_TRIED]})
+    heads = sorted(effects)
+    moved = [round(effects[one], _DIGITS) for one in heads]
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
     places = [_place(*one) for one in heads]
@@ -190,7 +191,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
         for at, one in enumerate(moved)
         if at != boldest
     ]
-    least = moved.index(min(moved))
+    second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
         f"What one of these heads of {_MODEL} hands on over your text becomes 0. Which one moves the model's output "
@@ -207,10 +208,19 @@ def matters(scene: Scene, seed: int) -> Exercise:
         (
             "The weights in the table tell where a head looks, and not what it does with what it finds there.",
             f"Silencing {places[least]} moves the output by {written(moved[least])} of its length.",
+            f"It isn't {places[second]} either: silencing that moves the output by {written(moved[second])}.",
         ),
         f"How far each moves the output, as a part of its length, on average over the tokens: {told}.",
         tuple(slips),
     )
+
+
+def _leading(effects: Mapping[_Place, float]) -> dict[_Place, float]:
+    """A few heads with their effects: the one that does most, and others that do far less, or else the least."""
+    best, *others = sorted(effects, key=lambda one: -effects[one])
+    far = [one for one in others if effects[best] >= _LEAD * effects[one]]
+    few = _CANDIDATES - 1
+    return {one: effects[one] for one in (best, *(far if len(far) >= few else others[-few:])[:few])}
 
 
 def _largest(trace: Trace) -> dict[tuple[int, int], float]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
 from attention_viz.lesson.scene import Scene
@@ -23,9 +22,9 @@ from attention_viz.tokens import Tokens
 
 __all__ = ["additive", "output", "plain", "temperature"]
 
-_TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# Entropies nearer than this are hard to tell apart.
-_APART = 0.05
+_TEMPERATURES = (0.25, 1.0, 4.0)
+# Between what parts of the largest entropy that at each temperature lies: far enough apart to be told by reasoning.
+_ENTROPIES = ((0.0, 0.35), (0.4, 0.75), (0.8, 1.0))
 _SPREADS = ((0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.7, 0.2, 0.1), (0.4, 0.4, 0.2), (0.5, 0.4, 0.1))
 
 
@@ -51,7 +50,7 @@ def plain(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "plain",
         f"{note}Attention without parameters: the vector of “{words[0]}” has these dot products with itself and with "
-        f"the others. Which share, to two decimals, does “{words[0]}” take of “{words[at]}”?",
+        f"the others. Which share, to two decimals, does “{words[0]}” take from “{words[at]}”?",
         (table("Dot products", (words[0],), words, (dots,)),),
         Number(right, ROUNDED),
         (
@@ -70,10 +69,11 @@ def temperature(scene: Scene, seed: int) -> Exercise:
     """Which temperature gives an entropy."""
     draw = Draw("temperature", seed, scene.text)
     words, note = hand_words(scene, draw, most=4, least=2)
+    bound = math.log(len(words))
     while True:
         logits = [float(draw.whole(-2, 3)) for _ in words]
         entropies = [_entropy(logits, one) for one in _TEMPERATURES]
-        if all(b - a > _APART for a, b in pairwise(entropies)):
+        if all(low <= one / bound <= high for one, (low, high) in zip(entropies, _ENTROPIES, strict=True)):
             break
     right = draw.below(len(_TEMPERATURES))
     options = tuple(map(written, _TEMPERATURES))
@@ -83,15 +83,17 @@ def temperature(scene: Scene, seed: int) -> Exercise:
         for at, one in enumerate(entropies)
         if at != right
     )
-    bound, near = math.log(len(words)), (right + 1) % len(options)
+    near = (right + 1) % len(options)
     return Exercise(
         "temperature",
         f"{note}The scaled scores of “{words[0]}” are divided by a temperature T before the softmax. At which T do its "
-        f"weights have an entropy of {written(entropies[right])} nats?",
+        f"weights have an entropy of {written(entropies[right])} nats? With {len(words)} words it lies between 0 and "
+        f"ln {len(words)} = {written(bound)}.",
         (table("Scaled scores", (words[0],), words, (logits,)),),
         Choice(options, frozenset({right})),
         (
-            f"The entropy goes from 0, all weight in one place, to ln {len(words)} = {written(bound)}, all alike.",
+            f"The entropy is 0 with all weight in one place, and {written(bound)} with the same weight everywhere. "
+            "Which of the two is it nearer to?",
             "A higher temperature evens the weights out, a lower one sharpens them. The entropy is −Σ a·ln a over the "
             "weights a; nats only says that ln is used.",
             f"At T = {options[near]} the entropy is {written(entropies[near])}.",
@@ -156,8 +158,8 @@ def additive(scene: Scene, seed: int) -> Exercise:
     ]
     return Exercise(
         "additive",
-        f"{note}Older attention scores a pair as v · tanh(W q + U k). What is the score of “{words[0]}”, with the "
-        f"query q, for “{words[-1]}”, with the key k, to two decimals?",
+        f"{note}Older attention scores a pair as v · tanh(W q + U k): q asks, k is asked, and W, U and v are learned. "
+        f"What is the score of “{words[0]}”, with the query q, for “{words[-1]}”, with the key k, to two decimals?",
         (
             vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
