@@ -87,15 +87,15 @@ def temperature(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "temperature",
         f"{note}The scaled scores of “{words[0]}” are divided by a temperature T before the softmax. At which T do its "
-        f"weights have an entropy of {written(entropies[right])} nats? With {len(words)} words it lies between 0 and "
+        f"weights have the entropy {written(entropies[right])}? With {len(words)} words it lies between 0 and "
         f"ln {len(words)} = {written(bound)}.",
         (table("Scaled scores", (words[0],), words, (logits,)),),
         Choice(options, frozenset({right})),
         (
             f"The entropy is 0 with all weight in one place, and {written(bound)} with the same weight everywhere. "
-            "Which of the two is it nearer to?",
+            "Is it near one of the two, or in between?",
             "A higher temperature evens the weights out, a lower one sharpens them. The entropy is −Σ a·ln a over the "
-            "weights a; nats only says that ln is used.",
+            "weights a.",
             f"At T = {options[near]} the entropy is {written(entropies[near])}.",
         ),
         f"The entropy −Σ a·ln a of the weights at {'; '.join(told)}.",
