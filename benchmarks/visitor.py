@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
@@ -51,6 +52,8 @@ class Visitor:
     _page: str = ""
     _links: dict[str, PageLink] = field(default_factory=dict[str, PageLink])
     _buttons: dict[str, str] = field(default_factory=dict[str, str])
+    _boxes: dict[str, WidgetState] = field(default_factory=dict[str, WidgetState])
+    _told: list[str] = field(default_factory=list[str])
 
     async def come(self) -> None:
         """Connect, as a browser does once it has the page's frame."""
@@ -72,25 +75,36 @@ class Visitor:
         """Open the link that was handed out."""
         return await self._run(ClientState(query_string=urlencode(self.parameters)))
 
-    async def follow(self, label: str) -> Answer:
-        """Follow the link in the page's menu that is called so, with what it carries.
+    async def follow(self, label: str, parameters: Mapping[str, str] | None = None) -> Answer:
+        """Follow the link in the page's menu that is called so, with what it carries, or with other parameters.
 
         Raises:
             KeyError: the page has no such link.
         """
         link = self._links[label]
         self._page = link.page_script_hash
-        return await self._run(ClientState(page_name=link.page, query_string=link.query_string))
+        query = link.query_string if parameters is None else urlencode(parameters)
+        return await self._run(ClientState(page_name=link.page, query_string=query))
 
-    async def press(self, label: str) -> Answer:
+    async def press(self, label: str, answering: str = "") -> Answer:
         """Press the button that is called so.
+
+        Args:
+            label: of the button.
+            answering: a box to type 1 into, or options to choose the first of, before; where there are such.
 
         Raises:
             KeyError: the page has no such button.
         """
         state = ClientState(query_string=urlencode(self.parameters))
+        if answering in self._boxes:
+            state.widget_states.widgets.append(self._boxes[answering])
         state.widget_states.widgets.append(WidgetState(id=self._buttons[label], trigger_value=True))
         return await self._run(state)
+
+    def was_told(self, start: str) -> bool:
+        """Whether one of the page's messages begins so."""
+        return any(words.startswith(start) for words in self._told)
 
     def offers(self, label: str) -> bool:
         """Whether the page has a button that is called so and can be pressed."""
@@ -121,6 +135,8 @@ class Visitor:
                 self._page = message.new_session.page_script_hash
                 self._buttons.clear()
                 self._links.clear()
+                self._boxes.clear()
+                self._told.clear()
                 errors.clear()
             elif kind == "delta":
                 errors += self._read(message.delta)
@@ -132,7 +148,7 @@ class Visitor:
                 return Answer(time.perf_counter() - began, tuple(errors), size)
 
     def _read(self, delta: Delta) -> list[str]:
-        """The errors in a part of the page; its buttons and links are remembered."""
+        """The errors in a part of the page; what else it has to press, to fill in and to say is remembered."""
         element = delta.new_element
         kind = element.WhichOneof("type")
         if kind == "button":
@@ -140,6 +156,13 @@ class Visitor:
             self._buttons |= {} if element.button.disabled else {element.button.label: element.button.id}
         if kind == "page_link":
             self._links[element.page_link.label] = element.page_link
+        if kind == "text_input":
+            box = element.text_input
+            self._boxes[box.label] = WidgetState(id=box.id, string_value="1")
+        if kind == "radio":
+            self._boxes[element.radio.label] = WidgetState(id=element.radio.id, string_value=element.radio.options[0])
+        if kind == "alert":
+            self._told.append(element.alert.body)
         if kind == "exception":
             return [f"{element.exception.type}: {element.exception.message}"]
         if kind == "alert" and element.alert.format == Alert.ERROR:

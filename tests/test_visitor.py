@@ -26,6 +26,20 @@ def test_only_a_button_that_can_be_pressed_is_offered() -> None:
     assert not visitor.offers("Back")
 
 
+def test_answers_are_given_in_the_boxes_that_a_page_has() -> None:
+    visitor, typed, chosen, reply = Visitor("http://127.0.0.1:1", {}), Delta(), Delta(), Delta()
+    typed.new_element.text_input.label, typed.new_element.text_input.id = "A number", "box"
+    chosen.new_element.radio.label, chosen.new_element.radio.id = "One of these", "list"
+    chosen.new_element.radio.options.extend(["first", "second"])
+    reply.new_element.alert.body = "**Not yet.** 1 + 1 = 2"
+    for delta in (typed, chosen, reply):
+        visitor._read(delta)  # pyright: ignore[reportPrivateUsage]
+    given = {label: (box.id, box.string_value) for label, box in visitor._boxes.items()}  # pyright: ignore[reportPrivateUsage]
+    assert given == {"A number": ("box", "1"), "One of these": ("list", "first")}
+    assert visitor.was_told("**Not yet.**")
+    assert not visitor.was_told("**Right.**")
+
+
 def test_pandas_is_there_before_anything_can_be_drawn() -> None:
     # Thirty visitors found it: Plotly fails on a pandas that another thread is just loading.
     import pandas

@@ -18,6 +18,19 @@ SHIFTS = """() => new Promise(resolve => {
 })"""
 
 
+# Whatever takes longer than a hundredth of a second to change, as far down as there are components.
+MOVING = """() => {
+    const all = root => [...root.querySelectorAll("*")].flatMap(
+        one => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]
+    );
+    const long = times => times.split(",").some(one => parseFloat(one) > 0.01);
+    return all(document).filter(one => {
+        const style = getComputedStyle(one);
+        return long(style.transitionDuration) || (style.animationName !== "none" && long(style.animationDuration));
+    }).map(one => one.outerHTML.slice(0, 120));
+}"""
+
+
 def box(part: Locator) -> dict[str, float]:
     found = part.bounding_box()
     assert found is not None
@@ -38,6 +51,16 @@ def test_nothing_jumps_while_a_page_arrives(
     shift = screen.evaluate(SHIFTS)
     context.close()
     assert shift < 0.1
+
+
+def test_nothing_moves_where_the_system_asks_for_no_motion(stay: OpenPage) -> None:
+    for address in ("/", "/heads", "/learn", "/compare"):
+        screen = stay(address)
+        assert screen.evaluate(MOVING), "nothing that moves is there to be stopped"
+        screen.emulate_media(reduced_motion="reduce")
+        still = screen.evaluate(MOVING)
+        screen.emulate_media(reduced_motion="no-preference")
+        assert not still, address
 
 
 @pytest.mark.parametrize("address", PAGES[:3])
