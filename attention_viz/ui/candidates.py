@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui import opening
+from attention_viz.ui.clickable import show_picture
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.serving import Drawn, candidates
 from attention_viz.ui.state import State
@@ -70,13 +71,7 @@ def show_candidates(
             words = ", ".join(
                 f"{token} {share:.3f}" for token, share in zip(likely.token, likely.probability, strict=True)
             )
-            st.plotly_chart(
-                figure,
-                theme=None,
-                key=f"candidates-{position}",
-                config={"displayModeBar": False},
-                alt=f"{title}: {words}",
-            )
+            show_picture(figure, f"candidates-{position}", f"{title}: {words}")
 
 
 def _is_sure(state: State) -> bool:

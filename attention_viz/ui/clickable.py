@@ -13,15 +13,23 @@ __all__ = ["add_targets", "show_picture", "show_to_click"]
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 
 
-def show_picture(figure: "go.Figure", key: str, said: str) -> None:
+def show_picture(figure: "go.Figure", key: str, said: str, *, tools: bool = False) -> None:
     """Show a picture of ours as it is.
 
     Args:
         figure: the picture.
         key: its name on the page.
-        said: what it shows, for those who can't see it.
+        said: what it shows, for those who can't see it; its largest numbers are added.
+        tools: whether Plotly's own buttons, such as those to zoom, come up over it.
     """
-    st.plotly_chart(figure, theme=None, key=key, config=_CONFIG, alt=said)
+    config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
+    st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, said))
+
+
+def _alt(figure: "go.Figure", said: str) -> str:
+    from attention_viz.views.spoken import spoken
+
+    return f"{said if said.endswith(('.', '!', '?')) else f'{said}.'} {spoken(figure)}".strip()
 
 
 def show_to_click(figure: "go.Figure", key: str, said: str, on_click: Callable[[tuple[int, int]], None]) -> None:
@@ -30,7 +38,7 @@ def show_to_click(figure: "go.Figure", key: str, said: str, on_click: Callable[[
     Args:
         figure: the picture; each point of it has two whole numbers as its `customdata`.
         key: its name on the page.
-        said: what it shows, for those who can't see it.
+        said: what it shows, for those who can't see it; its largest numbers are added.
         on_click: called with the two numbers of the point that was clicked, before the page runs again.
     """
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
@@ -39,7 +47,7 @@ def show_to_click(figure: "go.Figure", key: str, said: str, on_click: Callable[[
         theme=None,
         key=key,
         config=_CONFIG,
-        alt=said,
+        alt=_alt(figure, said),
         on_select=lambda: _take_click(key, on_click),
         selection_mode="points",
     )

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.models import CATALOGUE
 from attention_viz.ui import opening, pickers, readings
 from attention_viz.ui.badge import Badge
+from attention_viz.ui.clickable import show_picture
 from attention_viz.ui.cross_words import in_words, show_alignment, show_said
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
@@ -98,10 +99,10 @@ def _show_pictures(trace: "Trace", state: State) -> None:
     words = in_words(trace, state.layer, state.head)
     st.markdown("##### The same head, to zoom into")
     lines = alignment(trace, state.layer, state.head, _STREAM, theme=theme)
-    st.plotly_chart(lines, theme=None, key="lines", config={"displaylogo": False}, alt=words)
+    show_picture(lines, "lines", words, tools=True)
     st.caption(plain(words))
     matrix = readings.heatmap(trace, state, _STREAM, theme)
-    st.plotly_chart(matrix, theme=None, key="matrix", config={"displaylogo": False})
+    show_picture(matrix, "matrix", f"Layer {state.layer}, {readings.head_name(state)}, as a matrix", tools=True)
 
 
 def _offer_example(state: State) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from attention_viz.ui import pickers, readings
 from attention_viz.ui.badge import Badge
 from attention_viz.ui.candidates import find_candidates, hold_candidates, show_candidates
+from attention_viz.ui.clickable import show_picture
 from attention_viz.ui.drawing import draw_in_place, tell
 from attention_viz.ui.host import chosen, show_explorer
 from attention_viz.ui.menu import show_header
@@ -74,4 +75,4 @@ def _matrix(trace: "Trace", stream: str, state: State) -> None:
     """The chosen head once more as a Plotly figure, to zoom and to read every number."""
     st.markdown(f"##### The same {'layer' if readings.together(state) else 'head'}, to zoom into")
     figure = readings.heatmap(trace, state, stream, theme_name())
-    st.plotly_chart(figure, theme=None, key="matrix", config={"displaylogo": False})
+    show_picture(figure, "matrix", f"Layer {state.layer}, {readings.head_name(state)}, as a matrix", tools=True)

@@ -40,9 +40,8 @@ def show_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
 def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
     """The chosen head's matrix, read as it was asked for; or the board that a pattern to look for is drawn on."""
     board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
-    head = "all heads together" if readings.together(state) else f"head {state.head}"
     with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
-        st.markdown(f"**Layer {state.layer}, {head}**", width="content")
+        st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**", width="content")
         st.page_link("app.py", label="Open this head in Explore", query_params=pickers.address())
     place = st.empty()
     shown = readings.read_in_place(drawn, state, place, HEIGHT)

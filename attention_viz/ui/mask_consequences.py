@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from attention_viz.ui.clickable import show_picture
 from attention_viz.ui.markdown import plain
 from attention_viz.ui.mask_choice import MaskChoice
 from attention_viz.ui.mask_words import allowed_of, blocks_more
@@ -83,7 +84,7 @@ def _show_tables(before: "Trace", after: "Trace", stream: str) -> None:
 
 def _chart(figure: Any, title: str, key: str) -> None:
     figure.update_layout(title_text=title, height=_HEIGHT)
-    st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False}, alt=title)
+    show_picture(figure, key, title, tools=True)
 
 
 def _show_demonstration(after: "Trace", stream: str, layer: int, head: int) -> None:

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.ui import opening, pickers
 from attention_viz.ui.badge import Badge
+from attention_viz.ui.clickable import show_picture
 from attention_viz.ui.downloads import show_downloads
 from attention_viz.ui.drawing import hold, show_problem, tell, tell_cut
 from attention_viz.ui.markdown import plain
@@ -187,7 +188,7 @@ def _chart(figure: "go.Figure", title: str, key: str, trace: "Trace", words: str
         figure.update_layout(dragmode=False)
         figure.update_xaxes(fixedrange=True)
         figure.update_yaxes(fixedrange=True)
-    st.plotly_chart(figure, theme=None, key=key, config={"displaylogo": False}, alt=f"{title}. {words}")
+    show_picture(figure, key, f"{title}. {words}", tools=True)
 
 
 def _show_pen(trace: "Trace") -> None:

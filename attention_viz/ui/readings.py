@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LABELS",
     "head",
+    "head_name",
     "heatmap",
     "is_raw",
     "read",
@@ -61,6 +62,11 @@ def is_raw(state: State) -> bool:
 def together(state: State) -> bool:
     """Whether the reading takes a layer's heads together."""
     return state.reading in _TOGETHER
+
+
+def head_name(state: State) -> str:
+    """What is shown of the layer: "head 4", or all heads together."""
+    return "all heads together" if together(state) else f"head {state.head}"
 
 
 def head(state: State) -> int:

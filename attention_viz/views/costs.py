@@ -80,7 +80,7 @@ def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "
         text=written,
         textposition="outside",
         cliponaxis=False,
-        hovertemplate=f"%{{y}}: %{{x:,.4g}} {escaped(unit)}<extra></extra>",
+        hovertemplate=f"%{{y}}: %{{text}} {escaped(unit)}<extra></extra>",
     )
     figure = go.Figure([bars])
     arrange(figure, f"Before and after, {escaped(unit)}", colours)

@@ -1,5 +1,6 @@
 """What axe-core finds on each page: nothing that keeps somebody from using it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,7 @@ def test_no_page_shuts_anybody_out_in_light_or_dark(stay: OpenPage, recolour: Re
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
         told = [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]
         assert not told, "\n".join(["in the dark" if dark else "in light", *told])
+    pictures: list[str] = screen.get_by_test_id("stPlotlyChart").evaluate_all(
+        "every => every.map(one => one.ariaLabel)"
+    )
+    assert all(re.search(r"[a-z].*\d", said or "") for said in pictures), pictures
