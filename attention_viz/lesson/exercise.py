@@ -14,7 +14,6 @@ _MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
 _PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*")
 _CELL = re.compile(r"(\d+) ?> ?(\d+)")
-_MOST_NAMED = 3
 # What sums of decimals are off by.
 _DUST = 1e-9
 
@@ -72,7 +71,7 @@ class Number:
 
     def said(self, given: object) -> str:
         """An answer, in words."""
-        return written(given) if isinstance(given, float | int) else ""
+        return f"You said {written(given)}" if isinstance(given, float | int) else ""
 
     @property
     def solution(self) -> str:
@@ -117,7 +116,7 @@ class Choice:
 
     def said(self, given: object) -> str:
         """An answer, in words."""
-        return f"“{self.options[given]}”" if isinstance(given, int) else ""
+        return f"You said “{self.options[given]}”" if isinstance(given, int) else ""
 
     @property
     def solution(self) -> str:
@@ -160,25 +159,17 @@ class Cells:
         return given == other
 
     def said(self, given: object) -> str:
-        """What is wrong with an answer, in words."""
+        """How much is wrong with an answer, in words, and one cell of it."""
         if not isinstance(given, frozenset):
             return ""
-        missing, extra = sorted(self.right - given), sorted(given - self.right)
-        parts = [
-            f"{self._named(cells)} {'has' if len(cells) == 1 else 'have'} to be {what}"
-            for cells, what in ((missing, "marked"), (extra, "free"))
-            if cells
-        ]
-        return listed(parts)
+        wrong = sorted(self.right ^ given)
+        count = f"{len(wrong)} cell{' is' if len(wrong) == 1 else 's are'} wrong"
+        return f"{count}, such as {self._name(wrong[0])}" if wrong else count
 
     @property
     def solution(self) -> str:
         """The right ones, in words."""
         return ", ".join(self._name(cell) for cell in sorted(self.right)) or "no cell"
-
-    def _named(self, cells: Sequence[tuple[int, int]]) -> str:
-        names = [self._name(cell) for cell in cells[:_MOST_NAMED]]
-        return listed([*names, f"{len(cells) - _MOST_NAMED} more"] if len(cells) > _MOST_NAMED else names)
 
     def _name(self, cell: tuple[int, int]) -> str:
         return f"“{self.rows[cell[0]]}” → “{self.columns[cell[1]]}”"
@@ -190,7 +181,7 @@ class Slip:
 
     Attributes:
         answer: what somebody who takes it answers, computed: a number, a place among the options, or cells.
-        words: what was probably done, as the end of "You said 5: …".
+        words: what was probably done, after "You said 5: …".
     """
 
     answer: float | int | frozenset[tuple[int, int]]
@@ -203,7 +194,7 @@ class Feedback:
 
     Attributes:
         right: whether it is.
-        words: the arithmetic, up to where it went wrong.
+        words: the arithmetic, or where it went wrong.
         understood: whether it could be read at all; what couldn't is no wrong answer, and `words` says how one looks.
     """
 
@@ -222,7 +213,8 @@ class Exercise:
         given: the numbers to work with.
         answer: what is right.
         hints: from a nudge to nearly the whole way, shown one at a time.
-        working: the arithmetic with the numbers of this exercise, to the end.
+        working: the arithmetic with the numbers of this exercise, to the end. It is told once the answer is right, or
+            when somebody asks for the solution; to a wrong answer, without what it comes to.
         slips: ways to go wrong that are recognised by the number they lead to; the first that fits is told.
     """
 
@@ -240,13 +232,22 @@ class Exercise:
         return self.answer.solution
 
     def explain(self, given: object) -> str:
-        """The arithmetic in the light of an answer as it was parsed: a number, a place among the options, or cells."""
+        """What to say to an answer as it was parsed: a number, a place among the options, or cells.
+
+        To a wrong one it is what was probably done, and of a number the arithmetic up to its result: not the answer.
+        """
         if self.answer.accepts(given):
             return self.working
-        said = self.answer.said(given)
-        said = f"{self.working} " + (f"Here {said}" if isinstance(self.answer, Cells) else f"You said {said}")
         slip = next((one for one in self.slips if self.answer.resembles(given, one.answer)), None)
-        return f"{said}: {slip.words}" if slip else f"{said}."
+        said = f"{self.answer.said(given)}: {slip.words}" if slip else f"{self.answer.said(given)}."
+        return f"{said} {self.arithmetic}".strip()
+
+    @property
+    def arithmetic(self) -> str:
+        """Of a number, the working with a question mark for what it comes to; nothing of other answers."""
+        if not isinstance(self.answer, Number):
+            return ""
+        return re.sub(rf"= {re.escape(self.solution)}(?![\d.,]*\d)", "= ?", self.working)
 
     def check(self, given: str) -> Feedback:
         """Whether an answer, as somebody typed or chose it, is right, and the arithmetic.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attention_viz.lesson.exercise import Exercise, Table
+from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks import counting, dots, looking, mixing, order
 
@@ -28,12 +28,13 @@ class Kind:
 
 
 class Solved(NamedTuple):
-    """A line of the answer sheet: the exercise's kind, its question, the numbers given, and the right answer."""
+    """A line of the answer sheet: the exercise's kind, its question, what is given, the right answer, and the way."""
 
     kind: str
     question: str
     given: Sequence[Table]
     solution: str
+    working: str
 
 
 # Draws tried for an exercise in which no common slip leads to the right answer, and how far apart their seeds are.
@@ -87,7 +88,17 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
         kinds: names in `EXERCISES`; all of them by default.
     """
     return [
-        Solved(name, made.question, made.given, made.solution)
+        Solved(name, made.question, _given(made), made.solution, made.working)
         for name in kinds
         for made in (EXERCISES[name].make(scene, seed) for seed in seeds)
     ]
+
+
+def _given(exercise: Exercise) -> Sequence[Table]:
+    """The numbers to work with; of a matrix to mend, what is marked in it, as 1."""
+    answer = exercise.answer
+    if not isinstance(answer, Cells):
+        return exercise.given
+    size = range(len(answer.rows)), range(len(answer.columns))
+    marks = tuple(tuple(float((row, column) in answer.start) for column in size[1]) for row in size[0])
+    return (*exercise.given, Table("Marked: 1", answer.rows, answer.columns, marks))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_viz.lesson.words import tells_something
+from attention_viz.lesson.words import is_pronoun, tells_something
 from attention_viz.metrics import METRICS, Rows
 from attention_viz.trace import Trace
 
-__all__ = ["Link", "strongest_link", "telling_positions", "word_positions"]
+__all__ = ["Link", "opening_position", "strongest_link", "telling_positions", "word_positions"]
 
 # A head with more than this on a fixed place looks there whatever the words are.
 _FIXED = 0.5
@@ -45,6 +45,13 @@ def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:
     """Those of some positions whose words have a meaning of their own; all of them where none has."""
     labels = trace.query_tokens().labels
     return [at for at in places if tells_something(labels[at])] or places
+
+
+def opening_position(trace: Trace) -> int:
+    """The word most worth a look: a pronoun that stands for one before it, or else the first that tells much."""
+    places, labels = word_positions(trace), trace.query_tokens().labels
+    pronouns = [at for at in places[2:] if is_pronoun(labels[at])]
+    return (pronouns or telling_positions(trace, places))[0]
 
 
 def strongest_link(trace: Trace, query: int) -> Link:

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 
 from attention_viz.views.wording import one_line, with_minus
 
-__all__ = ["counted", "in_words", "offered", "signed", "telling", "tells_something"]
+__all__ = ["counted", "in_words", "is_pronoun", "offered", "signed", "telling", "tells_something"]
 
 # Shorter words are mostly articles and prepositions, which say little.
 _LONG_ENOUGH = 4
 _LONGEST = 24
+_PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "they", "them", "their"))
 
 
 def offered(words: Sequence[str]) -> dict[str, str]:
-    """Every word by its place, from 0; one that comes several times is told apart by its number in the sentence."""
-    counts = Counter(words)
-    return {
-        str(at): f"{in_words(word)} (word {at + 1})" if counts[word] > 1 else in_words(word)
-        for at, word in enumerate(words)
-    }
+    """Every word by its place, from 0; one that comes several times is numbered, as in "the (2)"."""
+    counts, seen, found = Counter(words), Counter[str](), dict[str, str]()
+    for at, word in enumerate(words):
+        seen[word] += 1
+        found[str(at)] = f"{in_words(word)} ({seen[word]})" if counts[word] > 1 else in_words(word)
+    return found
 
 
 def telling(words: Sequence[str]) -> str:
@@ -30,6 +31,11 @@ def telling(words: Sequence[str]) -> str:
 def tells_something(word: str) -> bool:
     """Whether a word is long enough to have a meaning of its own."""
     return len(word) >= _LONG_ENOUGH and word.isalpha()
+
+
+def is_pronoun(word: str) -> bool:
+    """Whether a word stands for something else that is spoken of, as "it" does."""
+    return word.casefold() in _PRONOUNS
 
 
 def counted(number: int, name: str) -> str:

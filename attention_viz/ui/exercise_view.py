@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["answer_key", "show_exercise", "show_given", "table_html"]
 
-# How many hints were shown, and what was answered (`GIVEN`), each together with the exercise that it belongs to.
-_HINTS = "learn-hints"
+# How many hints were shown, whether the solution was, and what was answered (`GIVEN`), each together with the exercise
+# that it belongs to.
+_HINTS, _SOLVED = "learn-hints", "learn-solution"
 _MOST_SEEDS = 10_000
 
 
@@ -45,8 +46,10 @@ def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callabl
         with st.form(f"{key}-form", border=False):
             _ask(exercise, key)
             st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
+        # Below the button that is always there, so that nothing said moves them.
+        hints = _buttons(exercise, key)
         _feedback(exercise, key)
-        _more(exercise, key)
+        _told(exercise, key, hints)
 
 
 def show_given(tables: "Sequence[Table]") -> None:
@@ -141,20 +144,33 @@ def _feedback(exercise: "Exercise", key: str) -> None:
         st.warning(f"**Not yet.** {plain(found.words)}")
 
 
-def _more(exercise: "Exercise", key: str) -> None:
-    """Hints, one at a time, and another exercise of the kind."""
+def _buttons(exercise: "Exercise", key: str) -> int:
+    """Another hint, the solution for who has tried, and another exercise of the kind; how many hints are asked for."""
     whose, count = st.session_state.get(_HINTS, ("", 0))
     count = min(count, len(exercise.hints)) if whose == key else 0
-    for at, hint in enumerate(exercise.hints[:count], 1):
-        st.markdown(f"**Hint {at}.** {plain(hint)}")
+    tried = st.session_state.get(GIVEN, ("", None))[0] == key or count == len(exercise.hints)
     with st.container(horizontal=True, key="learn-more"):
         label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
         st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
+        st.button("Solution", on_click=_solve, args=(key,), disabled=not tried)
         st.button("Another one", on_click=_another)
+    return count
+
+
+def _told(exercise: "Exercise", key: str, hints: int) -> None:
+    """The hints and the solution, as far as they were asked for."""
+    for at, hint in enumerate(exercise.hints[:hints], 1):
+        st.markdown(f"**Hint {at}.** {plain(hint)}")
+    if st.session_state.get(_SOLVED) == key:
+        st.markdown(f"**Solution: {plain(exercise.solution)}.** {plain(exercise.working)}")
 
 
 def _hint(key: str, count: int) -> None:
     st.session_state[_HINTS] = key, count
+
+
+def _solve(key: str) -> None:
+    st.session_state[_SOLVED] = key
 
 
 def _another() -> None:

@@ -3,6 +3,8 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui.themes import theme_name
+
 __all__ = ["arranged"]
 
 # Each part has its height from the first moment, so that nothing jumps while the others arrive. On a narrow screen
@@ -198,7 +200,13 @@ _STYLE = """<style>
 </style>"""
 
 
+# Streamlit writes on the primary colour in white, which on dark pages, where that colour is light, can't be read.
+_DARK = """<style>
+[data-testid^="stBaseButton-primary"]:not(:disabled) * { color: #14171D; }
+</style>"""
+
+
 def arranged() -> DeltaGenerator:
     """The place where a page is written, so that each of its parts has its own from the first moment."""
-    st.html(_STYLE)
+    st.html(_STYLE + (_DARK if theme_name() == "dark" else ""))
     return st.container(key="page", height=1, border=False)

@@ -19,6 +19,8 @@ LONGEST_FILE = 10_000
 
 _SWITCHES = ("present", "answers")
 _LONGEST_CHOICE = 40
+# A word alone looks at nothing but itself, of which there is little to tell.
+_FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,18 @@ def write_choice(choice: LearnChoice) -> dict[str, str]:
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     """The part of a text that the course reads, and what to say about that; empty where there is nothing to say.
 
+    A course about words that look at each other takes two of them.
+
     Args:
         text: what was typed.
         longest: the most words.
-        example: the sentence that stands in for an empty one.
+        example: the sentence that stands in for one of fewer than two words.
     """
     from attention_viz.tokens import split_words
 
-    if not split_words(text):
-        return example, f"There is no word in the box, so the course goes on with its example: “{example}”."
+    if len(split_words(text)) < _FEWEST:
+        said = "no word" if not split_words(text) else "a single word"
+        return example, f"There is {said} in the box, so the course goes on with its example: “{example}”."
     short = text[: SETTINGS.longest_link]
     words = split_words(short)
     if short == text and len(words) <= longest:
@@ -94,9 +99,14 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
         if len(split_words(" ".join([*kept, part]))) > longest:
             break
         kept.append(part)
-    said = f"The course reads the first {longest} words, so that each can be shown; what you typed stays in the box."
     # Some scripts put no space between words.
-    return " ".join(kept) or " ".join(words[:longest]), said
+    begin = " ".join(kept) or " ".join(words[:longest])
+    last = split_words(begin)[-1]
+    said = (
+        f"The course reads the first {longest} words and signs, up to “{last}”, so that each can be shown; what you "
+        "typed stays in the box."
+    )
+    return begin, said
 
 
 def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ def _show_lesson(choice: LearnChoice, scene: "Scene", seed: int) -> None:
         _show_list(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
-            st.markdown(plain(f"Sentence: “{scene.text}”, exercise {seed}"))
+            st.markdown(plain(f"Sentence: “{scene.text}”, seed {seed}"))
         show_screen(_screen(choice), scene)
         kind = LESSONS[choice.lesson].exercise
         key = answer_key(kind, scene.text, seed)
@@ -147,7 +147,18 @@ def _show_lesson(choice: LearnChoice, scene: "Scene", seed: int) -> None:
             show_problem(error, st.empty())
         else:
             show_exercise(exercise, EXERCISES[kind].label, key, mark_done)
+        _show_way_on(choice)
         show_glossary()
+
+
+def _show_way_on(choice: LearnChoice) -> None:
+    """The next lesson, where the exercise of this one is done: nobody has to go back to the top."""
+    from attention_viz.lesson import LESSONS
+
+    after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
+    if after and choice.lesson in choice.done:
+        title = plain(LESSONS[after].title)
+        st.button(f"Go on: {title} →", key="learn-on", on_click=go, args=(after,), type="tertiary")
 
 
 def _made(kind: str, scene: "Scene", seed: int) -> "Exercise":

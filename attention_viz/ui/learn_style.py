@@ -47,12 +47,15 @@ _SCREEN = """
 .learn-given th { font-weight: 600; }
 .st-key-learn-cells [data-testid="stButtonGroup"] { display: flex; align-items: center; margin-bottom: 4px; }
 .st-key-learn-cells [data-testid="stWidgetLabel"] { flex: none; width: 84px; margin: 0; overflow-wrap: anywhere; }
-.st-key-learn-cells button { min-width: 74px; padding: 2px 6px; min-height: 30px; }
+.st-key-learn-cells :is([role="group"], [role="toolbar"], [data-testid="stButtonGroup"] > div) { flex-wrap: nowrap; }
+.st-key-learn-cells [data-testid="stButtonGroup"] > :last-child { flex: 1; min-width: 0; }
+.st-key-learn-cells button { flex: 0 1 84px; min-width: 0; width: 84px; padding: 2px 4px; min-height: 30px; }
+.st-key-learn-cells button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 13px; }
 .st-key-learn-stage .st-key-learn-text p,
-.st-key-learn-stage .st-key-learn-text li { font-size: 23px; line-height: 1.5; }
+.st-key-learn-stage .st-key-learn-text li { font-size: clamp(16px, 2.45vh, 24px); line-height: 1.45; }
 .st-key-learn-stage .st-key-learn-text .learn-meaning { font-size: 19px; }
 .st-key-learn-stage .st-key-learn-text .katex { font-size: 1.05em; }
-.st-key-learn-stage h4 { font-size: 34px; }
+.st-key-learn-stage h4 { font-size: clamp(24px, 3.6vh, 34px); }
 """
 
 _PHONE = """
@@ -67,6 +70,8 @@ _PHONE = """
   .st-key-learn-figure { min-height: 380px; }
   .st-key-learn-heading { column-gap: 8px; flex-wrap: nowrap; }
   .st-key-learn-heading h4 { font-size: 19px; }
+  .st-key-learn-screen .st-key-learn-heading { justify-content: flex-end; min-height: 36px; margin-top: -12px; }
+  .st-key-learn-screen .st-key-learn-heading > :has(h4) { position: absolute; clip-path: inset(50%); }
   .st-key-learn-heading [data-testid="stCaptionContainer"] { display: none; }
   .st-key-learn-heading button { padding: 2px 8px; }
   .st-key-learn-stage .st-key-learn-text p { font-size: 19px; }
@@ -85,14 +90,20 @@ _PAPER = """
   }
   .st-key-page :is(
     .st-key-header, .st-key-learn-top, .st-key-learn-lessons, .st-key-learn-lesson, .st-key-learn-further,
-    .st-key-learn-glossary, .st-key-learn-more, .st-key-learn-back-from, .st-key-learn-heading .stButton,
-    .st-key-learn-figure .stSelectbox, .stFormSubmitButton, .learn-meaning
+    .st-key-learn-glossary, .st-key-learn-more, .st-key-learn-back-from, .st-key-learn-on,
+    .st-key-learn-heading .stButton, .stFormSubmitButton, .learn-meaning
   ),
   [data-testid="stHeader"], [data-testid="stToolbar"], [data-testid="stStatusWidget"] { display: none !important; }
   .stColumn:has(> * > * > .st-key-learn-lessons, > * > .st-key-learn-lessons) { display: none !important; }
   .st-key-learn-printed { display: flex !important; }
   .st-key-page, .st-key-page * { color: #000 !important; }
   .st-key-page :is(p, label, table, .stAlert, [data-testid="stAlertContainer"]) { background: transparent !important; }
+  .st-key-page :is(input, [data-baseweb], [data-testid="stTextInputRootElement"]) {
+    background: transparent !important;
+    border-color: #999 !important;
+  }
+  .st-key-page ::placeholder { color: transparent !important; }
+  .st-key-page [role="radiogroup"] label > div:first-child { background: #fff !important; border: 1px solid #000; }
   .st-key-page .st-key-learn-cells button { background: transparent !important; border-color: #999 !important; }
   .st-key-page .st-key-learn-cells button[aria-pressed="true"] { border: 3px solid #000 !important; font-weight: 700; }
   .learn-term { border: 0; }

@@ -17,6 +17,8 @@ from attention_viz.ui.menu import PAGES
 from attention_viz.ui.notices import notice, tell_notices
 
 if TYPE_CHECKING:
+    import plotly.graph_objects
+
     from attention_viz.lesson import Lesson, Scene, Shown
 
 __all__ = ["Screen", "show_screen"]
@@ -25,7 +27,11 @@ __all__ = ["Screen", "show_screen"]
 _SHOWN = "learn-shown"
 
 # Pixels: in front of a room a picture is as tall as the screen leaves it.
-_TALL = 620
+_TALL = 540
+# A picture's title, and what is left above it for a legend.
+_TITLE, _LEGEND = 30, 30
+# How much larger than on a desk everything that is written in one is.
+_LARGER = 1.4
 # What the first screen leaves to a picture; one that names many words is as tall as it has to be.
 _LEFT, _FEW = 440, 10
 # What fills the place of the first lesson: the less of it, the less moves when the lesson comes.
@@ -127,13 +133,32 @@ def _show_picture(name: str, shown: "Shown", *, few: bool, large: bool) -> None:
     """The picture, and below it what it shows; a copy, as the one that is kept belongs to every size of screen."""
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
+    # What it shows stands below it: nothing above needs the room that a title takes, but for a legend.
+    parts: list[Any] = list(figure.data)
+    legend = any(one.showlegend for one in parts) and (layout.legend.y or 0) >= 1
+    figure.update_layout(title_text="", margin_t=max(layout.margin.t - _TITLE, _LEGEND if legend else 8))
     height = layout.height or _LEFT
     if large:
-        figure.update_layout(height=max(_TALL, height), font_size=17)
+        figure = _enlarged(figure).update_layout(height=max(_TALL, height))
     elif few and "xaxis2" not in layout:  # what stands below another picture needs its room
         figure.update_layout(height=min(_LEFT, height))
     show_picture(figure, f"learn-picture-{name}", shown.says)
     st.caption(plain(shown.says))
+
+
+def _enlarged(figure: "plotly.graph_objects.Figure") -> "plotly.graph_objects.Figure":
+    """The same with larger letters, wherever a size is written down."""
+    import plotly.graph_objects
+
+    def larger(part: Any, name: str = "") -> Any:
+        if isinstance(part, dict):
+            inner: dict[str, Any] = {key: larger(value, key) for key, value in part.items()}
+            if name.endswith("font") and "size" in inner:
+                inner["size"] = _LARGER * inner["size"]
+            return inner
+        return [larger(one) for one in part] if isinstance(part, list | tuple) else part
+
+    return plotly.graph_objects.Figure(larger(figure.to_plotly_json()))
 
 
 def _show_deeper(lesson: "Lesson") -> None:

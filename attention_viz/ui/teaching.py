@@ -92,4 +92,4 @@ def show_answers(scene: "Scene", seed: int, lessons: "Mapping[str, Lesson]") -> 
                 continue
             st.markdown(f"{called} {plain(solved.question)}")
             show_given(solved.given)
-            st.markdown(f"**Answer: {plain(solved.solution)}**")
+            st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")

@@ -22,12 +22,20 @@ _STRENGTHS = 10
 _PIECES = 12
 _POINTS_A_PIECE = 2
 _WIDEST = 7.0
+# How much of their strength lines keep that don't stand out.
+_PALE = 0.25
 _NAMED = 48
 _HEIGHT = 340
 
 
 def alignment(
-    trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
+    trace: Trace,
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    *,
+    query: int | None = None,
+    theme: ThemeName = "light",
 ) -> go.Figure:
     """What one head looks at, as lines between two rows of tokens: what is looked at above, who is looking below.
 
@@ -39,19 +47,23 @@ def alignment(
         layer: which layer, from 0.
         head: which head, from 0.
         stream: which stream; by default cross-attention, or the only one there is.
+        query: a position, from 0, whose lines stand out among pale ones; by default all are as strong as their weights.
         theme: "light" or "dark".
 
     Raises:
         TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
+        ShapeError: there is no such head or position.
     """
     stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
     colours = palette(theme)
     weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
     said = readable(trace.query_tokens(stream).labels)
     read = readable(trace.key_tokens(stream).labels)
-    links = _links(weights)
-    figure = go.Figure([*_lines(links, weights, colours), _names(links, weights, said, read)])
+    links, strengths = _links(weights), weights
+    if query is not None:
+        trace.query_tokens(stream).require(query)
+        strengths = numpy.where(numpy.arange(len(weights))[:, None] == query, weights, _PALE * weights)
+    figure = go.Figure([*_lines(links, strengths, colours), _names(links, weights, said, read)])
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 76, "b": 8})
     # Above everything that stands at the upper row.

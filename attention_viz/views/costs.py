@@ -84,7 +84,7 @@ def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "
     )
     figure = go.Figure([bars])
     arrange(figure, f"Before and after, {escaped(unit)}", colours)
-    figure.update_xaxes(title=escaped(unit), rangemode="tozero", range=[0, max(before, after, 1e-12) * 1.15])
+    figure.update_xaxes(title=escaped(unit), rangemode="tozero", range=[0, max(before, after, 1e-12) * 1.35])
     figure.update_xaxes(**number_axis(colours))
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(height=240)

@@ -52,15 +52,26 @@ def hull(
             hoverinfo="skip",
             showlegend=False,
         )
-    _add_points(figure, values, weights, trace.key_tokens(stream).labels, colours)
     _add_output(figure, output.tolist(), queries[query], colours)
+    # Last, so that the names lie on top.
+    _add_points(figure, values, weights, trace.key_tokens(stream).labels, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     grid = number_axis(colours)
     figure.update_xaxes({"title": "first number of a value", **grid})
-    figure.update_yaxes({"title": "second number", **grid})
+    # As far up as across, so that near is near; and room for the words at the edge.
+    figure.update_yaxes({"title": "second number", "scaleanchor": "x", **grid})
+    figure.update_xaxes(range=_room(values[:, 0]))
+    figure.update_yaxes(range=_room(values[:, 1]))
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
     figure.update_layout(height=460, legend=legend)
     return figure
+
+
+def _room(numbers: Float[numpy.ndarray, " key"]) -> list[float]:
+    """From the smallest to the largest, and a fifth of that beyond."""
+    low, high = float(numbers.min()), float(numbers.max())
+    beyond = 0.2 * (high - low) or 1.0
+    return [low - beyond, high + beyond]
 
 
 def _add_hull(figure: go.Figure, values: Float[numpy.ndarray, "key 2"], colours: Palette) -> None:

@@ -65,14 +65,23 @@ def shares(
             row=1,
             col=place + 1,
         )
-        figure.update_xaxes(range=_range(numbers), showticklabels=False, showgrid=False, row=1, col=place + 1)
+        figure.update_xaxes(
+            range=_range(numbers if place == 0 else [*numbers, 1.0]),
+            showticklabels=False,
+            showgrid=False,
+            row=1,
+            col=place + 1,
+        )
     arrange(
         figure, f"The row of {escaped(shown(queries[query]))} · {escaped(caption(trace, layer, head, stream))}", colours
     )
     figure.update_xaxes(zeroline=True, zerolinecolor=colours.line)
     figure.update_yaxes(showgrid=False, zeroline=False)
     figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True), col=1)
-    figure.update_annotations(font={"size": 12, "color": colours.muted})
+    # Above where the bars begin, and not above the middle, which only the longest reach.
+    starts = [_zero(figure, column) for column in (1, 2, 3)]
+    for title, start in zip(figure.layout.annotations, starts, strict=True):
+        title.update(x=start, xanchor="left", align="left", font={"size": 12, "color": colours.muted})
     figure.update_layout(height=min(620, 150 + 28 * len(keys)), margin={"t": 88}, bargap=0.25)
     return figure
 
@@ -95,6 +104,13 @@ def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float], list[fl
 
 def _short(number: float, digits: int) -> str:
     return "blocked" if math.isinf(number) else with_minus(f"{number:.{digits}f}")
+
+
+def _zero(figure: go.Figure, column: int) -> float:
+    """Where 0 is in a column, as a part of the figure's width."""
+    axis = next(figure.select_xaxes(col=column))
+    (left, right), (low, high) = axis.domain, axis.range
+    return left + (right - left) * (0 - low) / (high - low)
 
 
 def _range(numbers: list[float]) -> list[float]:

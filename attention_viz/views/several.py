@@ -65,7 +65,11 @@ def _name(figure: go.Figure, queries: list[str], keys: list[str], across: int) -
         named = spread(len(labels), _NAMED)
         for axis in axes:
             axis.update(
-                tickvals=named, ticktext=[shortened(labels[at], 10) for at in named], tickfont=font, showgrid=False
+                tickvals=named,
+                ticktext=[shortened(labels[at], 10) for at in named],
+                tickfont=font,
+                showgrid=False,
+                automargin=True,
             )
     figure.update_xaxes(tickangle=-90, zeroline=False)
     figure.update_yaxes(autorange="reversed", zeroline=False)

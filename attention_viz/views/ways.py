@@ -6,12 +6,14 @@ import plotly.graph_objects as go
 from attention_viz.trace import Trace
 from attention_viz.views.matrix import arrange
 from attention_viz.views.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.wording import readable, shortened
+from attention_viz.views.wording import readable, shortened, spread
 
 __all__ = ["paths"]
 
 _HEIGHT = 360
 _POINTS = 40
+# As many words as find room beside each other.
+_NAMED = 8
 _RECURRENT, _DIRECT = 1.0, 0.0
 
 
@@ -39,7 +41,8 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
     if start != end:
         _arc(figure, start, end, _DIRECT, colours.key)
     _words(figure, readable(tokens.labels), (start, end), colours)
-    arrange(figure, f"{abs(end - start)} steps against {min(1, abs(end - start))}", colours)
+    steps = abs(end - start)
+    arrange(figure, f"{steps} step{'s' * (steps != 1)} against {min(1, steps)}", colours)
     figure.update_xaxes(visible=False, range=[-0.7, len(tokens) - 0.3])
     figure.update_yaxes(visible=False, range=[-0.45, 1.95])
     figure.update_layout(height=_HEIGHT, showlegend=False)
@@ -72,6 +75,9 @@ def _arc(figure: go.Figure, start: int, end: int, height: float, colour: str) ->
 
 
 def _words(figure: go.Figure, names: list[str], ends: tuple[int, int], colours: Palette) -> None:
+    # Side by side, also on a phone; the two ends always.
+    told = {at for at in spread(len(names), _NAMED) if min(abs(at - end) for end in ends) > 1} | {*ends}
+    told = told if len(names) > _NAMED else {*range(len(names))}
     for height in (_RECURRENT, _DIRECT):
         figure.add_scatter(
             x=list(range(len(names))),
@@ -82,7 +88,7 @@ def _words(figure: go.Figure, names: list[str], ends: tuple[int, int], colours: 
                 "color": [colours.ink if at in ends else colours.background for at in range(len(names))],
                 "line": {"color": colours.ink, "width": 1},
             },
-            text=[shortened(name, 10) for name in names],
+            text=[shortened(name, 10) if at in told else "" for at, name in enumerate(names)],
             textposition="bottom center",
             textfont={"family": MONOSPACE, "size": 11, "color": colours.ink},
             hovertext=names,

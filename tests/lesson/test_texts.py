@@ -70,7 +70,7 @@ def test_every_term_is_one_sentence_and_used_by_a_lesson() -> None:
 def test_a_readers_words_are_no_markup_of_ours_and_what_is_missing_is_named() -> None:
     facts = {fact: "{{model}} [a](term:head)" for fact in re.findall(r"\{\{(\w+)\}\}", written("why"))}
     assert told("why", facts).count("{{model}} [a](term:head)") >= len(facts)
-    with pytest.raises(AttentionVizError, match="'word', which wasn't computed"):
+    with pytest.raises(AttentionVizError, match="'model', which wasn't computed"):
         told("why", {})
     with pytest.raises(AttentionVizError, match="'sideways' was asked for"):
         told("why", facts, "sideways")

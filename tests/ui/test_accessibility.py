@@ -8,6 +8,7 @@ import axe_playwright_python
 import pytest
 
 from tests.conftest import OpenPage, Recolour
+from tests.test_theme import contrast
 
 # axe-core itself, as the wheel axe-playwright-python carries it: nothing has to be fetched while tests run.
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
@@ -44,3 +45,15 @@ def test_no_page_shuts_anybody_out_in_light_or_dark(stay: OpenPage, recolour: Re
         "every => every.map(one => one.ariaLabel)"
     )
     assert all(re.search(r"[a-z].*\d", said or "") for said in pictures), pictures
+
+
+def test_what_a_filled_button_says_can_be_read_in_light_and_dark(stay: OpenPage, recolour: Recolour) -> None:
+    screen = stay("/learn?lesson=scores")
+    for dark in (False, True):
+        recolour(screen, dark)
+        words = screen.get_by_role("button", name="Check").locator("p")
+        colours = words.evaluate(
+            "one => [getComputedStyle(one).color, getComputedStyle(one.closest('button')).backgroundColor]"
+        )
+        ink, ground = ("#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", one)[:3]) for one in colours)
+        assert contrast(ink, ground) >= 4.5, "in the dark" if dark else "in light"

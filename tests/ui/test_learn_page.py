@@ -28,6 +28,7 @@ def run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
 
 
 SCENE = Scene(TEXT, run)
+LESSON_OF = {lesson.exercise: name for name, lesson in LESSONS.items()}
 
 
 def parameters(screen: Page) -> dict[str, str]:
@@ -53,7 +54,7 @@ def test_the_first_lesson_shows_real_numbers_on_the_first_screen(
     screen.get_by_role("combobox", name=re.compile("Word that looks")).click()
     screen.get_by_role("option", name="flooded").click()
     idle(screen)
-    expect(text).to_contain_text("What does “flooded” mean?")
+    expect(text).to_contain_text("in which “flooded” takes most from a word further off")
     assert parameters(screen)["choice"] == "7"
     term = text.locator(".learn-term").first
     expect(term.locator(".learn-meaning")).to_be_hidden()
@@ -74,12 +75,16 @@ def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(stay: O
     press(screen, f"Hint 1 of {len(exercise.hints)}", idle)
     expect(screen.get_by_text(exercise.hints[0])).to_be_visible()
     assert parameters(screen)["done"] == "why"
+    expect(screen.get_by_text(exercise.working)).to_have_count(0)
+    press(screen, "Solution", idle)
+    expect(screen.get_by_text(f"Solution: {exercise.solution}. {exercise.working}")).to_be_visible()
     answer.fill(exercise.solution)
     answer.press("Enter")
     idle(screen)
     expect(screen.get_by_test_id("stAlert")).to_contain_text(f"Right. {exercise.working}")
     assert parameters(screen)["done"] == "why.scores"
     expect(screen.locator(".st-key-learn-lessons")).to_contain_text("5. Scores ✓")
+    expect(screen.get_by_role("button", name="Go on: Scaling →")).to_be_visible()
     press(screen, "Another one", idle)
     assert parameters(screen)["seed"] == "4"
     expect(screen.get_by_text(EXERCISES["score"].make(SCENE, 4).question)).to_be_visible()
@@ -129,7 +134,7 @@ def test_a_room_is_led_through_the_whole_course_with_one_key(stay: OpenPage, idl
         assert parameters(screen)["lesson"] == name
         expect(screen.locator(".st-key-learn-figure .js-plotly-plot")).to_be_visible()
         expect(screen.get_by_test_id("stAlert")).to_have_count(0)
-        screen.keyboard.press(("ArrowRight", "PageDown", " ")[place % 3])
+        screen.keyboard.press("ArrowRight")
     screen.keyboard.press("ArrowLeft")
     expect(screen.get_by_role("heading", name=re.compile("^16"))).to_be_visible()
     idle(screen)
@@ -138,6 +143,38 @@ def test_a_room_is_led_through_the_whole_course_with_one_key(stay: OpenPage, idl
     idle(screen)
     assert "present" not in parameters(screen)
     expect(screen.get_by_test_id("learn-dot")).to_have_count(0)
+
+
+def test_what_does_not_fit_is_shown_before_the_next_lesson_is(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/learn?lesson=practice&present=on", width=1280, height=420)
+    for key in ("PageDown", " ", "PageDown", "PageDown", " "):
+        screen.keyboard.press(key)
+        screen.wait_for_timeout(100)
+        if screen.evaluate("document.querySelector('[data-testid=stMain]').scrollTop"):
+            break
+    expect(screen.get_by_role("heading", name=re.compile("^16"))).to_be_visible()
+    bottom = "one => one.scrollTop + one.clientHeight >= one.scrollHeight - 24"
+    for _ in range(5):
+        if screen.get_by_test_id("stMain").evaluate(bottom):
+            break
+        screen.keyboard.press("PageDown")
+        screen.wait_for_timeout(100)
+    screen.keyboard.press("PageDown")
+    expect(screen.get_by_role("heading", name=re.compile("^17"))).to_be_visible()
+    idle(screen)
+
+
+def test_a_list_that_was_chosen_from_does_not_hold_the_keys(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/learn?lesson=cost&present=on")
+    screen.get_by_role("combobox", name=re.compile("Tokens")).click()
+    screen.keyboard.press("Escape")  # closes the list, and ends nothing
+    expect(screen.get_by_role("option", name="256")).to_have_count(0)
+    screen.get_by_role("combobox", name=re.compile("Tokens")).click()
+    screen.get_by_role("option", name="256").click()
+    idle(screen)
+    screen.keyboard.press("ArrowRight")
+    expect(screen.get_by_role("heading", name=re.compile("^16"))).to_be_visible()
+    idle(screen)
 
 
 def test_what_an_address_cant_have_and_strange_texts_are_answered_in_words(stay: OpenPage) -> None:
@@ -160,7 +197,7 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
     for key in ("header", "learn-top", "learn-lessons", "learn-more", "learn-glossary"):
         expect(screen.locator(f".st-key-{key}").first).to_be_hidden()
     expect(screen.get_by_role("button", name="Check")).to_be_hidden()
-    expect(screen.get_by_text(f"Sentence: “{TEXT}”, exercise 5")).to_be_visible()
+    expect(screen.get_by_text(f"Sentence: “{TEXT}”, seed 5")).to_be_visible()
     expect(screen.locator(".st-key-learn-text")).to_have_css("color", "rgb(0, 0, 0)")
     expect(screen.locator(".learn-given table").first).to_be_visible()
     expect(screen.locator(".st-key-learn-figure .js-plotly-plot")).to_be_visible()
@@ -173,7 +210,11 @@ def test_a_teacher_has_the_answers_and_a_link_to_this_state(stay: OpenPage) -> N
     sheet = screen.locator(".st-key-learn-answers")
     kinds = [lesson.exercise for lesson in LESSONS.values() if lesson.exercise not in ("matters", "head")]
     for solved in answer_sheet(SCENE, [7], kinds):
-        expect(sheet).to_contain_text(f"{solved.question} Answer: {solved.solution}")
+        place = sheet.locator(f".st-key-learn-solved-{LESSON_OF[solved.kind]}")
+        expect(place).to_contain_text(solved.question)
+        expect(place).to_contain_text(f"Answer: {solved.solution}")
+        expect(place).to_contain_text(solved.working)
+        expect(place.locator("table")).to_have_count(len(solved.given))
     screen.get_by_role("button", name="Link", exact=True).click()
     told = screen.get_by_test_id("stCode").inner_text()
     assert {"lesson=heads", "seed=7"} <= set(urlsplit(told).query.split("&"))

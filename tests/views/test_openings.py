@@ -115,7 +115,7 @@ def test_the_output_is_drawn_among_the_values_and_repeated_tokens_are_named_once
     trace = Scratch(4, 2, positions="none").trace("the bank of the river")
     figure = hull(trace, 0, 1, 1)
     one = trace.attention(0).head(1)
-    points, output = figure.data[-2], figure.data[-1]
+    output, points = figure.data[-2], figure.data[-1]
     assert numpy.allclose(numpy.stack([points.x, points.y], 1), one.value)
     assert (output.x[0], output.y[0]) == pytest.approx(tuple((one.weights @ one.value)[1].tolist()), abs=1e-6)
     assert (output.marker.color, points.marker.color) == (LIGHT.query, LIGHT.value)

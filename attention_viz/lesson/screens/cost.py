@@ -18,7 +18,7 @@ def _show(scene: Scene) -> Shown:
     facts = {
         "tokens": f"{length:,}",
         "weights": f"{length**2:,}",
-        "megabytes": f"{length**2 * _BYTES / 1e6:,.1f}",
+        "room": _room(length**2 * _BYTES),
         "milliseconds": f"{1000 * measured[length]:,.2f}",
         "short": f"{short:,}",
         "short_weights": f"{short**2:,}",
@@ -30,6 +30,10 @@ def _show(scene: Scene) -> Shown:
     }
     says = f"{facts['tokens']} tokens took {facts['milliseconds']} ms on this machine, for {facts['weights']} weights."
     return Shown(facts, cost(measured, chosen=length, theme=scene.theme), says)
+
+
+def _room(size: int) -> str:
+    return f"{size / 1e6:,.1f} megabytes" if size >= 1e6 else f"{size / 1e3:,.1f} kilobytes"
 
 
 _CONTROL = Control("Tokens", lambda scene: {str(length): f"{length:,}" for length in LENGTHS}, lambda scene: "512")

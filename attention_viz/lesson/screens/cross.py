@@ -13,6 +13,8 @@ __all__ = ["LESSON"]
 
 _LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"
+_OWN = "It is your own sentence."
+_OTHER = "It knows too few words for your own sentence, so this is an example of its own."
 _EQUAL = "The two lengths need not agree; here they happen to."
 _UNEQUAL = "The two lengths differ, so this is no square."
 
@@ -41,6 +43,7 @@ def _show(scene: Scene) -> Shown:
     head, key = divmod(int(rows.argmax()), rows.shape[-1])
     said, read = trace.query_tokens(_STREAM).labels, trace.key_tokens(_STREAM).labels
     facts = {
+        "own": _OWN if trace.provenance.text == scene.text else _OTHER,
         "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),
         "said": counted(len(said), "token"),
         "read": counted(len(read), "token"),
@@ -52,7 +55,7 @@ def _show(scene: Scene) -> Shown:
         "weight": f"{float(rows[head, key]):.3f}",
     }
     says = f"“{facts['word']}” looks mostly at “{facts['source']}”, {facts['weight']}."
-    return Shown(facts, alignment(trace, 0, head, _STREAM, theme=scene.theme), says)
+    return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says)
 
 
 _CONTROL = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))))

@@ -3,11 +3,12 @@
 from attention_viz.changes import moved_output
 from attention_viz.edits import Ablate
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import strongest_link, telling_positions, word_positions
+from attention_viz.lesson.links import opening_position, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
 from attention_viz.trace import Trace
 from attention_viz.views import weight_and_effect
+from attention_viz.views.wording import escaped
 
 __all__ = ["LESSON", "effects"]
 
@@ -18,10 +19,6 @@ _OTHER = "The head that looks best is not the one that matters most."
 
 def _trace(scene: Scene) -> Trace:
     return scene.run(_MODEL, scene.text)
-
-
-def _query(trace: Trace) -> int:
-    return telling_positions(trace, word_positions(trace))[0]
 
 
 def effects(scene: Scene, layer: int) -> list[float]:
@@ -37,7 +34,7 @@ def _options(scene: Scene) -> dict[str, str]:
 
 def _show(scene: Scene) -> Shown:
     layer, trace = int(_CONTROL.value(scene)), _trace(scene)
-    query = _query(trace)
+    query = opening_position(trace)
     other = strongest_link(trace, query).key
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
     moved = effects(scene, layer)
@@ -50,10 +47,10 @@ def _show(scene: Scene) -> Shown:
         "heads": str(len(weights)),
         "looking": str(looking),
         "weight": f"{weights[looking]:.3f}",
-        "effect": f"{moved[looking]:.2%}",
+        "effect": f"{moved[looking]:.1%}",
         "place": str(1 + sum(one > moved[looking] for one in moved)),
         "moving": str(moving),
-        "most": f"{moved[moving]:.2%}",
+        "most": f"{moved[moving]:.1%}",
         "its_weight": f"{weights[moving]:.3f}",
         "rule": _SAME if moving == looking else _OTHER,
     }
@@ -62,6 +59,7 @@ def _show(scene: Scene) -> Shown:
         f"{moving} moves the output most ({facts['most']})."
     )
     figure = weight_and_effect(weights, moved, layer, theme=scene.theme)
+    figure.update_xaxes(title=escaped(f"weight from “{facts['word']}” to “{facts['other']}”"))
     return Shown(facts, figure, says)
 
 

@@ -31,23 +31,28 @@ _FILLING = 2
 _LARGE = -1e9
 
 
-def _trace(scene: Scene, mask: str) -> Trace:
-    """The sentence through one head of ours, filled up where there is padding to block, with the mask put on."""
+def _length(scene: Scene, mask: str) -> int:
+    """The words, and the filling where there is some to block."""
+    return len(scene.words) + (_FILLING if mask in ("padding", "both") else 0)
+
+
+def _trace(scene: Scene, mask: str, *, on: bool = True) -> Trace:
+    """The sentence through one head of ours, filled up where the mask is about padding; with the mask put on or not."""
     scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
-    length = len(scene.words) + (_FILLING if mask in ("padding", "both") else 0)
+    length = _length(scene, mask)
     ids = torch.tensor([1] * len(scene.words) + [0] * (length - len(scene.words)))
     parts = {"causal": [causal(length)], "padding": [padding(ids, 0)], "both": [causal(length), padding(ids, 0)]}
-    added = [Allow(combine(*parts[mask]).expand(length, length))] if mask in parts else []
+    added = [Allow(combine(*parts[mask]).expand(length, length))] if on and mask in parts else []
     return trace_filled(scratch, scene.text, length, added)
 
 
 def _show(scene: Scene) -> Shown:
     mask = _CONTROL.value(scene)
-    trace, open_trace = _trace(scene, mask), _trace(scene, "none")
+    trace, open_trace = _trace(scene, mask), _trace(scene, mask, on=False)
     one = trace.attention(0).head(0)
     cells = one.weights.numel()
     blocked = 0 if one.allowed is None else int((~one.allowed).sum())
-    row = len(scene.words) // 2
+    row, filling = len(scene.words) // 2, len(one.weights) - len(scene.words)
     facts = {
         "mask": _OPTIONS[mask].partition(":")[0],
         "blocked": counted(blocked, "cell"),
@@ -58,9 +63,12 @@ def _show(scene: Scene) -> Shown:
         "first": in_words(scene.words[0]),
         "sum": f"{float(one.weights[row].sum()):.3f}",
         "large": with_minus(f"{_LARGE:,.0f}"),
-        **_nothing_left(scene, open_trace),
+        "filling": f" and {counted(filling, 'filling')} at the end" if filling else "",
+        "d_k": str(one.query.shape[-1]),
+        **_nothing_left(scene, _trace(scene, "none")),
     }
-    says = f"With the mask “{facts['mask']}”, {facts['blocked']} of {cells} are blocked and drawn hatched."
+    hatched = f"{facts['blocked']} of {cells} {'is' if blocked == 1 else 'are'} blocked and drawn hatched"
+    says = f"With the mask “{facts['mask']}”, {hatched if blocked else 'nothing is blocked'}."
     return Shown(facts, heatmap(trace, 0, 0, theme=scene.theme), says)
 
 

@@ -64,8 +64,8 @@ def _trace(scene: Scene, kind: str) -> Trace:
 
 def _show(scene: Scene) -> Shown:
     kind, query = _CONTROL.value(scene), int(telling(scene.words))
-    trace, plain = _trace(scene, kind), _trace(scene, "dot")
-    row, usual = (one.weights(0, 0)[query] for one in (trace, plain))
+    trace = _trace(scene, kind)
+    row = trace.weights(0, 0)[query]
     key = int(row.argmax())
     facts = {
         "formula.score": r"e_{ij} = " + KINDS[kind][1],
@@ -75,12 +75,16 @@ def _show(scene: Scene) -> Shown:
         "word": in_words(scene.words[query]),
         "other": in_words(scene.words[key]),
         "weight": f"{float(row[key]):.3f}",
-        "dot": f"{float(usual[key]):.3f}",
-        "largest": f"{float(usual.max()):.3f}",
-        "scaled": f"{float(_trace(scene, 'scaled').weights(0, 0)[query].max()):.3f}",
+        "beside": _beside(scene, kind, query, key),
     }
     says = f"Scored by {facts['kind']}, “{facts['word']}” looks mostly at “{facts['other']}”, {facts['weight']}."
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+
+
+def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
+    """What the same word takes by the plain dot product; where that is shown already, once it is scaled."""
+    other, how = ("scaled", "once that is scaled") if kind == "dot" else ("dot", "by the plain dot product")
+    return f"Of the same it takes {float(_trace(scene, other).weights(0, 0)[query, key]):.3f} {how}."
 
 
 _CONTROL = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")

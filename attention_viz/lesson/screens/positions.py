@@ -42,9 +42,7 @@ def _show(scene: Scene) -> Shown:
     figure = changed_outputs(before, after, theme=scene.theme)
     # Without positions nothing moves but the last digit, which a scale of its own would blow up.
     figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
-    says = (
-        f"Turned around {facts['which']}, the output of “{facts['word']}” moved most, by {facts['most']} of its length."
-    )
+    says = f"Turned around {facts['which']}: {facts['moved'][0].lower()}{facts['moved'][1:]}"
     return Shown(facts, figure, says)
 
 
@@ -54,7 +52,7 @@ def _moved_words(word: str, by: float) -> str:
     return f"The word that moved most is “{in_words(word)}”: by {by:.1%} of the length of its output."
 
 
-_CONTROL = Control("Vectors", lambda scene: _OPTIONS, lambda scene: "none")
+_CONTROL = Control("Vectors", lambda scene: _OPTIONS, lambda scene: "sinusoidal")
 
 LESSON = Lesson(
     "Positions and order",

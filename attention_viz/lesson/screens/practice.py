@@ -33,7 +33,7 @@ def _show(scene: Scene) -> Shown:
         "after": _number(measured.after),
         "unit": measured.unit,
         "ratio": f"{measured.before / measured.after:.1f}",
-        "apart": _part(measured.apart),
+        "apart": _apart(measured.apart),
     }
     says = f"{_OPTIONS[name].capitalize()}: {facts['before']} {measured.unit} before, {facts['after']} after."
     return Shown(facts, before_after(measured.before, measured.after, measured.unit, theme=scene.theme), says)
@@ -43,9 +43,11 @@ def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
-def _part(of_one: float) -> str:
-    """A small part of a whole, in words: 0.0000004 is "less than one part in 1,000,000"."""
-    return f"less than one part in {10 ** int(-math.log10(of_one)):,}" if of_one else "nothing"
+def _apart(part: float) -> str:
+    """How far apart two results are, in words: 0.0000004 is less than one part in 1,000,000."""
+    if not part:
+        return "are identical"
+    return f"differ by less than one part in {10 ** int(-math.log10(part)):,} of the largest number"
 
 
 _CONTROL = Control("Practice", lambda scene: _OPTIONS, lambda scene: "blockwise")

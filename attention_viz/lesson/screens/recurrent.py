@@ -11,6 +11,7 @@ from attention_viz.views import paths
 __all__ = ["LESSON", "left_of_the_first"]
 
 _D_MODEL = 8
+_LEAST = 0.001
 
 
 def left_of_the_first(scene: Scene) -> list[float]:
@@ -46,12 +47,17 @@ def _show(scene: Scene) -> Shown:
         "hops": counted(end, "step"),
         "one": counted(min(end, 1), "step"),
         "words": counted(len(scene.words), "word"),
-        "left": f"{left_of_the_first(scene)[end]:.1%}",
+        "left": _percent(left_of_the_first(scene)[end]),
         "weight": f"{float(trace.weights(0, 0)[end, 0]):.3f}",
     }
     ways = f"{facts['hops']} one after the other, {facts['one']} by attention"
     says = f"From “{facts['first']}” to “{facts['last']}”: {ways}."
     return Shown(facts, paths(trace, 0, end, theme=scene.theme), says)
+
+
+def _percent(part: float) -> str:
+    """A part of a whole; never "0.0%", as something is left."""
+    return f"{part:.1%}" if part >= _LEAST else f"less than {_LEAST:.1%}"
 
 
 def _far(scene: Scene) -> dict[str, str]:

@@ -1,22 +1,22 @@
 """Queries, keys and values: three matrices give each vector three parts to play."""
 
+from attention_viz.attention import Attention, attend
 from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, signed, telling
-from attention_viz.trace import Trace
 from attention_viz.variants import run_variant
 from attention_viz.views import roles
 
 __all__ = ["LESSON"]
 
-_WIDTHS = ("2", "3", "4", "6", "8")
+_WIDTHS = ("2", "3", "4", "6")
 
 
-def _own_share(trace: Trace) -> str:
-    """What a token takes from itself, on average."""
-    return signed(float(trace.weights(0, 0).diagonal().mean()))
+def _own_share(call: Attention) -> str:
+    """What a token takes from itself, on average, with scores as they are: the scale has a lesson of its own."""
+    return signed(float(attend(call.query, call.key, call.value, scale=1.0).weights[0].diagonal().mean()))
 
 
 def _show(scene: Scene) -> Shown:
@@ -30,8 +30,8 @@ def _show(scene: Scene) -> Shown:
         "d_model": str(D_MODEL),
         "d_k": str(trace.attention(0).key.shape[-1]),
         "d_v": str(trace.attention(0).value.shape[-1]),
-        "plain": _own_share(plain),
-        "own": _own_share(trace),
+        "plain": _own_share(plain.attention(0)),
+        "own": _own_share(trace.attention(0)),
     }
     says = (
         f"Each token has {facts['d_k']} numbers as a query, {facts['d_k']} as a key and "
@@ -40,7 +40,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, roles(trace, 0, 0, notation=scene.notation, theme=scene.theme), says)
 
 
-_CONTROL = Control("Numbers in a value", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "6")
+_CONTROL = Control("Numbers in a value", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "3")
 
 LESSON = Lesson(
     "Queries, keys and values",

@@ -21,14 +21,24 @@ def _trace(scene: Scene, d_model: int) -> Trace:
 
 
 def _closest(scene: Scene, x: torch.Tensor) -> str:
-    """Which two words are most alike, by their dot product; the same word twice doesn't count."""
+    """Which two words are most alike, by their dot product; one that comes twice, with one vector, counts once."""
     found = [
         (float(x[i] @ x[j]), i, j) for i in range(len(x)) for j in range(i + 1, len(x)) if not torch.equal(x[i], x[j])
     ]
     if not found:
         return "there is only one word, and nothing to compare it with"
     product, i, j = max(found)
-    return f"“{in_words(scene.words[i])}” and “{in_words(scene.words[j])}” are most alike, with {signed(product, 2)}"
+    pair = f"“{in_words(scene.words[i])}” and “{in_words(scene.words[j])}” are most alike, with {signed(product, 2)}"
+    return f"{pair}, not counting that {_twins(scene)} have one vector" if _twins(scene) else pair
+
+
+def _twins(scene: Scene) -> str:
+    """The first word that comes more than once, with its namesake, however it is written; empty where there is none."""
+    first: dict[str, str] = {}
+    for word in scene.words:
+        if (same := first.setdefault(word.casefold(), word)) is not word:
+            return f"“{in_words(same)}” and “{in_words(word)}”"
+    return ""
 
 
 def _show(scene: Scene) -> Shown:

@@ -1,7 +1,7 @@
 """Why attention: a word means something else beside other words, and a head looks where that is decided."""
 
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import strongest_link, telling_positions, word_positions
+from attention_viz.lesson.links import opening_position, strongest_link, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered
 from attention_viz.trace import Trace
@@ -19,8 +19,7 @@ def _options(scene: Scene) -> dict[str, str]:
 
 
 def _default(scene: Scene) -> str:
-    trace = _trace(scene)
-    return str(telling_positions(trace, word_positions(trace))[0])
+    return str(opening_position(_trace(scene)))
 
 
 def _trace(scene: Scene) -> Trace:

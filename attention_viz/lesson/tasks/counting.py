@@ -31,7 +31,7 @@ def shape(scene: Scene, seed: int) -> Exercise:
     source = len(scene.words)
     target = draw.pick([one for one in range(2, 10) if one != source])
     weights, said = _call(target, source).weights, _counted(source)
-    start = f"The source is your text of {said}; the target says {target} words."
+    start = f"The source, which is read, is your text of {said}; the target, which is said, has {target} words."
     hints = (
         "The target asks: its words are the queries. The source is looked at: its words are the keys.",
         "The weights have a row for each query and a column for each key.",
@@ -117,7 +117,7 @@ def _layer(count: int, heads: int) -> Exercise:
 _ASKED = {
     "once": "How many weights does the work in blocks hold at once?",
     "whole": "How many weights would the whole matrix hold?",
-    "times": "How many times the weights of one block does the whole matrix hold?",
+    "times": "How many such blocks fill the whole matrix?",
 }
 
 
@@ -141,8 +141,12 @@ def memory(scene: Scene, seed: int) -> Exercise:
             f"A block has {block} rows and {block} columns; the whole matrix has {count} of each.",
             f"{count} / {block} = {times}: so many blocks lie side by side, and as many one below the other.",
         ),
-        f"One block: {block}·{block} = {tile}. The whole matrix: {count}·{count} = {everything}. "
-        f"Beside each other: {everything} / {tile} = {everything // tile}.",
+        {
+            "once": f"One block: {block}·{block} = {tile}.",
+            "whole": f"The whole matrix: {count}·{count} = {everything}.",
+            "times": f"One block: {block}·{block}. The whole matrix: {count}·{count}. Beside each other: "
+            f"({count} / {block})·({count} / {block}) = {times}·{times} = {everything // tile}.",
+        }[asked],
         _memory_slips(asked, block, count),
     )
 

@@ -117,7 +117,7 @@ def _note(least: int) -> str:
 
 def dimensions(width: int) -> tuple[str, ...]:
     """What a vector's numbers are called."""
-    return tuple(f"dimension {c}" for c in range(width))
+    return tuple(f"dim. {c}" for c in range(width))
 
 
 def table(title: str, rows: Sequence[str], columns: Sequence[str], numbers: Sequence[Sequence[float]]) -> Table:

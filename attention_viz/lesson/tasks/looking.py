@@ -8,16 +8,16 @@ from torch import Tensor
 from attention_viz.changes import moved_output
 from attention_viz.edits import Ablate
 from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
-from attention_viz.lesson.links import Link, strongest_link, telling_positions, word_positions
+from attention_viz.lesson.links import Link, opening_position, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
+from attention_viz.lesson.words import is_pronoun
 from attention_viz.trace import Trace
 from attention_viz.views.wording import listed, spelled
 
 __all__ = ["head", "matters", "strongest"]
 
 _MODEL = "all-MiniLM-L6-v2"
-_PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "they", "them", "their"))
 _CANDIDATES = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7
@@ -53,7 +53,9 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     draw = Draw("strongest", seed, scene.text)
     trace, note = _reading(scene, 3)
     places, names = word_positions(trace), _names(trace)
-    query = draw.pick(telling_positions(trace, places))
+    # Not the word that the lesson opens on, whose row stands on the page already.
+    telling = telling_positions(trace, places)
+    query = draw.pick([at for at in telling if note or at != opening_position(trace)] or telling)
     link = strongest_link(trace, query)
     others = draw.order([at for at in places if at not in (query, link.key)])[: _CANDIDATES - 1]
     options = sorted([link.key, *others])
@@ -81,8 +83,10 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         (),
         Choice(tuple(names[key] for key in options), right),
         (
-            f"Which of them decides what “{names[query]}” means here?",
-            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
+            f"Which of them belongs to “{names[query]}” in this text, or says what becomes of it?",
+            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}."
+            if note
+            else f"Choose “{names[query]}” above the picture: then it shows this head.",
             f"It isn't {wrong[0]}." if wrong else "It takes as much from each: any of them is right.",
         ),
         f"“{names[query]}” takes: {told}.",
@@ -127,7 +131,7 @@ def _backward(trace: Trace, draw: Draw) -> Link:
     """The strongest link of a pronoun to a word before it; of another word from the third on where there is none."""
     places, labels = word_positions(trace), trace.query_tokens().labels
     late = places[2:]
-    query = draw.pick([at for at in late if labels[at].casefold() in _PRONOUNS] or telling_positions(trace, late))
+    query = draw.pick([at for at in late if is_pronoun(labels[at])] or telling_positions(trace, late))
     found = strongest_link(trace, query)
     if found.key < query:
         return found
@@ -183,11 +187,11 @@ def matters(scene: Scene, seed: int) -> Exercise:
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
     places = [_place(*one) for one in heads]
-    told = "; ".join(f"{place}: {written(by)}" for place, by in zip(places, moved, strict=True))
+    told = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
     boldest = max(range(len(heads)), key=looks.__getitem__)
     slips = [Slip(boldest, "its largest weights look strong, but weights don't tell what a head does to the output.")]
     slips += [
-        Slip(at, f"silencing it moves the output by {written(one)}; another moves it by {written(max(moved))}.")
+        Slip(at, f"silencing it moves the output by {one:.1%}; another moves it by {max(moved):.1%}.")
         for at, one in enumerate(moved)
         if at != boldest
     ]
@@ -195,10 +199,10 @@ def matters(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "matters",
         f"What one of these heads of {_MODEL} hands on over your text becomes 0. Which one moves the model's output "
-        "most? Silence them on the Heads page, or guess.",
+        "most? Guess first; the picture of each layer tells it.",
         (
             table(
-                "Mean of each word's largest weight",
+                "What each word takes from its strongest key, on average",
                 [_place(*one) for one in heads],
                 ("weight",),
                 [[one] for one in looks],
@@ -207,8 +211,8 @@ def matters(scene: Scene, seed: int) -> Exercise:
         Choice(tuple(places), right),
         (
             "The weights in the table tell where a head looks, and not what it does with what it finds there.",
-            f"Silencing {places[least]} moves the output by {written(moved[least])} of its length.",
-            f"It isn't {places[second]} either: silencing that moves the output by {written(moved[second])}.",
+            f"Silencing {places[least]} moves the output by {moved[least]:.1%} of its length.",
+            f"It isn't {places[second]} either: silencing that moves the output by {moved[second]:.1%}.",
         ),
         f"How far each moves the output, as a part of its length, on average over the tokens: {told}.",
         tuple(slips),

@@ -36,6 +36,7 @@ def plain(scene: Scene, seed: int) -> Exercise:
     dots = [draw.whole(1, 3), *(draw.whole(-2, 2) for _ in words[1:])]
     at = draw.below(len(words))
     right, powers = float(shares(dots).weights[0, at]), [math.exp(dot) for dot in dots]
+    from_whom = f"“{words[at]}”" if at else "itself"
     whole = " + ".join(f"e^({written(dot)})" for dot in dots)
     numbers = f"{written(powers[at])} / ({' + '.join(map(written, powers))})"
     slips = [
@@ -50,15 +51,16 @@ def plain(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "plain",
         f"{note}Attention without parameters: the vector of “{words[0]}” has these dot products with itself and with "
-        f"the others. Which share, to two decimals, does “{words[0]}” take from “{words[at]}”?",
-        (table("Dot products", (words[0],), words, (dots,)),),
+        f"the others. Which share, to two decimals, does “{words[0]}” take from {from_whom}?",
+        (
+            table("Dot products", (words[0],), words, (dots,)),
+            table("e to the power of each, rounded", (words[0],), words, ([round(one, 3) for one in powers],)),
+        ),
         Number(right, ROUNDED),
         (
             "The shares are the softmax of the dot products: e to the power of each, divided by the sum of them all.",
             f"It is e^({written(dots[at])}) / ({whole}).",
-            "The powers: "
-            + ", ".join(f"e^({written(dot)}) = {written(math.exp(dot))}" for dot in sorted({*dots}))
-            + ".",
+            f"The powers add up to {written(sum(powers))}.",
         ),
         f"e^({written(dots[at])}) / ({whole}) = {numbers} = {written(right)}.",
         tuple(slips),
@@ -158,12 +160,14 @@ def additive(scene: Scene, seed: int) -> Exercise:
     ]
     return Exercise(
         "additive",
-        f"{note}Older attention scores a pair as v · tanh(W q + U k): q asks, k is asked, and W, U and v are learned. "
+        f"{note}Older attention scores a pair as v · tanh(W q + U k): q asks, k is asked, and W, U and v are learned; "
+        "W q is each row of W times q. "
         f"What is the score of “{words[0]}”, with the query q, for “{words[-1]}”, with the key k, to two decimals?",
         (
             vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
             table("U", dimensions(2), dimensions(2), right),
+            table("tanh, which takes a minus along", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
         ),
         Number(found, ROUNDED),
         (
@@ -175,6 +179,14 @@ def additive(scene: Scene, seed: int) -> Exercise:
         f"{products(above, [math.tanh(c) for c in sums])} = {written(found)}.",
         _additive_slips(above, (left, query), (right, key)),
     )
+
+
+_TANH = range(5)
+
+
+def _tanh() -> list[float]:
+    """The values of tanh at `_TANH`, and that of all that is larger, to three decimals."""
+    return [round(math.tanh(one), 3) for one in (*_TANH, math.inf)]
 
 
 _Product = tuple[list[list[int]], list[int]]

@@ -65,7 +65,7 @@ def _mask_hints(
         "both": "Everything above the diagonal is blocked, and the columns of [PAD] from top to bottom.",
     }[kind]
     state = "blocked" if cell in right else "free"
-    return (rule, f"“{names[cell[0]]}” → “{names[cell[1]]}” is wrong: it has to be {state}.")
+    return (rule, f"“{names[cell[0]]}” → “{names[cell[1]]}” is wrong to begin with: it has to be {state}.")
 
 
 def _mask_slips(kind: str, causal: Tensor, real: Tensor, right: frozenset[tuple[int, int]]) -> tuple[Slip, ...]:
@@ -165,8 +165,11 @@ def path(scene: Scene, seed: int) -> Exercise:
             "A recurrent network hands on from each word to the next; in attention each word looks at all at once.",
             f"From word {earlier} to word {later} it is {later} − {earlier} = {later - earlier} on.",
         ),
-        f"Recurrent: {later} − {earlier} = {recurrent}; attention: {attention}. "
-        f"The difference: {recurrent} − {attention} = {recurrent - attention}.",
+        {
+            "recurrent": f"Recurrent: {later} − {earlier} = {recurrent}; attention: {attention}.",
+            "more": f"Recurrent: {recurrent}; attention: {attention}. The difference: {recurrent} − {attention} = "
+            f"{recurrent - attention}.",
+        }[asked],
         _path_slips(asked, earlier, later),
     )
 

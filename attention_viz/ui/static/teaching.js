@@ -9,7 +9,9 @@ const BUTTONS = {
 };
 const TYPED_INTO = "input, textarea, select, [contenteditable=true], [role=combobox], [role=listbox], [role=slider]";
 const PRESSED = "button, a, summary";
-const SIZE = 18;
+// These turn pages, as in a reader: down or up.
+const PAGES = {PageDown: true, " ": true, PageUp: false};
+const SIZE = 18, NEARLY = 24, PART = 0.8;
 let listening = null;
 
 export default function teachingComponent({data}) {
@@ -17,7 +19,8 @@ export default function teachingComponent({data}) {
   listening = new AbortController();
   const mine = listening;
   const dot = makeDot(data.colour);
-  document.addEventListener("keydown", press, {signal: mine.signal});
+  // On the way down: a list keeps what it hears to itself.
+  document.addEventListener("keydown", press, {signal: mine.signal, capture: true});
   document.addEventListener("pointermove", (event) => follow(dot, event), {signal: mine.signal, passive: true});
   document.addEventListener("pointerleave", () => { dot.style.opacity = "0"; }, {signal: mine.signal});
   mine.signal.addEventListener("abort", () => dot.remove());
@@ -27,13 +30,33 @@ export default function teachingComponent({data}) {
 function press(event) {
   const name = BUTTONS[event.key];
   if (!name || event.altKey || event.ctrlKey || event.metaKey) return;
-  // A list or a box has a use of its own for these keys; leaving is the same everywhere.
-  const own = event.key === " " ? `${TYPED_INTO}, ${PRESSED}` : TYPED_INTO;
-  if (name !== "end" && event.target instanceof Element && event.target.closest(own)) return;
+  if (isTheirs(event, name)) return;
+  if (event.key in PAGES && turnPage(PAGES[event.key])) {
+    event.preventDefault();
+    return;
+  }
   const button = document.querySelector(`.st-key-learn-${name} button`);
   if (!button || button.disabled) return;
   event.preventDefault();
   button.click();
+}
+
+// A list or a box has a use of its own for these keys; Escape closes an open list, and anywhere else it ends.
+function isTheirs({key, target}, name) {
+  if (!(target instanceof Element)) return false;
+  if (name === "end") return Boolean(target.closest('[aria-expanded="true"]'));
+  // A list that was just chosen from keeps the focus: closed, it has no use for them but the space bar.
+  if (key !== " " && target.closest('[role=combobox][aria-expanded="false"]')) return false;
+  return Boolean(target.closest(key === " " ? `${TYPED_INTO}, ${PRESSED}` : TYPED_INTO));
+}
+
+// What doesn't fit the screen is shown before the next lesson is; whether there was more to show.
+function turnPage(down) {
+  const main = document.querySelector('[data-testid="stMain"]');
+  const left = down ? main.scrollHeight - main.clientHeight - main.scrollTop : main.scrollTop;
+  if (left < NEARLY) return false;
+  main.scrollBy({top: (down ? 1 : -1) * PART * main.clientHeight});
+  return true;
 }
 
 function makeDot(colour) {
