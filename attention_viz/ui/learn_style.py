@@ -64,13 +64,14 @@ _PHONE = """
   .st-key-learn-tools { display: grid; grid-template-columns: repeat(3, auto); justify-content: start; }
   .st-key-learn-tools > :first-child { grid-column: span 2; }
   .st-key-learn-tools > * { min-height: 40px; }
-  .st-key-learn-lesson { display: flex; min-height: 68px; }
+  .st-key-learn-lesson { display: flex; min-height: 68px; width: 100% !important; }
+  .st-key-learn-lesson .stSelectbox { width: 100%; }
   .st-key-learn-text { min-height: 480px; }
   .st-key-learn-top { min-height: 240px; }
   .st-key-learn-figure { min-height: 380px; }
   .st-key-learn-heading { column-gap: 8px; flex-wrap: nowrap; }
   .st-key-learn-heading h4 { font-size: 19px; }
-  .st-key-learn-screen .st-key-learn-heading { justify-content: flex-end; min-height: 36px; margin-top: -12px; }
+  .st-key-learn-screen .st-key-learn-heading { justify-content: flex-end; min-height: 36px; margin-top: -28px; }
   .st-key-learn-screen .st-key-learn-heading > :has(h4) { position: absolute; clip-path: inset(50%); }
   .st-key-learn-heading [data-testid="stCaptionContainer"] { display: none; }
   .st-key-learn-heading button { padding: 2px 8px; }
@@ -98,12 +99,12 @@ _PAPER = """
   .st-key-learn-printed { display: flex !important; }
   .st-key-page, .st-key-page * { color: #000 !important; }
   .st-key-page :is(p, label, table, .stAlert, [data-testid="stAlertContainer"]) { background: transparent !important; }
-  .st-key-page :is(input, [data-baseweb], [data-testid="stTextInputRootElement"]) {
-    background: transparent !important;
-    border-color: #999 !important;
-  }
+  .st-key-page :is(.stSelectbox, .stTextInput, .stRadio) * { background-color: transparent !important; }
+  .st-key-page :is(.stSelectbox, .stTextInput) [role="group"],
+  .st-key-page [data-testid="stTextInputRootElement"] { border-color: #999 !important; }
   .st-key-page ::placeholder { color: transparent !important; }
-  .st-key-page [role="radiogroup"] label > div:first-child { background: #fff !important; border: 1px solid #000; }
+  .st-key-page .stRadio label > div:first-child { border: 1px solid #000 !important; }
+  .st-key-page .stRadio label:has(input:checked) > div:first-child { background-color: #000 !important; }
   .st-key-page .st-key-learn-cells button { background: transparent !important; border-color: #999 !important; }
   .st-key-page .st-key-learn-cells button[aria-pressed="true"] { border: 3px solid #000 !important; font-weight: 700; }
   .learn-term { border: 0; }
