@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attention_viz.lesson import LESSONS
+from attention_viz.ui.cross_page import EXAMPLE
 from attention_viz.ui.menu import PAGES
 from benchmarks.report import Benchmark, Result, Table
 from benchmarks.serving import ROOT, serving
@@ -27,8 +28,8 @@ _PLACES, _THINGS, _HAPPENED = (
 
 _NEXT = "Next →"
 _REPLIES = ("**Right.**", "**Not yet.**")
-# A model of its own, which the sentence that is brought along isn't for.
-_OPENED_WITH = {"Cross-attention": {"model": "translation", "text": "the boy finds the key and he sells it"}}
+# Of the page that has use for no model but such as read one text and say another.
+_EXAMPLE = f"Show {EXAMPLE.model} with “{EXAMPLE.text}”"
 
 _Answers = dict[str, list[Answer]]
 
@@ -96,7 +97,10 @@ async def _walk(visitor: Visitor, looks: Sequence[float], quick: bool) -> _Answe
             raise RuntimeError("after as many steps as there are lessons the course still goes on: some went nowhere")
         for label in others[: 1 if quick else None]:
             await asyncio.sleep(next(pauses))
-            found[label] = [await visitor.follow(label, _OPENED_WITH.get(label))]
+            found[label] = [await visitor.follow(label)]
+            if visitor.offers(_EXAMPLE):
+                await asyncio.sleep(next(pauses))
+                found[f"{label}: its own example"] = [await visitor.press(_EXAMPLE)]
     finally:
         await visitor.leave()
     return found

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
@@ -75,16 +74,15 @@ class Visitor:
         """Open the link that was handed out."""
         return await self._run(ClientState(query_string=urlencode(self.parameters)))
 
-    async def follow(self, label: str, parameters: Mapping[str, str] | None = None) -> Answer:
-        """Follow the link in the page's menu that is called so, with what it carries, or with other parameters.
+    async def follow(self, label: str) -> Answer:
+        """Follow the link in the page's menu that is called so, with what it carries.
 
         Raises:
             KeyError: the page has no such link.
         """
         link = self._links[label]
         self._page = link.page_script_hash
-        query = link.query_string if parameters is None else urlencode(parameters)
-        return await self._run(ClientState(page_name=link.page, query_string=query))
+        return await self._run(ClientState(page_name=link.page, query_string=link.query_string))
 
     async def press(self, label: str, answering: str = "") -> Answer:
         """Press the button that is called so.

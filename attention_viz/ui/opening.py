@@ -2,12 +2,17 @@
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.errors import AttentionVizError
+from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.ui.markdown import plain
-from attention_viz.ui.serving import Drawn, from_file
+from attention_viz.ui.serving import Drawn
+from attention_viz.ui.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from attention_viz.trace import Trace
 
 __all__ = ["close", "count", "offer", "opened", "tell"]
 
@@ -69,12 +74,34 @@ def _open(content: bytes) -> None:
         path = Path(folder) / "the file"
         path.write_bytes(content)
         try:
-            drawn = from_file(Trace.load(path))
+            drawn = _checked(Trace.load(path))
         except AttentionVizError as error:
             st.session_state["refused"] = str(error)
         else:
             _show(drawn)
     st.rerun()
+
+
+def _checked(trace: "Trace") -> Drawn:
+    """A trace from a file, ready for the browser.
+
+    Raises:
+        TraceError: it has more weights than can be drawn, or numbers that can't.
+    """
+    weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
+    if weights > SETTINGS.most_weights:
+        raise TraceError(
+            f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
+            "open it in Python with attention_viz.Trace.load"
+        )
+    drawn = Drawn(trace)
+    _ = drawn.payload
+    return drawn
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    heads, queries, keys = shape
+    return heads * queries * keys
 
 
 def _show(drawn: Drawn) -> None:

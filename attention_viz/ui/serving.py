@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from attention_viz.errors import TraceError, UnusableText
+from attention_viz.errors import UnusableText
 from attention_viz.ui import natures
 from attention_viz.ui.keeping import Kept
 from attention_viz.ui.natures import nature
@@ -32,7 +32,6 @@ __all__ = [
     "candidates",
     "draw",
     "fit",
-    "from_file",
     "is_full",
     "is_loaded",
     "load_model",
@@ -138,23 +137,6 @@ def fit(state: State, text: str) -> "Fit":
         AttentionVizError: the model can't be used; the message says why.
     """
     return _chosen(state).fit(text)
-
-
-def from_file(trace: "Trace") -> Drawn:
-    """A trace from a file, ready for the browser.
-
-    Raises:
-        TraceError: it has more weights than can be drawn, or numbers that can't.
-    """
-    weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
-    if weights > SETTINGS.most_weights:
-        raise TraceError(
-            f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
-            "open it in Python with attention_viz.Trace.load"
-        )
-    drawn = Drawn(trace)
-    _ = drawn.payload
-    return drawn
 
 
 def verify(drawn: Drawn) -> None:
@@ -295,11 +277,6 @@ def _cores() -> int:
     import torch
 
     return torch.get_num_threads()
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    heads, queries, keys = shape
-    return heads * queries * keys
 
 
 _models: "Kept[str, AttentionModel | Scratch]" = Kept(SETTINGS.model_memory * 1_000_000, memory_of, _forget)

@@ -1,6 +1,7 @@
 """One row of the softmax opened: what enters it, the exponentials, and each one's share in their sum."""
 
 import math
+from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -49,29 +50,7 @@ def shares(
         cols=3, shared_yaxes=True, horizontal_spacing=0.02, column_widths=[4, 3, 3], subplot_titles=_TITLES
     )
     for place, numbers in enumerate(_columns(terms)):
-        said = ["blocked" if math.isinf(number) else with_minus(f"{number:.6f}") for number in numbers]
-        short = [_short(number, _DIGITS[place]) for number in numbers]
-        figure.add_bar(
-            x=[0.0 if math.isinf(number) else number for number in numbers],
-            y=list(range(len(keys))),
-            orientation="h",
-            marker={"color": (colours.muted, colours.accent, colours.key)[place]},
-            text=short,
-            textposition="outside",
-            cliponaxis=False,
-            hovertext=[f"{key}, {_SAID[place]}: {one}" for key, one in zip(keys, said, strict=True)],
-            hovertemplate="%{hovertext}<extra></extra>",
-            showlegend=False,
-            row=1,
-            col=place + 1,
-        )
-        figure.update_xaxes(
-            range=_range(numbers if place == 0 else [*numbers, 1.0]),
-            showticklabels=False,
-            showgrid=False,
-            row=1,
-            col=place + 1,
-        )
+        _add_column(figure, place, numbers, keys, (colours.muted, colours.accent, colours.key)[place])
     arrange(
         figure, f"The row of {escaped(shown(queries[query]))} · {escaped(caption(trace, layer, head, stream))}", colours
     )
@@ -84,6 +63,27 @@ def shares(
         title.update(x=start, xanchor="left", align="left", font={"size": 12, "color": colours.muted})
     figure.update_layout(height=min(620, 150 + 28 * len(keys)), margin={"t": 88}, bargap=0.25)
     return figure
+
+
+def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[str], colour: str) -> None:
+    """One of the three columns of bars; what is at most 1 keeps its measure, whatever the row."""
+    said = ["blocked" if math.isinf(number) else with_minus(f"{number:.6f}") for number in numbers]
+    where: dict[str, Any] = {"row": 1, "col": place + 1}
+    figure.add_bar(
+        x=[0.0 if math.isinf(number) else number for number in numbers],
+        y=list(range(len(keys))),
+        orientation="h",
+        marker={"color": colour},
+        text=[_short(number, _DIGITS[place]) for number in numbers],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[f"{key}, {_SAID[place]}: {one}" for key, one in zip(keys, said, strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+        **where,
+    )
+    reach = _range([*numbers, 1.0] if place else numbers)
+    figure.update_xaxes(range=reach, showticklabels=False, showgrid=False, **where)
 
 
 def _terms(opened: OpenHead, query: int) -> tuple[Term, ...]:

@@ -8,41 +8,18 @@ import torch
 from attention_viz.attention import attend
 from attention_viz.edits import Ablate
 from attention_viz.from_scratch import Scratch
-from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.screens.limits import effects
 from attention_viz.lesson.screens.recurrent import left_of_the_first
 
 TEXT = "The bank of the river was flooded"
-ODD = ("Hi", "🙂", "مرحبا بالعالم", "<b>x</b> & {{word}} $5")
-NAMES = ("recurrent", "cost", "practice", "limits")
 
 
 @pytest.fixture
 def scene(run: Run) -> Scene:
     return Scene(TEXT, run)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_choice_of_any_sentence_is_told(name: str, run: Run) -> None:
-    lesson = LESSONS[name]
-    # Of the last lesson each sentence and each layer is a dozen runs of a model.
-    for text in (TEXT, *ODD)[: 3 if name == "limits" else None]:
-        scene = Scene(text, run)
-        for choice in (*list(lesson.control.options(scene))[: 1 if name == "limits" else 2], "nonsense"):
-            shown = lesson.show(replace(scene, choice=choice, theme="dark", notation="columns"))
-            assert told(name, shown.facts, "columns")
-            assert shown.figure.data
-            assert shown.says
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_control_changes_what_is_told(name: str, scene: Scene) -> None:
-    lesson = LESSONS[name]
-    choices = list(lesson.control.options(scene))[: 2 if name == "limits" else 4]
-    tellings = {str(lesson.show(replace(scene, choice=choice)).facts) for choice in choices}
-    assert len(tellings) == len(choices)
 
 
 def test_a_path_is_as_long_as_there_are_words_between(scene: Scene) -> None:

@@ -1,0 +1,53 @@
+"""What holds for each lesson: any sentence is told and drawn in any setting, and its control changes what is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson.scene import LONGEST, Run
+
+TEXT = "The bank of the river was flooded"
+# One word, one word many times, as many as a lesson takes, signs of other scripts, and what could be markup of ours,
+# of Markdown or of HTML.
+ODD = (
+    "Hi",
+    "🙂",
+    "a " * LONGEST,
+    " ".join(f"word{n}" for n in range(LONGEST)),
+    "👩‍👩‍👧 عربي 汉 a\u202eb",
+    "مرحبا بالعالم",
+    "<b>x</b> $y$ `z` &amp; {{word}} $5",
+)
+# Each setting of the first is a dozen runs of a model, of the second a measurement, of the third thirty modules.
+SLOW = {"limits": 2, "cost": 3, "scaling": 3}
+# Made of nothing but the words and a seed.
+SEEDED = ("vectors", "plain", "roles", "scores", "scaling", "softmax", "mixture")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: Run) -> None:
+    lesson = LESSONS[name]
+    for text in ODD[: SLOW.get(name)]:
+        scene = Scene(text, run, notation="columns", theme="dark")
+        options = list(lesson.control.options(scene))
+        assert lesson.control.default(scene) in options
+        for one in (replace(scene, choice=options[-1]), Scene(text, run, "no such option")):
+            shown = lesson.show(one)
+            assert "{{" not in told(name, shown.facts, one.notation) or "{{" in text
+            assert shown.figure.data
+            assert shown.says.rstrip().endswith((".", "!", "?"))
+            assert "nan" not in " ".join((*shown.facts.values(), shown.says)).split()
+            assert not any("\u202e" in fact for fact in shown.facts.values())
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, run: Run) -> None:
+    lesson, scene = LESSONS[name], Scene(TEXT, run, seed=3)
+    options = list(lesson.control.options(scene))[: SLOW.get(name)]
+    shown = [lesson.show(replace(scene, choice=option)) for option in options]
+    assert len({str(one.facts) for one in shown}) == len(options) > 1
+    assert shown[0].says != shown[-1].says
+    assert shown[0].figure != shown[-1].figure
+    if name in SEEDED:
+        assert lesson.show(replace(scene, choice=options[0], seed=4)).facts != shown[0].facts
