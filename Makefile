@@ -40,7 +40,7 @@ setup:
 	@$(setup) .venv requirements-dev.txt
 	@echo 'The environment in .venv is complete.'
 
-# On one process more than there are cores, up to four: each has a browser and a server of its own, and waits for both.
+# On all cores, up to four: each process has a browser and a server of its own.
 test:
 	@$(setup) .venv requirements-dev.txt
 	@.venv/bin/python scripts/browser.py

@@ -6,7 +6,6 @@ time. One that only gets another address (the fixture `stay`) is drawn in a thir
 A test that opens a page carries the marker `browser` by itself: `pytest -m "not browser"` leaves them all out.
 """
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,11 +42,6 @@ if TYPE_CHECKING:
 
 RUNNING = pytest.StashKey[Server]()  # the server whose pages are looked at
 FAILED = pytest.StashKey[bool]()
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: a test in a browser waits for half of its time."""
-    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")
