@@ -159,12 +159,12 @@ class Cells:
         return given == other
 
     def said(self, given: object) -> str:
-        """How much is wrong with an answer, in words, and one cell of it."""
+        """How much is wrong with an answer, in words, and a row in which to look."""
         if not isinstance(given, frozenset):
             return ""
         wrong = sorted(self.right ^ given)
-        count = f"{len(wrong)} cell{' is' if len(wrong) == 1 else 's are'} wrong"
-        return f"{count}, such as {self._name(wrong[0])}" if wrong else count
+        count, among = (f"{len(wrong)} cells are wrong", "one of them ") if len(wrong) != 1 else ("1 cell is wrong", "")
+        return f"{count}, {among}in the row of “{self.rows[wrong[0][0]]}”" if wrong else count
 
     @property
     def solution(self) -> str:

@@ -57,7 +57,9 @@ def _tells(exercise: Exercise) -> bool:
 
 
 EXERCISES: dict[str, Kind] = {
-    "strongest": Kind("Predict the strongest key", looking.strongest, "To expect where a word looks from its meaning."),
+    "strongest": Kind(
+        "Predict where a word looks", looking.strongest, "To expect where a word looks from its meaning."
+    ),
     "nearest": Kind("Find the nearest word", dots.nearest, "To compare vectors by dot product and by cosine."),
     "plain": Kind("Work out a share", _clear(mixing.plain), "To turn dot products into shares that add up to 1."),
     "project": Kind(
@@ -70,7 +72,7 @@ EXERCISES: dict[str, Kind] = {
     "mask": Kind("Fix the mask", order.mask, "To know who may look at whom."),
     "head": Kind("Find the head", looking.head, "To read from rows of weights what a head does."),
     "permute": Kind("Follow the shuffle", _clear(order.permute), "To know what moves when words move."),
-    "shape": Kind("Tell the shape", counting.shape, "To know whose words ask and whose are looked at."),
+    "shape": Kind("Count rows and columns", counting.shape, "To know whose words ask and whose are looked at."),
     "additive": Kind("Work out an additive score", _clear(mixing.additive), "To score as older attention did."),
     "path": Kind("Count the steps", order.path, "To compare reading word by word with looking at all at once."),
     "cost": Kind("Count the weights", counting.cost, "To know how attention grows with the text."),

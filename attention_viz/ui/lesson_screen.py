@@ -28,8 +28,8 @@ _SHOWN = "learn-shown"
 
 # Pixels: in front of a room a picture is as tall as the screen leaves it.
 _TALL = 540
-# A picture's title, and what is left above it for a legend.
-_TITLE, _LEGEND = 30, 30
+# A picture's title, and what is left above the picture for a legend or the names of its parts.
+_TITLE, _ABOVE = 30, 30
 # How much larger than on a desk everything that is written in one is.
 _LARGER = 1.4
 # What the first screen leaves to a picture; one that names many words is as tall as it has to be.
@@ -136,7 +136,9 @@ def _show_picture(name: str, shown: "Shown", *, few: bool, large: bool) -> None:
     # What it shows stands below it: nothing above needs the room that a title takes, but for a legend.
     parts: list[Any] = list(figure.data)
     legend = any(one.showlegend for one in parts) and (layout.legend.y or 0) >= 1
-    figure.update_layout(title_text="", margin_t=max(layout.margin.t - _TITLE, _LEGEND if legend else 8))
+    figure.update_layout(
+        title_text="", margin_t=max(layout.margin.t - _TITLE, _ABOVE if legend or layout.annotations else 8)
+    )
     height = layout.height or _LEFT
     if large:
         figure = _enlarged(figure).update_layout(height=max(_TALL, height))

@@ -543,8 +543,8 @@ def test_cells_are_read_as_pairs_inside_the_matrix() -> None:
     assert answer.read("") == frozenset()
     assert [answer.read(one) for one in ("2>0", "0>3", "0", "a>b", "0>1 1>2", "-1>0")] == [None] * 6
     assert answer.solution == "“a” → “c”"
-    assert answer.said(frozenset({(0, 0)})) == "2 cells are wrong, such as “a” → “a”"
-    assert answer.said(frozenset()) == "1 cell is wrong, such as “a” → “c”"
+    assert answer.said(frozenset({(0, 0)})) == "2 cells are wrong, one of them in the row of “a”"
+    assert answer.said(frozenset()) == "1 cell is wrong, in the row of “a”"
 
 
 def test_the_answer_sheet_has_every_kind_and_every_seed(run: Run) -> None:

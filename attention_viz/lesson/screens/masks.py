@@ -65,17 +65,17 @@ def _show(scene: Scene) -> Shown:
         "large": with_minus(f"{_LARGE:,.0f}"),
         "filling": f" and {counted(filling, 'filling')} at the end" if filling else "",
         "d_k": str(one.query.shape[-1]),
-        **_nothing_left(scene, _trace(scene, "none")),
+        **_nothing_left(open_trace),
     }
     hatched = f"{facts['blocked']} of {cells} {'is' if blocked == 1 else 'are'} blocked and drawn hatched"
     says = f"With the mask “{facts['mask']}”, {hatched if blocked else 'nothing is blocked'}."
     return Shown(facts, heatmap(trace, 0, 0, theme=scene.theme), says)
 
 
-def _nothing_left(scene: Scene, trace: Trace) -> dict[str, str]:
+def _nothing_left(trace: Trace) -> dict[str, str]:
     """What becomes of a row with every cell blocked: by −∞, by a large negative number, and by our function."""
     one = trace.attention(0).head(0)
-    nothing = torch.zeros(len(scene.words), dtype=torch.bool)
+    nothing = torch.zeros(len(one.weights), dtype=torch.bool)
     plain, large = (
         block_row(one.scaled[0], nothing, values=[value], precisions=[torch.float32])[0]
         for value in (-math.inf, _LARGE)

@@ -31,7 +31,10 @@ def shape(scene: Scene, seed: int) -> Exercise:
     source = len(scene.words)
     target = draw.pick([one for one in range(2, 10) if one != source])
     weights, said = _call(target, source).weights, _counted(source)
-    start = f"The source, which is read, is your text of {said}; the target, which is said, has {target} words."
+    start = (
+        f"The source, which is read, is your text of {said}; the target, which is said, has {target} words. Marks at "
+        "their ends don't count here."
+    )
     hints = (
         "The target asks: its words are the queries. The source is looked at: its words are the keys.",
         "The weights have a row for each query and a column for each key.",
@@ -44,7 +47,10 @@ def shape(scene: Scene, seed: int) -> Exercise:
         question, answer = "How many weights has one head of cross-attention?", Number(float(weights.numel()), WHOLE)
         hints = (*hints, f"There are {target} rows and {source} columns.")
         slips = _looks_at_itself(target**2, source**2)
-        slips += (Slip(target + source, "did you add where rows and columns are multiplied?"),)
+        slips += (
+            Slip(target + source, "did you add where rows and columns are multiplied?"),
+            Slip((target + 1) * (source + 1), "did you count marks at the ends?"),
+        )
     else:
         question = "Which shape have the weights of one head of cross-attention, queries first?"
         options = draw.order([(target, source), (source, target), (target, target), (source, source)])
@@ -139,7 +145,9 @@ def memory(scene: Scene, seed: int) -> Exercise:
         Number(float(right), WHOLE),
         (
             f"A block has {block} rows and {block} columns; the whole matrix has {count} of each.",
-            f"{count} / {block} = {times}: so many blocks lie side by side, and as many one below the other.",
+            f"{count} / {block} = {times}: so many blocks lie side by side, and as many one below the other."
+            if asked == "times"
+            else "How many weights there are is the rows times the columns.",
         ),
         {
             "once": f"One block: {block}·{block} = {tile}.",

@@ -34,7 +34,7 @@ __all__ = [
 # What a task is about where the reader's text has too few words for it.
 EXAMPLE = "The cat sat because it was tired."
 # How far beside the right number an answer may be: of whole numbers, and of those that are told to two decimals.
-WHOLE, ROUNDED = 0.004, 0.0105
+WHOLE, ROUNDED = 0.004, 0.006
 
 _Thing = TypeVar("_Thing")
 

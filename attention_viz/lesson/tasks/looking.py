@@ -76,17 +76,17 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         for at, key in enumerate(options)
         if key != back
     ]
+    look = "" if note else f" Guess first; with “{names[query]}” chosen, the picture shows it."
     wrong = [f"“{names[key]}”" for at, key in enumerate(options) if at not in right]
     return Exercise(
         "strongest",
-        f"{note}In {_place(link.layer, link.head)} of {_MODEL}, at which of these does “{names[query]}” look most?",
+        f"{note}In {_place(link.layer, link.head)} of {_MODEL}, at which of these does “{names[query]}” look most?"
+        f"{look}",
         (),
         Choice(tuple(names[key] for key in options), right),
         (
             f"Which of them belongs to “{names[query]}” in this text, or says what becomes of it?",
-            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}."
-            if note
-            else f"Choose “{names[query]}” above the picture: then it shows this head.",
+            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
             f"It isn't {wrong[0]}." if wrong else "It takes as much from each: any of them is right.",
         ),
         f"“{names[query]}” takes: {told}.",
@@ -198,7 +198,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
-        f"What one of these heads of {_MODEL} hands on over your text becomes 0. Which one moves the model's output "
+        f"Each of these heads of {_MODEL} is silenced in turn: what it hands on becomes 0. Which one moves the output "
         "most? Guess first; the picture of each layer tells it.",
         (
             table(

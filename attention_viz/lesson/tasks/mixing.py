@@ -169,7 +169,8 @@ def additive(scene: Scene, seed: int) -> Exercise:
             table("U", dimensions(2), dimensions(2), right),
             table("tanh, which takes a minus along", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
         ),
-        Number(found, ROUNDED),
+        # What is given of tanh is rounded, too.
+        Number(found, ROUNDED + 0.003),
         (
             "Work out W q and U k first, and add them: each row of W times q, each row of U times k.",
             f"W q + U k: {'; '.join(lines)}.",
