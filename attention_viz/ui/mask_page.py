@@ -68,16 +68,23 @@ def show_page() -> None:
         if chosen.more and chosen.nature.goes_on:
             st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, line)
+    # Before the pictures, which stand below it: they would be pushed down.
+    badge = None if after is None else _show_bar(bar, after, state)
     _show_pair(before.alone(state).trace, after and after.alone(state).trace, state, choice)
-    if after is None:
+    if after is None or badge is None:
         return
-    with bar:
-        badge = Badge()
-        show_downloads(after.trace, after.stream(state), state.layer, state.head)
     if after.fit is not None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)
     show_consequences(before.trace, after.trace, after.stream(state), state.layer, state.head, choice)
+
+
+def _show_bar(bar: DeltaGenerator, after: Drawn, state: State) -> Badge:
+    """The badge, which says for now that it is being worked out, and what can be taken away."""
+    with bar:
+        badge = Badge()
+        show_downloads(after.trace, after.stream(state), state.layer, state.head)
+    return badge
 
 
 def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[Drawn, State, str | None] | None:
