@@ -53,7 +53,7 @@ def test_nothing_jumps_while_a_page_arrives(
         context.close()
         return found
 
-    # A machine that is busy with other tests may paint between any two parts, once: a fault of the page's own comes back.
+    # A machine busy with other tests may paint between any two parts, once: a fault of the page's own comes back.
     found = [shift()]
     if found[0] >= 0.1:
         found.append(shift())
