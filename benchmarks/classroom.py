@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attention_viz.lesson import LESSONS
-from attention_viz.ui.cross_page import EXAMPLE
-from attention_viz.ui.menu import PAGES
+from attention_viz.ui.pages.cross.page import EXAMPLE
+from attention_viz.ui.parts.menu import PAGES
 from benchmarks.report import Benchmark, Result, Table
 from benchmarks.serving import ROOT, serving
 from benchmarks.visitor import Answer, Visitor

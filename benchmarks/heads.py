@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.attribution import fetched_lengths
-from attention_viz.metrics import METRICS
-from attention_viz.trace import Trace
+from attention_viz.analysis.attribution import fetched_lengths
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.trace.trace import Trace
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.report import Benchmark, Result, Table

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from attention_viz.ui.layout import arranged
-from attention_viz.ui.mask_page import show_page
+from attention_viz.ui.pages.masks.page import show_page
+from attention_viz.ui.parts.layout import arranged
 
 st.set_page_config(page_title="attention_viz · Masks", layout="wide")
 with arranged():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # run as a program, a script knows its own folder only
 
-from attention_viz.views.browsers import CHOICE, LAUNCH_FLAGS, candidates, find, starts
+from attention_viz.views.export.browsers import CHOICE, LAUNCH_FLAGS, candidates, find, starts
 
 __all__ = ["CHOICE", "LAUNCH_FLAGS", "NONE_FOUND", "candidates", "find", "install", "starts"]
 

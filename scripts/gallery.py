@@ -20,7 +20,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 import attention_viz as av
-from attention_viz.views.rendering import Draw, rendered
+from attention_viz.views.export.rendering import Draw, rendered
 
 __all__ = ["FOLDER", "PAGE", "PICTURES", "code_of", "page", "runs", "runs_code"]
 
@@ -35,11 +35,11 @@ def runs() -> SimpleNamespace:
     """What the pictures are made from."""
     import pandas
 
-    from attention_viz.changes import moved_output
-    from attention_viz.comparing import head_divergences
-    from attention_viz.from_scratch import Scratch
+    from attention_viz.analysis.compare import head_divergences
+    from attention_viz.edits.effects import moved_output
     from attention_viz.lesson.measuring import practice, seconds_by_length
     from attention_viz.models import SNAPSHOTS, moments
+    from attention_viz.scratch.model import Scratch
 
     bert = av.load("all-MiniLM-L6-v2")
     bank = bert.trace("The bank of the river was flooded")

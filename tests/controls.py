@@ -21,11 +21,11 @@ _WIDGETS = dict.fromkeys(
 
 @cache
 def modules(entry: str) -> frozenset[str]:
-    """A module of `attention_viz.ui` and all of the same folder that it imports, directly or not."""
+    """A module of `attention_viz.ui`, as "pages.heads.page", and all of that room that it imports, directly or not."""
     found, todo = set[str](), [entry]
     while todo:
         name = todo.pop()
-        if name not in found and (_UI / f"{name}.py").exists():
+        if name not in found and _path(name).exists():
             found.add(name)
             todo += [one for node in ast.walk(_tree(name)) for one in _imported(node)]
     return frozenset(found)
@@ -48,14 +48,18 @@ def strings(names: frozenset[str]) -> set[str]:
 
 @cache
 def _tree(name: str) -> ast.Module:
-    return ast.parse((_UI / f"{name}.py").read_text("utf-8"))
+    return ast.parse(_path(name).read_text("utf-8"))
+
+
+def _path(name: str) -> Path:
+    return _UI / f"{name.replace('.', '/')}.py"
 
 
 def _imported(node: ast.AST) -> list[str]:
     if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("attention_viz.ui"):
         return []
     inside = (node.module or "").removeprefix("attention_viz.ui").removeprefix(".")
-    return [inside] if inside else [one.name for one in node.names]
+    return [inside, *(f"{inside}.{one.name}".lstrip(".") for one in node.names)]
 
 
 def _labels(node: ast.AST, known: dict[str, list[str]]) -> list[str]:

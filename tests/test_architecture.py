@@ -10,41 +10,35 @@ from pathlib import Path
 import pytest
 from jaxtyping import TypeCheckError
 
-from attention_viz import masks
+from attention_viz.operation import masks
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "attention_viz"
 
-# From the operation down to the screen. A room imports from its own row and from those above, never from one below.
-ROOMS = (
-    ("errors",),
-    ("attention", "blocking", "masks", "modules", "shapes"),
-    ("projection", "provenance", "tokens", "trace", "storage", "table", "tensors"),
-    ("open_head", "rotation", "arithmetic", "step_changes", "steps", "step_formulas"),
-    ("given", "readings", "metrics", "merging", "likeness", "search", "attribution"),
-    ("changes", "edits", "edit_places", "editing"),
-    ("aligning", "comparing"),
-    ("models", "from_scratch", "torch_twin", "variants"),
-    ("views",),
-    ("explorer",),
-    ("lesson",),
-    ("ui", "cli", "__main__", "__init__"),
-    ("app", "pages"),
-)
-RANK = {room: rank for rank, row in enumerate(ROOMS) for room in row}
-
-# What a place must not know about, the first prefix that fits decides.
-NOT_HERE = {
-    "attention_viz/ui": (),
-    "attention_viz/models": ("plotly", "streamlit"),
-    "attention_viz/views": ("transformers", "streamlit"),
-    "attention_viz/explorer": ("transformers", "streamlit"),
-    "attention_viz/lesson": ("transformers", "streamlit"),
-    "attention_viz/cli": ("streamlit",),
-    "attention_viz": ("transformers", "plotly", "streamlit"),
+# One row a room, from the ground to the roof: a room may use its own row and those above it, never one below.
+# With it, the packages that it does not know.
+ROOMS: dict[str, tuple[str, ...]] = {
+    "errors": ("torch", "transformers", "plotly", "streamlit"),
+    "operation": ("transformers", "plotly", "streamlit"),
+    "trace": ("transformers", "plotly", "streamlit"),
+    "edits": ("transformers", "plotly", "streamlit"),
+    "analysis": ("transformers", "plotly", "streamlit"),
+    "steps": ("transformers", "plotly", "streamlit"),
+    "scratch": ("transformers", "plotly", "streamlit"),
+    "models": ("plotly", "streamlit"),
+    "views": ("transformers", "streamlit"),
+    "explorer": ("transformers", "streamlit"),
+    "corpus": ("streamlit",),
+    "lesson": ("transformers", "streamlit"),
+    "serving": ("plotly", "streamlit"),
+    "ui": (),
+    "cli": ("streamlit",),
     "pages": ("torch", "transformers", "plotly"),
-    "app.py": ("torch", "transformers", "plotly"),
 }
+RANK = {room: rank for rank, room in enumerate(ROOMS)}
+# The front door: the public names, and `python -m attention_viz`.
+AT_THE_ROOT = {"__init__", "__main__"}
+CROWDED = 20
 
 NOT_IN_THE_SOURCE = {
     "unpickling runs code": r"(import|from)\s+(\w*pickle|dill|joblib)\b|\bpickle\.|torch\.load\(",
@@ -77,61 +71,146 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def room_of(module: str) -> str | None:
-    """The room that an absolute module name leads to; `__init__` is the front door, None is somebody else's package."""
+    """The room that an absolute module name leads to; None is somebody else's package, "__init__" the front door."""
     first, _, rest = module.partition(".")
     if rest == "__version__":  # plain data, which loads nothing
         return None
     if first != PACKAGE:
-        return first if first in ROOMS[-1] else None
+        return "pages" if first in ("pages", "app") else None
     second = rest.partition(".")[0]
     return second if second in RANK else "__init__"
 
 
+def home_of(path: Path) -> str:
+    """The room that a file below the current root lies in."""
+    parts = path.with_suffix("").parts
+    return parts[1] if parts[0] == PACKAGE else "pages"
+
+
 def wrong_imports(path: Path) -> list[str]:
-    """The imports of one file, given from the root, that its place does not allow."""
-    name = path.as_posix()
-    here = path.with_suffix("").parts[1 if path.parts[0] == PACKAGE else 0]
-    banned = next((packages for prefix, packages in NOT_HERE.items() if name.startswith(prefix)), ())
+    """The imports of one file, given from the root, that its room does not allow."""
+    here = home_of(path)
+    if here in AT_THE_ROOT:
+        return []
     wrong = []
     for line, module in imported(path):
         there = room_of(module)
-        if module.partition(".")[0] in banned or (there and RANK[there] > RANK.get(here, len(ROOMS))):
-            wrong.append(f"{name}:{line} imports {module}")
+        # The front door leads to every room, so a room that went through it could reach those above.
+        above = there is not None and RANK.get(there, RANK["ui"]) > RANK[here]
+        if module.partition(".")[0] in ROOMS[here] or above:
+            wrong.append(f"{path.as_posix()}:{line} imports {module}")
     return wrong
 
 
+def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that import each other in a circle."""
+
+    def reached(start: str) -> set[str]:
+        seen, ahead = set[str](), [start]
+        while ahead:
+            for following in arrows.get(ahead.pop(), set()) - seen:
+                seen.add(following)
+                ahead.append(following)
+        return seen
+
+    reach = {name: reached(name) for name in arrows}
+    in_circles = {name for name in arrows if name in reach[name]}
+    return sorted(
+        {tuple(sorted(other for other in in_circles & reach[name] if name in reach[other])) for name in in_circles}
+    )
+
+
+def arrows_between(files: list[Path]) -> dict[str, set[str]]:
+    """Which module imports which, of files below the current root; imports for type checkers alone don't count."""
+    known = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in files}
+    arrows: dict[str, set[str]] = {}
+    for name, path in known.items():
+        for line, module in imported(path):
+            there = module if module in known else module.rpartition(".")[0]
+            if there in known and there != name and line not in typing_lines(path):
+                arrows.setdefault(name, set()).add(there)
+    return arrows
+
+
+def typing_lines(path: Path) -> set[int]:
+    """The lines that only type checkers read."""
+    blocks = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.If)]
+    return {
+        line
+        for node in blocks
+        if ast.unparse(node.test) == "TYPE_CHECKING"
+        for line in range(node.lineno, (node.body[-1].end_lineno or node.lineno) + 1)
+    }
+
+
 def test_every_module_has_a_room() -> None:
-    modules = {path.stem if path.is_file() else path.name for path in (ROOT / PACKAGE).glob("[!_.]*")}
-    homeless = sorted(modules - RANK.keys() - {"py"})
-    assert not homeless, f"give these a row in ROOMS, and a line in the table of rooms: {homeless}"
+    modules = {path.stem if path.is_file() else path.name for path in (ROOT / PACKAGE).glob("[!.]*")}
+    homeless = sorted(modules - RANK.keys() - AT_THE_ROOT - {"py", "__pycache__"})
+    assert not homeless, f"these stand at the root, in no room: {homeless}"
 
 
-def test_imports_point_upwards_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_room_says_what_it_is_for() -> None:
+    folders = {path.parent for path in (ROOT / PACKAGE).rglob("*.py")}
+    silent = [
+        folder
+        for folder in folders
+        if len(ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "") < 30
+    ]
+    assert not silent
+
+
+def test_no_folder_is_crowded() -> None:
+    counts = {
+        str(folder.relative_to(ROOT)): sum(
+            path.suffix in (".py", ".js") and path.stem != "__init__" for path in folder.iterdir()
+        )
+        for folder in {path.parent for path in sources(".py", ".js")}
+    }
+    assert not {folder: count for folder, count in counts.items() if count > CROWDED}
+
+
+def test_imports_point_from_the_roof_to_the_ground_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     files = [path.relative_to(ROOT) for path in sources(".py")]
     assert files
     assert not [wrong for path in files for wrong in wrong_imports(path)]
 
 
+def test_no_modules_import_each_other_in_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert not circles(arrows_between([path.relative_to(ROOT) for path in sources(".py")]))
+
+
+def test_a_planted_circle_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.py").write_text("def late():\n    from two import b\n")
+    Path("two.py").write_text("from one import a\n")
+    Path("three.py").write_text("from one import a\n")
+    assert circles(arrows_between(sorted(Path().glob("*.py")))) == [("one", "two")]
+
+
 @pytest.mark.parametrize(
     ("place", "line"),
     [
-        ("attention_viz/metrics.py", "import plotly.express"),
-        ("attention_viz/metrics.py", "from attention_viz import views"),
-        ("attention_viz/metrics.py", "from . import views"),
-        ("attention_viz/metrics.py", "import attention_viz as av"),
-        ("attention_viz/errors.py", "from .attention import attend"),
+        ("attention_viz/analysis/metrics.py", "import plotly.express"),
+        ("attention_viz/analysis/metrics.py", "from attention_viz import views"),
+        ("attention_viz/analysis/metrics.py", "from .. import views"),
+        ("attention_viz/analysis/metrics.py", "import attention_viz as av"),
+        ("attention_viz/errors.py", "from .operation.attention import attend"),
+        ("attention_viz/trace/trace.py", "from attention_viz.edits.kinds import Block"),
         ("attention_viz/models/__init__.py", "from ..views import heatmap"),
-        ("attention_viz/models/recorder.py", "from ..views.theme import QUERY"),
-        ("attention_viz/views/heatmap.py", "import attention_viz.ui.menu"),
-        ("attention_viz/views/heatmap.py", "importlib.import_module('transformers')"),
+        ("attention_viz/models/recording/recorder.py", "from ...views.style.theme import QUERY"),
+        ("attention_viz/views/figures/heatmap.py", "import attention_viz.ui.parts.menu"),
+        ("attention_viz/views/figures/heatmap.py", "importlib.import_module('transformers')"),
         ("attention_viz/lesson/steps.py", "from streamlit import session_state"),
-        ("attention_viz/ui/menu.py", "import app"),
+        ("attention_viz/serving/runs.py", "from attention_viz.ui.address import State"),
+        ("attention_viz/serving/runs.py", "import streamlit"),
+        ("attention_viz/ui/parts/menu.py", "import app"),
         ("pages/steps.py", "import torch"),
         ("app.py", "from plotly import graph_objects"),
     ],
 )
-def test_a_planted_import_that_points_down_is_caught(
+def test_a_planted_import_that_points_up_is_caught(
     place: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -144,16 +223,16 @@ def test_a_planted_import_that_points_down_is_caught(
 @pytest.mark.parametrize(
     ("place", "line"),
     [
-        ("attention_viz/metrics.py", "from attention_viz.trace import Trace"),
-        ("attention_viz/metrics.py", "from attention_viz import errors, masks"),
-        ("attention_viz/models/recorder.py", "from ..attention import attend"),
-        ("attention_viz/models/recorder.py", "import transformers"),
-        ("attention_viz/explorer/page.py", "from attention_viz.views.theme import QUERY"),
-        ("attention_viz/ui/menu.py", "import attention_viz as av"),
+        ("attention_viz/analysis/metrics.py", "from attention_viz.trace.trace import Trace"),
+        ("attention_viz/analysis/metrics.py", "from attention_viz import errors, operation"),
+        ("attention_viz/models/recording/recorder.py", "from ...operation.attention import attend"),
+        ("attention_viz/models/recording/recorder.py", "import transformers"),
+        ("attention_viz/explorer/page.py", "from attention_viz.views.style.theme import QUERY"),
+        ("attention_viz/ui/parts/menu.py", "import attention_viz as av"),
         ("app.py", "from attention_viz.ui import menu"),
     ],
 )
-def test_an_import_that_points_up_is_left_alone(
+def test_an_import_that_points_down_is_left_alone(
     place: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

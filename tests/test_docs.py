@@ -8,17 +8,21 @@ from typing import get_args
 import pytest
 
 import attention_viz as av
-from attention_viz.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.search import DETECTORS
 from attention_viz.models import CATALOGUE
-from attention_viz.open_head import PRECISIONS, SCALES
-from attention_viz.search import DETECTORS
-from attention_viz.steps import NOTATIONS, STEPS
-from attention_viz.ui import compare_choice, heads_choice, learn_choice, mask_choice, step_choice
-from attention_viz.ui.downloads import BUTTONS
-from attention_viz.ui.menu import PAGES as MENU
-from attention_viz.ui.settings import Settings
-from attention_viz.ui.state import READING_NAMES, Positions, State, Switch, write_address
-from attention_viz.variants import VARIANTS
+from attention_viz.scratch.variants import VARIANTS
+from attention_viz.serving.settings import Settings
+from attention_viz.steps.head import PRECISIONS, SCALES
+from attention_viz.steps.steps import NOTATIONS, STEPS
+from attention_viz.ui.address import READING_NAMES, Positions, State, Switch, write_address
+from attention_viz.ui.pages.compare import choice as compare_choice
+from attention_viz.ui.pages.heads import choice as heads_choice
+from attention_viz.ui.pages.learn import choice as learn_choice
+from attention_viz.ui.pages.masks import choice as mask_choice
+from attention_viz.ui.pages.steps import choice as step_choice
+from attention_viz.ui.parts.downloads import BUTTONS
+from attention_viz.ui.parts.menu import PAGES as MENU
 from attention_viz.views import VIEWS
 from tests import controls
 
@@ -102,7 +106,7 @@ def _page(name: str) -> str:
 
 
 def _modules(name: str) -> frozenset[str]:
-    (entry,) = re.findall(r"from attention_viz\.ui\.(\w+) import show_page", _FILES[name].read_text("utf-8"))
+    (entry,) = re.findall(r"from attention_viz\.ui\.([\w.]+) import show_page", _FILES[name].read_text("utf-8"))
     return controls.modules(entry)
 
 
@@ -133,7 +137,7 @@ def test_every_control_stands_in_its_pages_document(name: str) -> None:
 def test_every_control_in_a_document_is_one_of_its_page(name: str) -> None:
     modules = frozenset.union(*map(_modules, _FILES)) if name == "README" else _modules(name)
     known = {one.casefold() for one in controls.strings(modules)}
-    explorer = "".join(path.read_text("utf-8") for path in (ROOT / "attention_viz/explorer/static").glob("*.js"))
+    explorer = "".join(path.read_text("utf-8") for path in (ROOT / "attention_viz/explorer/static").rglob("*.js"))
     for heading in ("control", "button"):
         for cell in _rows(_page(name), heading):
             for label in re.findall(r"\*([^*]+)\*", cell):

@@ -1,3 +1,5 @@
+"""The names that `import attention_viz as av` gives: all load on first use, and type checkers read the same list."""
+
 import ast
 import importlib
 from pathlib import Path
@@ -6,41 +8,53 @@ import pytest
 
 import attention_viz
 
-SOURCE = ast.parse(Path(attention_viz.__file__).read_text())
-HOMES: dict[str, str | None] = attention_viz._HOMES
+PACKAGE = Path(attention_viz.__file__).parent
+STUBS = sorted(PACKAGE.rglob("__init__.pyi"))
 
 
-def written_for_type_checkers() -> dict[str, str | None]:
-    """The names that the TYPE_CHECKING block imports, and from where; None for a module that is itself the name."""
-    block = next(node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    homes: dict[str, str | None] = {}
-    for line in block.body:
-        assert isinstance(line, ast.ImportFrom) and line.module
-        for alias in line.names:
-            assert alias.asname == alias.name, f"{alias.name} is not marked as public by `as {alias.name}`"
-            homes[alias.name] = line.module.partition(".")[2] or None
-    return homes
+def homes(stub: Path) -> dict[str, str]:
+    """The names that a stub lists, and the module below its package that each comes from; "" for a module itself."""
+    found: dict[str, str] = {}
+    for line in ast.parse(stub.read_text("utf-8")).body:
+        if isinstance(line, ast.ImportFrom):
+            assert line.level == 1
+            for alias in line.names:
+                assert alias.asname == alias.name, f"{alias.name} is not marked as public by `as {alias.name}`"
+                found[alias.name] = line.module or ""
+    return found
 
 
-def test_what_type_checkers_see_is_what_loads() -> None:
-    assert written_for_type_checkers() == HOMES
+def package_of(stub: Path) -> str:
+    return ".".join(["attention_viz", *stub.parent.relative_to(PACKAGE).parts])
+
+
+PUBLIC = [(package_of(stub), name, home) for stub in STUBS for name, home in homes(stub).items()]
 
 
 def test_all_lists_each_name_once() -> None:
-    assert sorted(attention_viz.__all__) == sorted([*HOMES, "__version__"])
-    assert dir(attention_viz) == sorted(attention_viz.__all__)
+    names = homes(PACKAGE / "__init__.pyi")
+    assert sorted(attention_viz.__all__) == sorted([*names, "__version__"])
+    assert sorted(dir(attention_viz)) == sorted(attention_viz.__all__)
 
 
-@pytest.mark.parametrize("name", HOMES)
-def test_a_public_name_resolves_to_what_its_home_calls_public(name: str) -> None:
-    home = importlib.import_module(f"attention_viz.{HOMES[name] or name}")
-    value = getattr(attention_viz, name)
-    assert value is (home if HOMES[name] is None else getattr(home, name))
-    assert HOMES[name] is None or name in home.__all__
+@pytest.mark.parametrize(("package", "name", "home"), PUBLIC, ids=lambda part: part)
+def test_a_public_name_resolves_to_what_its_home_calls_public(package: str, name: str, home: str) -> None:
+    value = getattr(importlib.import_module(package), name)
+    if not home:
+        assert value is importlib.import_module(f"{package}.{name}")
+        return
+    module = importlib.import_module(f"{package}.{home}")
+    assert value is getattr(module, name)
+    assert name in module.__all__
     assert value.__doc__ or isinstance(value, dict)
 
 
+def test_a_function_called_as_its_room_stays_a_function() -> None:
+    importlib.import_module("attention_viz.scratch.model")
+    assert callable(attention_viz.scratch)
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'attention_viz' has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="No attention_viz attribute nothing"):
         attention_viz.nothing  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
     assert not hasattr(attention_viz, "nothing")

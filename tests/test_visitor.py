@@ -44,9 +44,9 @@ def test_pandas_is_there_before_anything_can_be_drawn() -> None:
     # Thirty visitors found it: Plotly fails on a pandas that another thread is just loading.
     import pandas
 
-    import attention_viz.trace
+    import attention_viz.trace.trace
 
-    assert vars(attention_viz.trace)["pandas"] is pandas
+    assert vars(attention_viz.trace.trace)["pandas"] is pandas
 
 
 def test_no_two_visitors_have_the_same_sentence() -> None:

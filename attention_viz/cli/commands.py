@@ -9,8 +9,8 @@ from attention_viz.cli.writing import check_target, write
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
-    from attention_viz.from_scratch import Scratch
     from attention_viz.models import AttentionModel
+    from attention_viz.scratch.model import Scratch
 
 __all__ = ["find", "heads", "models", "trace", "verify"]
 

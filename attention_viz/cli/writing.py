@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.views.browsers import needed
+from attention_viz.views.export.browsers import needed
 
 if TYPE_CHECKING:
-    from attention_viz.trace import Trace
+    from attention_viz.trace.trace import Trace
 
     Writer = Callable[[Trace, Path, int | None, int | None, str | None], None]
 
@@ -77,7 +77,7 @@ def _safetensors(trace: "Trace", path: Path, layer: int | None, head: int | None
 
 
 def _csv(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
-    from attention_viz.table import to_csv
+    from attention_viz.trace.table import to_csv
 
     path.write_text(to_csv(trace.table(layer, head, stream)), encoding="utf-8", newline="\n")
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.explorer.source import page_source, style_sheet
-from attention_viz.views.theme import DARK, LIGHT, SANS
+from attention_viz.views.style.theme import DARK, LIGHT, SANS
 
 if TYPE_CHECKING:
-    from attention_viz.trace import Trace
+    from attention_viz.trace.trace import Trace
 
 __all__ = ["Explorer", "explore"]
 

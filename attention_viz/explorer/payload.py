@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from attention_viz.errors import TraceError
 
 if TYPE_CHECKING:
-    from attention_viz.attention import Attention
-    from attention_viz.tokens import Tokens
-    from attention_viz.trace import Layer, Trace
+    from attention_viz.operation.attention import Attention
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Layer, Trace
 
 __all__ = ["ERROR", "LEVELS", "Choice", "pack"]
 
@@ -118,7 +118,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
 
 def _reading(trace: "Trace") -> dict[str, Any] | None:
     """How the numbers are to be called where they aren't the weights that ran."""
-    from attention_viz.readings import READINGS
+    from attention_viz.analysis.readings import READINGS
 
     found = READINGS.get(trace.provenance.reading)
     return None if found is None or found.function is None else {"label": found.label, "together": not found.per_head}

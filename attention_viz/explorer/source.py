@@ -30,35 +30,35 @@ import re
 from collections.abc import Sequence
 from importlib import resources
 
-from attention_viz.views.theme import DARK, LIGHT, MONOSPACE, SANS, Palette, ramp
+from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette, ramp
 
 __all__ = ["MODULES", "channel_source", "component_source", "joined_with", "page_source", "style_sheet"]
 
 # In the order in which they are joined: a module may only import from those above it.
 MODULES = (
-    "element.js",
-    "tokens.js",
-    "payload.js",
-    "recording.js",
-    "store.js",
-    "scale.js",
-    "raster.js",
-    "tooltip.js",
-    "controls.js",
-    "legend.js",
-    "arcs.js",
-    "strip.js",
-    "cells.js",
-    "grid.js",
-    "viewport.js",
-    "matrix.js",
-    "gestures.js",
-    "heatmap.js",
-    "bars.js",
-    "search.js",
-    "table.js",
+    "parts/element.js",
+    "data/tokens.js",
+    "data/payload.js",
+    "data/recording.js",
+    "data/store.js",
+    "data/scale.js",
+    "data/raster.js",
+    "parts/tooltip.js",
+    "parts/controls.js",
+    "parts/legend.js",
+    "parts/arcs.js",
+    "parts/strip.js",
+    "parts/cells.js",
+    "parts/grid.js",
+    "data/viewport.js",
+    "parts/matrix.js",
+    "parts/gestures.js",
+    "parts/heatmap.js",
+    "parts/bars.js",
+    "parts/search.js",
+    "parts/table.js",
     "explorer.js",
-    "hosting.js",
+    "hosts/hosting.js",
 )
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
@@ -67,17 +67,17 @@ _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 def component_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the explorer, to register with Streamlit; how is told above."""
-    return '<div class="av-host"></div>\n', style_sheet(), _joined(*MODULES, "in_streamlit.js")
+    return '<div class="av-host"></div>\n', style_sheet(), _joined(*MODULES, "hosts/in_streamlit.js")
 
 
 def channel_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands the page's own choice to the explorer."""
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", _joined("channel.js")
+    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", _joined("hosts/channel.js")
 
 
 def page_source() -> str:
     """The script of a page that shows one explorer and nothing else."""
-    return _joined(*MODULES, "in_page.js")
+    return _joined(*MODULES, "hosts/in_page.js")
 
 
 def joined_with(modules: Sequence[str], *texts: str) -> str:
@@ -123,4 +123,4 @@ def _cut(module: str) -> str:
 
 
 def _read(name: str) -> str:
-    return resources.files("attention_viz.explorer").joinpath("static", name).read_text("utf-8")
+    return resources.files("attention_viz.explorer").joinpath("static", *name.split("/")).read_text("utf-8")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_viz.views.wording import listed, with_minus
+from attention_viz.views.style.wording import listed, with_minus
 
 __all__ = ["Cells", "Choice", "Exercise", "Feedback", "Number", "Slip", "Table", "written"]
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attention_viz.analysis.metrics import METRICS, Rows
 from attention_viz.lesson.words import is_pronoun, tells_something
-from attention_viz.metrics import METRICS, Rows
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 
 __all__ = ["Link", "opening_position", "strongest_link", "telling_positions", "word_positions"]
 

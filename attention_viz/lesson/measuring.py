@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from attention_viz.attention import Attention, attend
-from attention_viz.modules import MultiHeadAttention, SelfAttention
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.operation.modules import MultiHeadAttention, SelfAttention
 
 __all__ = ["LENGTHS", "WIDTH", "Measured", "blockwise", "practice", "seconds_by_length"]
 

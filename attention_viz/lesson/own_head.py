@@ -7,14 +7,14 @@ from dataclasses import replace
 import torch
 from torch.nn import functional
 
-from attention_viz.attention import Attention, attend
-from attention_viz.editing import edited
-from attention_viz.edits import Edit
+from attention_viz.edits.apply import edited
+from attention_viz.edits.kinds import Edit
 from attention_viz.errors import ShapeError
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.scene import Scene
-from attention_viz.modules import AttentionHead
-from attention_viz.trace import Fidelity, Layer, Trace
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.operation.modules import AttentionHead
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Fidelity, Layer, Trace
 
 __all__ = ["D_K", "D_MODEL", "own_head"]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from attention_viz.edits import Edit
-from attention_viz.tokens import split_words
-from attention_viz.trace import Trace
-from attention_viz.views.theme import ThemeName
+from attention_viz.edits.kinds import Edit
+from attention_viz.trace.tokens import split_words
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["LONGEST", "Run", "Scene"]
 

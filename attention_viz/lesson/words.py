@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from attention_viz.views.wording import one_line, with_minus
+from attention_viz.views.style.wording import one_line, with_minus
 
 __all__ = ["counted", "in_words", "is_pronoun", "offered", "signed", "telling", "tells_something"]
 

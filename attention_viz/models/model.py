@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from attention_viz.edits import Edit
+from attention_viz.edits.kinds import Edit
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
-from attention_viz.models.answering import Answering
-from attention_viz.models.candidates import candidates
-from attention_viz.models.growing import Growing
-from attention_viz.models.inputs import Inputs, checked_mask
-from attention_viz.models.probe import probe
-from attention_viz.models.reading import (
+from attention_viz.models.inputs.candidates import candidates
+from attention_viz.models.inputs.check import Inputs, checked_mask
+from attention_viz.models.inputs.continuation import Growing
+from attention_viz.models.inputs.encoder_decoder import Answering
+from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.text import (
     Reading,
     Wording,
     count_tokens,
@@ -21,12 +21,12 @@ from attention_viz.models.reading import (
     read_target,
     token_limit,
 )
-from attention_viz.models.running import Runner, versions
-from attention_viz.models.saying import chooses
-from attention_viz.models.tracing import Axes, Tracer
-from attention_viz.projection import Projection
-from attention_viz.tokens import Fit, fit_text
-from attention_viz.trace import Fidelity, Provenance, Trace
+from attention_viz.models.recording.probe import probe
+from attention_viz.models.recording.runner import Runner, versions
+from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.operation.projection import Projection
+from attention_viz.trace.tokens import Fit, fit_text
+from attention_viz.trace.trace import Fidelity, Provenance, Trace
 
 if TYPE_CHECKING:
     import pandas

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace import Provenance
+from attention_viz.trace.trace import Provenance
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -9,8 +9,8 @@ from playwright.sync_api import Page
 
 import attention_viz as av
 from attention_viz.explorer import explore
-from attention_viz.tokens import Tokens
-from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
 # Labels that break pages: markup, quotes, line separators, other directions, joiners, marks without a letter.
 WILD = (

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from attention_viz.explorer import component_source, pack
 from attention_viz.explorer.payload import ERROR
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 
 READ = """async (packed) => {
     const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));

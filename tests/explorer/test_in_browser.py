@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz import AttentionModel
-from attention_viz.trace import Layer, Trace
+from attention_viz.trace.trace import Layer, Trace
 from tests.explorer.conftest import WILD, self_attention, tokens, trace_of
 
 Show = Callable[..., Page]

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from attention_viz.explorer import channel_source, component_source, pack
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 from tests.explorer.conftest import self_attention
 
 # A stand-in for Streamlit: the element that it gives a component, and the arguments that it calls it with.

@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz.explorer import pack
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 from tests.explorer.test_payload import unpack
 from tests.shipped import shipped
 

@@ -8,7 +8,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.explorer import explore
-from attention_viz.trace import Provenance, Trace
+from attention_viz.trace.trace import Provenance, Trace
 
 
 def test_what_does_not_exist_is_refused_by_name(many_kinds: Trace) -> None:

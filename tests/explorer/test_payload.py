@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import attention_viz as av
 from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.payload import ERROR, LEVELS
-from attention_viz.tokens import Tokens
-from attention_viz.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
 SENTENCES = (
     "The bank of the river was flooded after a week of heavy rain, and the people who lived beside it moved upstairs.",

@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 import attention_viz as av
-from attention_viz.edits import Edit
+from attention_viz.edits.kinds import Edit
 from attention_viz.lesson.scene import Run
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 
 
 @pytest.fixture(scope="session")

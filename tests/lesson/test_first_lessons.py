@@ -8,12 +8,12 @@ import pytest
 import torch
 from scipy.spatial import Delaunay
 
-from attention_viz.from_scratch import Scratch, word_vectors
 from attention_viz.lesson import LESSONS, Scene, told
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.words import offered, signed, telling
-from attention_viz.tokens import split_words
+from attention_viz.scratch.model import Scratch, word_vectors
+from attention_viz.trace.tokens import split_words
 
 TEXT = "The bank of the river was flooded"
 BANK, D_MODEL, D_K = 1, 8, 4

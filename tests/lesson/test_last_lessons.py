@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attention_viz.attention import attend
-from attention_viz.edits import Ablate
-from attention_viz.from_scratch import Scratch
+from attention_viz.edits.kinds import Ablate
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.screens.limits import effects
 from attention_viz.lesson.screens.recurrent import left_of_the_first
+from attention_viz.operation.attention import attend
+from attention_viz.scratch.model import Scratch
 
 TEXT = "The bank of the river was flooded"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, told
 from attention_viz.lesson.scene import Run
-from attention_viz.ui.menu import PAGES
+from attention_viz.ui.parts.menu import PAGES
 
 _COURSE = (Path(__file__).parents[2] / "docs" / "lessons.md").read_text("utf-8")
 

@@ -9,9 +9,9 @@ import pytest
 from attention_viz import lesson as course
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Scene, told
+from attention_viz.lesson.render import written
 from attention_viz.lesson.scene import Run
-from attention_viz.lesson.telling import written
-from attention_viz.steps import STEPS
+from attention_viz.steps.steps import STEPS
 
 TEXTS = Path(course.__file__).parent / "text"
 ORDER = [

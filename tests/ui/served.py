@@ -11,8 +11,8 @@ from transformers import BertConfig, BertModel
 from scripts import serve
 from tests.conftest import RUNNING, Server
 from tests.models.families import build
-from tests.models.test_loading import word_tokenizer
-from tests.models.test_reading import byte_tokenizer, chatty
+from tests.models.inputs.test_text import byte_tokenizer, chatty
+from tests.models.sources.test_load import word_tokenizer
 
 NAME = "somebody/tiny-bert"
 LARGE = "somebody/large-bert"

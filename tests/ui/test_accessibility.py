@@ -8,7 +8,7 @@ import axe_playwright_python
 import pytest
 
 from tests.conftest import OpenPage, Recolour
-from tests.test_theme import contrast
+from tests.views.style.test_theme import contrast
 
 # axe-core itself, as the wheel axe-playwright-python carries it: nothing has to be fetched while tests run.
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")

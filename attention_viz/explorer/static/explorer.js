@@ -1,20 +1,20 @@
 // The component: its parts in order, what they share, and the door through which a host speaks with it.
 
-import {createBars} from "./bars.js";
-import {createControls} from "./controls.js";
-import {element} from "./element.js";
-import {createGrid} from "./grid.js";
-import {createHeatmap} from "./heatmap.js";
-import {createLegend, createNotes} from "./legend.js";
-import {lightness} from "./matrix.js";
-import {Recording} from "./recording.js";
-import {channels, onRamp, pixel} from "./scale.js";
-import {createSearch} from "./search.js";
-import {createStore} from "./store.js";
-import {createStrip} from "./strip.js";
-import {createTable} from "./table.js";
-import {positions} from "./tokens.js";
-import {createTooltip} from "./tooltip.js";
+import {createBars} from "./parts/bars.js";
+import {createControls} from "./parts/controls.js";
+import {element} from "./parts/element.js";
+import {createGrid} from "./parts/grid.js";
+import {createHeatmap} from "./parts/heatmap.js";
+import {createLegend, createNotes} from "./parts/legend.js";
+import {lightness} from "./parts/matrix.js";
+import {Recording} from "./data/recording.js";
+import {channels, onRamp, pixel} from "./data/scale.js";
+import {createSearch} from "./parts/search.js";
+import {createStore} from "./data/store.js";
+import {createStrip} from "./parts/strip.js";
+import {createTable} from "./parts/table.js";
+import {positions} from "./data/tokens.js";
+import {createTooltip} from "./parts/tooltip.js";
 
 const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, pairQuery: null, pairKey: null};
 // In longer texts most weights are so small that they only show on the logarithmic scale.

@@ -5,9 +5,9 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered
 from attention_viz.models import CATALOGUE
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 from attention_viz.views import alignment
-from attention_viz.views.wording import one_line
+from attention_viz.views.style.wording import one_line
 
 __all__ = ["LESSON"]
 

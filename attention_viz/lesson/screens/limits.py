@@ -1,14 +1,14 @@
 """What weights do and don't tell: a head that looks at the right word need not be the one that matters."""
 
-from attention_viz.changes import moved_output
-from attention_viz.edits import Ablate
+from attention_viz.edits.effects import moved_output
+from attention_viz.edits.kinds import Ablate
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 from attention_viz.views import weight_and_effect
-from attention_viz.views.wording import escaped
+from attention_viz.views.style.wording import escaped
 
 __all__ = ["LESSON", "effects"]
 

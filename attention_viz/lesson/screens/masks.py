@@ -4,18 +4,18 @@ import math
 
 import torch
 
-from attention_viz.attention import attend
-from attention_viz.blocking import block_row
-from attention_viz.edits import Allow
-from attention_viz.from_scratch import Scratch
+from attention_viz.edits.kinds import Allow
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, signed
-from attention_viz.masks import causal, combine, padding
-from attention_viz.models.filling import trace_filled
-from attention_viz.trace import Trace
+from attention_viz.models.inputs.padding import trace_filled
+from attention_viz.operation.attention import attend
+from attention_viz.operation.blocking import block_row
+from attention_viz.operation.masks import causal, combine, padding
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap
-from attention_viz.views.wording import with_minus
+from attention_viz.views.style.wording import with_minus
 
 __all__ = ["LESSON"]
 

@@ -1,11 +1,11 @@
 """The weighted sum: an output is a mixture of the values, and stays among them."""
 
+from attention_viz.analysis.convex_hull import beyond, corners
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed, telling
 from attention_viz.views import hull
-from attention_viz.views.convex import beyond, corners
 
 __all__ = ["LESSON"]
 

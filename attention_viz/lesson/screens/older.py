@@ -7,12 +7,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attention_viz.attention import Attention, attend
-from attention_viz.from_scratch import Scratch, word_vectors
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, telling
-from attention_viz.trace import Layer, Trace
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.scratch.model import Scratch, word_vectors
+from attention_viz.trace.trace import Layer, Trace
 from attention_viz.views import looks
 
 __all__ = ["KINDS", "LESSON", "scored"]

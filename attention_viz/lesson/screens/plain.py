@@ -1,10 +1,10 @@
 """Attention without parameters: shares from the words' own vectors, and nothing that could be learned."""
 
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed, telling
-from attention_viz.variants import run_variant
+from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.variants import run_variant
 from attention_viz.views import looks
 
 __all__ = ["LESSON"]

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from attention_viz.changes import moved_output
-from attention_viz.from_scratch import Scratch
+from attention_viz.edits.effects import moved_output
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
-from attention_viz.trace import Trace
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs
 
 __all__ = ["LESSON"]

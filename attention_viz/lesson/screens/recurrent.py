@@ -2,10 +2,10 @@
 
 import torch
 
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered
+from attention_viz.scratch.model import Scratch
 from attention_viz.views import paths
 
 __all__ = ["LESSON", "left_of_the_first"]

@@ -1,12 +1,12 @@
 """Queries, keys and values: three matrices give each vector three parts to play."""
 
-from attention_viz.attention import Attention, attend
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, signed, telling
-from attention_viz.variants import run_variant
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.variants import run_variant
 from attention_viz.views import roles
 
 __all__ = ["LESSON"]

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
 
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import signed
-from attention_viz.open_head import RowStatistics, open_head, row_statistics
-from attention_viz.trace import Trace
+from attention_viz.scratch.model import Scratch
+from attention_viz.steps.head import RowStatistics, open_head, row_statistics
+from attention_viz.trace.trace import Trace
 from attention_viz.views import saturation
 
 __all__ = ["LESSON"]

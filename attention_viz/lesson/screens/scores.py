@@ -1,11 +1,11 @@
 """Scores: every query with every key, one cell opened as the sum that it is."""
 
-from attention_viz.arithmetic import Arithmetic, open_cell
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed, telling
-from attention_viz.open_head import open_head
+from attention_viz.steps.arithmetic import Arithmetic, open_cell
+from attention_viz.steps.head import open_head
 from attention_viz.views import products
 
 __all__ = ["LESSON"]

@@ -1,12 +1,12 @@
 """Softmax: a row of numbers becomes shares that add up to one, sharper or evener."""
 
-from attention_viz.arithmetic import open_cell
-from attention_viz.edits import Temperature
+from attention_viz.edits.kinds import Temperature
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, signed, telling
-from attention_viz.open_head import open_head, row_statistics
+from attention_viz.steps.arithmetic import open_cell
+from attention_viz.steps.head import open_head, row_statistics
 from attention_viz.views import shares
 
 __all__ = ["LESSON"]

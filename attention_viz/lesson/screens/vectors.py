@@ -2,11 +2,11 @@
 
 import torch
 
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, signed, telling
-from attention_viz.trace import Trace
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
 from attention_viz.views import steps
 
 __all__ = ["LESSON"]

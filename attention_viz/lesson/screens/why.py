@@ -4,7 +4,7 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, strongest_link, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered
-from attention_viz.trace import Trace
+from attention_viz.trace.trace import Trace
 from attention_viz.views import looks
 
 __all__ = ["LESSON"]

@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
-from attention_viz.attention import Attention, attend
 from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw
+from attention_viz.operation.attention import Attention, attend
 
 __all__ = ["cost", "memory", "shape"]
 

@@ -5,7 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-from attention_viz.attention import attend
 from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import (
@@ -20,7 +19,8 @@ from attention_viz.lesson.tasks.drawing import (
     table,
     vectors,
 )
-from attention_viz.modules import AttentionHead
+from attention_viz.operation.attention import attend
+from attention_viz.operation.modules import AttentionHead
 
 __all__ = ["nearest", "project", "scaled", "score"]
 

@@ -8,11 +8,11 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from attention_viz.attention import Attention, attend
 from attention_viz.lesson.exercise import Table, written
 from attention_viz.lesson.scene import Scene
-from attention_viz.tokens import split_words
-from attention_viz.views.wording import shortened, shown
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.trace.tokens import split_words
+from attention_viz.views.style.wording import shortened, shown
 
 __all__ = [
     "EXAMPLE",

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from attention_viz.changes import moved_output
-from attention_viz.edits import Ablate
+from attention_viz.edits.effects import moved_output
+from attention_viz.edits.kinds import Ablate
 from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
 from attention_viz.lesson.links import Link, opening_position, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.words import is_pronoun
-from attention_viz.trace import Trace
-from attention_viz.views.wording import listed, spelled
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import listed, spelled
 
 __all__ = ["head", "matters", "strongest"]
 

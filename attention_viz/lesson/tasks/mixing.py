@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from attention_viz.analysis.metrics import METRICS, Rows
 from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import (
@@ -17,8 +18,7 @@ from attention_viz.lesson.tasks.drawing import (
     table,
     vectors,
 )
-from attention_viz.metrics import METRICS, Rows
-from attention_viz.tokens import Tokens
+from attention_viz.trace.tokens import Tokens
 
 __all__ = ["additive", "output", "plain", "temperature"]
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_viz import masks
-from attention_viz.from_scratch import Scratch
 from attention_viz.lesson.exercise import Cells, Choice, Exercise, Number, Slip
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw, named, of_two_words
+from attention_viz.operation import masks
+from attention_viz.scratch.model import Scratch
 
 __all__ = ["mask", "path", "permute"]
 

@@ -1,0 +1,248 @@
+"""What attention says about where a token's vector comes from: through all layers, or weighted by what is fetched."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy
+import torch
+from jaxtyping import Float
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_flow
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.projection import Projection
+from attention_viz.operation.shapes import positions, shared_heads
+from attention_viz.trace.trace import Trace
+
+__all__ = ["flow", "flow_steps", "norm_weighted", "rollout"]
+
+# Capacities are whole numbers for scipy, and 32 bits wide: what leaves a node is at most this, so nothing overflows.
+_WHOLE = 2**30
+
+# Flows times the edges of the graph that each has to search.
+_MOST_STEPS = 2 * 10**9
+
+
+@runtime_checkable
+class Projecting(Protocol):
+    """A model that knows its learned matrices, such as `AttentionModel` or `Scratch`."""
+
+    @property
+    def projections(self) -> Callable[..., Mapping[str, Projection]]:
+        """Gives the matrices of a layer, of a stream where there are several; "output" among them where known."""
+        ...
+
+
+def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer query key"]:
+    """How much of each position's vector comes from each token of the text, if attention were all that mixes them.
+
+    Ã_l = A_l Ã_{l−1} from layer 0 up, where A_l = ½ W_l + ½ I is the layer's weights, averaged over its heads, and the
+    residual connection. Entry l is the rollout up to and including layer l; the last one is the whole depth. Rows sum
+    to 1: W + I is divided by its row's sum, so that a row whose heads leave something out (sinks, or nothing allowed)
+    gives that share to the residual connection.
+
+    Padding stays as rows and columns. No real position may look at padding, so the rows of real positions have exactly
+    0 there; what stands in the rows of padding is what the model computed there, and means nothing.
+
+    Only what happens inside the stream counts: what a decoder takes in by cross-attention, and layers of hybrids that
+    do something else than attention, are left out.
+
+    Source: Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3, eq. 1.
+
+    Args:
+        trace: what was recorded.
+        stream: "encoder" or "decoder"; None for the only one there is.
+
+    Returns:
+        Shares from 0 to 1, float32, computed in float64.
+
+    Raises:
+        TraceError: there is no such stream, or it is "cross", whose layers don't follow on each other.
+    """
+    stream = _own(trace, stream, "rollout")
+    mixed = _with_residual(trace, stream, trace.layer_count(stream))
+    rolled = [mixed[0]]
+    for layer in mixed[1:]:
+        rolled.append(layer @ rolled[-1])
+    return torch.stack(rolled).float()
+
+
+def flow(
+    trace: Trace,
+    stream: str | None = None,
+    *,
+    layers: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
+) -> Float[Tensor, "layer query key"]:
+    """The most that could come from each token of the text to each position, were weights the widths of pipes.
+
+    The maximum flow from a position after layer l down to a token of the text, through a graph whose edges lead from
+    each layer's queries to its keys and hold as much as ½ W_l + ½ I says, the weights that `rollout` multiplies. Each
+    pair is a flow of its own, so rows are no shares: each number lies between that of `rollout` and 1, a row sums to 1
+    or more. Layer 0 is what `rollout` gives. Padding and other streams are treated as there.
+
+    Costs layer · query · key flows, each over all edges below its layer; all of 6 layers and 64 tokens takes some ten
+    seconds, and time grows with the 4th power of the tokens. `layers` and `queries` leave out what isn't needed.
+
+    Capacities are rounded down to multiples of 2⁻³⁰, about 1e-9, and each edge of the narrowest cut loses less than
+    that: a flow is never too large, and too small by less than 2⁻³⁰ times layers · tokens².
+
+    Source: Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3; by Dinic's algorithm.
+
+    Args:
+        trace: what was recorded.
+        stream: "encoder" or "decoder"; None for the only one there is.
+        layers: only after these layers, from 0; after all by default.
+        queries: only from these positions, from 0; from all by default.
+
+    Returns:
+        From 0 to 1, float32; the layers and queries asked for, in that order, and all keys.
+
+    Raises:
+        TraceError: there is no such stream or layer, the stream is "cross", whose layers don't follow on each other,
+            or it would take more than 2·10⁹ steps (flows times edges), which is a minute and a half.
+        ShapeError: there is no such query.
+    """
+    stream = _own(trace, stream, "flow")
+    chosen = range(trace.layer_count(stream)) if layers is None else layers
+    for layer in chosen:
+        trace.attention(layer, stream)  # refuses one that isn't there
+    count = len(trace.query_tokens(stream))
+    asked = slice(None) if queries is None else queries
+    rows = positions(asked, count, "query", torch.device("cpu")).tolist()
+    _check_steps(chosen, len(rows), count)
+    pipes = _graph(_with_residual(trace, stream, max(chosen, default=-1) + 1))
+    found = torch.zeros(len(chosen), len(rows), count)
+    for place, layer in enumerate(chosen):
+        end = (layer + 2) * count
+        below = pipes[:end, :end]
+        for row, query in enumerate(rows):
+            start = end - count + query
+            most = [maximum_flow(below, start, key, method="dinic").flow_value for key in range(count)]
+            found[place, row] = torch.tensor(most, dtype=torch.float64) / _WHOLE
+    return found
+
+
+def flow_steps(layers: int, tokens: int) -> int:
+    """What `flow` of a whole trace costs, in flows times edges: some 20 million are done in a second."""
+    return _steps(range(layers), tokens, tokens)
+
+
+def norm_weighted(
+    model: Projecting, trace: Trace, layer: int, stream: str | None = None
+) -> Float[Tensor, "head query key"]:
+    """How long the vector is that each query fetches from each key: a large weight on a short vector moves little.
+
+    ‖α_ij f(x_j)‖ with f(x) = (x W_V + b_V) W_O, W_O being the rows of this head. No b_O, which belongs to no head and
+    no key, no layer norm and no residual connection. Summed over keys and heads, the vectors themselves (not their
+    lengths) and b_O are what the layer's attention puts out.
+
+    Source: Kobayashi et al. 2020, "Attention is Not Only a Weight", sections 2.2 and 3.
+
+    Args:
+        model: the model that the trace is of.
+        trace: what was recorded; an edited run counts with the weights and values it had.
+        layer: from 0.
+        stream: whose layer; None for the only stream there is.
+
+    Returns:
+        Euclidean lengths in the units of the layer's output, float32; 0 where a query may not look.
+
+    Raises:
+        TraceError: there is no such layer or stream, the model is another than the trace's by its name or
+            sizes, or nothing tells W_O.
+    """
+    stream = trace.stream(stream)
+    call = trace.attention(layer, stream)
+    joining = _joining(model, trace, layer, stream, call)
+    value = shared_heads(call.value, call.query).detach().cpu().double()
+    return fetched_lengths(call.weights.detach().cpu().float(), value, joining)
+
+
+def fetched_lengths(
+    weights: Float[Tensor, "head query key"],
+    value: Float[Tensor, "#head key d_v"],
+    joining: Float[Tensor, "head d_v d_model"],
+) -> Float[Tensor, "head query key"]:
+    """‖α_ij v_j W_O‖ for every pair, where weights, values and W_O are at hand.
+
+    ‖v W‖² = v (W Wᵀ) vᵀ: nothing as large as (head, query, key, d_model), nor even (head, key, d_model), is made.
+    """
+    squares = ((value @ (joining @ joining.mT)) * value).sum(dim=-1)
+    return weights * squares.clamp_min(0).sqrt().to(weights.dtype)[:, None, :]
+
+
+def _own(trace: Trace, stream: str | None, what: str) -> str:
+    """The stream's name, where its queries and keys are the same positions."""
+    name = trace.stream(stream)
+    queries, keys = trace.query_tokens(name), trace.key_tokens(name)
+    if name == "cross" or len(queries) != len(keys):
+        fitting = [one for one in trace.streams if one != "cross"]
+        whose = "cross-attention" if name == "cross" else f"the {name}"
+        instead = f"; ask for {' or '.join(fitting)}" if fitting and name == "cross" else ""
+        raise TraceError(
+            f"{what} was asked for {whose}, whose {len(queries)} queries and {len(keys)} keys are tokens of two "
+            f"different rows, so that no layer goes on where the one below it ended{instead}"
+        )
+    return name
+
+
+def _with_residual(trace: Trace, stream: str, count: int) -> Float[Tensor, "layer query key"]:
+    """½ W + ½ I of the first layers, W averaged over heads; a row's part of W that is missing goes to I."""
+    size = len(trace.query_tokens(stream))
+    mixed = torch.eye(size, dtype=torch.float64).repeat(count, 1, 1)
+    for layer in range(count):
+        mixed[layer] += trace.attention(layer, stream).weights.detach().cpu().mean(dim=0, dtype=torch.float64)
+    return mixed / mixed.sum(dim=-1, keepdim=True)
+
+
+def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
+    """Edges from layer·n + n + query to layer·n + key: nodes 0 to n − 1 are the text, each n more a layer's output."""
+    count = mixed.shape[-1]
+    capacity = (mixed * _WHOLE).floor().int().numpy()
+    layer, query, key = numpy.nonzero(capacity)
+    nodes = (len(mixed) + 1) * count
+    ends = ((layer + 1) * count + query, layer * count + key)
+    return csr_array((capacity[layer, query, key], ends), shape=(nodes, nodes))
+
+
+def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
+    """Refuse what would keep a machine busy for hours."""
+    steps = _steps(layers, rows, count)
+    if steps > _MOST_STEPS:
+        raise TraceError(
+            f"flow was asked for {len(layers)} × {rows} × {count} (layer, query, key), which takes {steps:.1e} steps "
+            f"(flows times edges), and at most {_MOST_STEPS:.0e} are done; name fewer layers or queries, or take a "
+            "shorter text"
+        )
+
+
+def _steps(layers: Sequence[int], rows: int, count: int) -> int:
+    return sum(rows * count * (layer + 1) * count**2 for layer in layers)
+
+
+def _joining(
+    model: Projecting, trace: Trace, layer: int, stream: str, call: Attention
+) -> Float[Tensor, "head d_v d_model"]:
+    """W_O, head by head."""
+    traced = trace.provenance.model
+    name: object = getattr(model, "name", traced)
+    if name != traced:
+        raise TraceError(f"a trace of {traced} was given, and the matrices are of {name}")
+    # `Scratch` has one stream and no name for it.
+    place = (layer,) if len(trace.streams) == 1 else (layer, stream)
+    output = model.projections(*place).get("output")
+    if output is None:
+        raise TraceError(
+            f"norms were asked for {stream} layer {layer} of {traced}, and they need W_O, the matrix that joins "
+            "its heads, which isn't known: the model does something else there than multiply by one matrix"
+        )
+    heads, width = call.shape[0], call.value.shape[-1]
+    if output.weight.shape[0] != heads * width:
+        raise TraceError(
+            f"W_O of {stream} layer {layer} has {output.weight.shape[0]} rows, and the trace's {heads} heads of "
+            f"{width} values need {heads * width}: the trace is of another model"
+        )
+    return output.weight.detach().cpu().double().unflatten(0, (heads, width))

@@ -1,0 +1,109 @@
+"""How alike rows of weights are, and heads with them."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+from attention_viz.trace.trace import Trace
+
+__all__ = ["divergence", "head_distances", "similarity"]
+
+# How many rows of a text tell how alike two heads are: each pair of heads is compared.
+_ROWS = 32
+
+_TINY = torch.finfo(torch.float64).tiny
+_BIT = math.log(2)
+
+
+def divergence(one: Float[Tensor, "*rows key"], other: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:
+    """Jensen–Shannon divergence of each row of weights from another, in bits: 0 where they are equal, at most 1.
+
+    Source: Lin 1991, "Divergence measures based on the Shannon entropy". Rows are taken as they are: where they don't
+    sum to 1, as with a sink, what is missing counts as looking nowhere.
+    """
+    one, other = _whole(one.double()), _whole(other.double())
+    middle = ((one + other) / 2).clamp_min(_TINY)
+    apart = torch.special.xlogy(one, one / middle) + torch.special.xlogy(other, other / middle)
+    return (apart.sum(dim=-1) / (2 * torch.log(torch.tensor(2.0, dtype=torch.float64)))).clamp(0, 1)
+
+
+def similarity(
+    trace: Trace, pattern: Float[Tensor, "query key"], stream: str | None = None
+) -> Float[Tensor, "layer head"]:
+    """How much each head looks like a pattern: 1 − the mean Jensen–Shannon divergence of its rows from the pattern's.
+
+    Args:
+        trace: one text's.
+        pattern: (query, key), not negative; each row is brought to sum to 1, and a row of zeros isn't compared.
+        stream: which attention.
+
+    Returns:
+        From 0, nothing in common, to 1, equal; NaN for heads that a layer doesn't have.
+
+    Raises:
+        ShapeError: the pattern has another shape, is negative or not finite, or has nothing but zeros.
+    """
+    stream = trace.stream(stream)
+    shape = (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
+    if tuple(pattern.shape) != shape:
+        raise ShapeError(f"a pattern of {tuple(pattern.shape)} was asked for; this text needs (query, key) = {shape}")
+    pattern = pattern.double()
+    compared = pattern.sum(dim=-1) > 0
+    if not bool(torch.isfinite(pattern).all()) or bool((pattern < 0).any()) or not bool(compared.any()):
+        raise ShapeError("a pattern has to be finite and not negative, with more than zeros in it")
+    wanted = pattern[compared] / pattern[compared].sum(dim=-1, keepdim=True)
+    layers = range(trace.layer_count(stream))
+    heads = max(trace.head_count(layer, stream) for layer in layers)
+    found = torch.full((len(layers), heads), torch.nan, dtype=torch.float64)
+    for layer in layers:
+        weights = trace.attention(layer, stream).weights.detach().cpu()[:, compared]
+        found[layer, : len(weights)] = 1 - divergence(weights, wanted.expand_as(weights)).mean(dim=-1)
+    return found
+
+
+def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "one other"]:
+    """How far every head is from every other: √ of the mean Jensen–Shannon divergence of their rows.
+
+    Rows of padding and of special tokens are left out; of a long text, rows spread evenly over it are compared. Heads
+    stand in the order of their layers.
+
+    Returns:
+        From 0, equal, to 1, nothing in common; symmetric, zeros on the diagonal.
+    """
+    stream = trace.stream(stream)
+    tokens = trace.query_tokens(stream)
+    rows = tokens.counted or range(len(tokens))
+    chosen = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]
+    layers = range(trace.layer_count(stream))
+    heads = torch.cat([trace.attention(layer, stream).weights.detach().cpu()[:, chosen] for layer in layers])
+    apart = torch.zeros(len(heads), len(heads), dtype=torch.float64)
+    # Row by row, so that what is worked on stays in the processor's cache.
+    for row in _whole(heads.double()).unbind(dim=1):
+        apart += _apart(row.contiguous())
+    return (apart / len(chosen)).sqrt()
+
+
+def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:
+    """The divergence of every two of the rows, as `divergence` has it.
+
+    It is the entropy of their mean less the mean of their entropies: of each pair, only the first is new.
+    """
+    alone = _entropy(rows)
+    apart = torch.zeros(len(rows), len(rows), dtype=torch.float64)
+    for one in range(len(rows) - 1):
+        together = _entropy((rows[one] + rows[one + 1 :]).mul_(0.5))
+        apart[one, one + 1 :] = (together - (alone[one] + alone[one + 1 :]) / 2).clamp_(0, 1)
+    return apart + apart.T
+
+
+def _whole(rows: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows more"]:
+    """Rows with what they lack of 1 as one key more."""
+    return torch.cat([rows, (1 - rows.sum(dim=-1, keepdim=True)).clamp_min(0)], dim=-1)
+
+
+def _entropy(rows: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:
+    """In bits."""
+    return -torch.special.xlogy(rows, rows).sum(dim=-1) / _BIT

@@ -1,0 +1,172 @@
+"""Which heads link one word to another, and which do what a detector looks for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.trace.tokens import Tokens, without_marks
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["DETECTORS", "Detector", "find_heads"]
+
+_MOST_NAMED = 30
+
+
+@dataclass(frozen=True)
+class Detector:
+    """What to look for among all heads, told by a metric: the higher, the more of it.
+
+    Attributes:
+        label: what it finds, in a few words.
+        finds: the same in a sentence.
+        metric: a name in `metrics.METRICS`.
+    """
+
+    label: str
+    finds: str
+    metric: str
+
+
+DETECTORS: dict[str, Detector] = {
+    "previous": Detector("The token before", "Heads in which each token looks at the one before it.", "previous"),
+    "next": Detector("The token after", "Heads in which each token looks at the one after it.", "next"),
+    "self": Detector("Itself", "Heads in which each token looks at itself.", "self"),
+    "first": Detector("The first position", "Heads that rest on the first position of the text.", "first"),
+    "duplicate": Detector(
+        "The same token before",
+        "Heads in which a token that occurs again looks back at where it occurred before.",
+        "duplicate",
+    ),
+    "induction": Detector(
+        "What came after it last time",
+        "Induction heads: a token that occurs again looks at what followed it last time, as if to say it next.",
+        "induction",
+    ),
+    "special": Detector(
+        "Special tokens", "Heads that look at tokens which the tokenizer added, such as [SEP].", "special"
+    ),
+    "sharp": Detector(
+        "One token at a time", "Heads in which each token puts its weight on a single one.", "confidence"
+    ),
+    "broad": Detector("Everything at once", "Heads in which each token spreads its weight over many.", "entropy"),
+    "far": Detector("Far away", "Heads in which tokens look far away, on average.", "distance"),
+}
+
+
+def find_heads(
+    traces: "Trace | Sequence[Trace]", query: str, key: str, stream: str | None = None
+) -> "pandas.DataFrame":
+    """All heads, ranked by how much one word looks at another.
+
+    A word of several pieces counts as one: the mean over its pieces as queries, the sum over its pieces as keys (Clark
+    et al. 2019, section 4.1). Of a word that occurs several times, the pair with the most weight is taken, head by
+    head.
+
+    Args:
+        traces: one text's trace; or several texts' of one model, of which those count that have both words.
+        query: the word that is looking, in any case; or a token as the tokenizer writes it.
+        key: the word that is looked at.
+        stream: which attention; the only one there is, if none is named.
+
+    Returns:
+        Columns layer, head, weight, query and key (the positions of the pair's first pieces, from 0) and rank (from 1),
+        the heaviest first. Of several texts: layer, head, weight (the mean), spread (standard deviation, population),
+        mean_rank, texts (how many have both words) and rank, the best mean rank first.
+
+    Raises:
+        TraceError: a word that isn't there; no such stream, or none named where there are several; or traces of
+            different heads.
+    """
+    if isinstance(traces, Trace):
+        return _found(traces, query, key, stream)
+    found, missing = list["pandas.DataFrame"](), None
+    for trace in traces:
+        trace.stream(stream)
+        try:
+            found.append(_found(trace, query, key, stream))
+        except TraceError as error:
+            missing = error
+    if not found:
+        count = len(traces)
+        raise TraceError(
+            f"“{query}” and “{key}” were asked for in {count} texts, none of which has both"
+            + (f"; of the last: {missing}" if missing else "")
+        )
+    return _over_texts(found)
+
+
+def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
+    """Heads ranked in several texts, on average."""
+    import pandas
+
+    if len({len(one) for one in found}) > 1:
+        raise TraceError(
+            f"traces of different heads can't be averaged; got {sorted({len(one) for one in found})} heads"
+        )
+    by_head = pandas.concat(found).groupby(["layer", "head"])
+    table = pandas.DataFrame(
+        {
+            "weight": by_head["weight"].mean(),
+            "spread": by_head["weight"].std(ddof=0),
+            "mean_rank": by_head["rank"].mean(),
+            "texts": len(found),
+        }
+    ).reset_index()
+    table = table.sort_values(["mean_rank", "weight"], ascending=[True, False], ignore_index=True)
+    return table.assign(rank=range(1, len(table) + 1))
+
+
+def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.DataFrame":
+    import pandas
+
+    stream = trace.stream(stream)
+    queries = _places(trace.query_tokens(stream), query)
+    keys = _places(trace.key_tokens(stream), key)
+    looking = _shares(queries, len(trace.query_tokens(stream)), mean=True)
+    looked_at = _shares(keys, len(trace.key_tokens(stream)), mean=False)
+    found: list[tuple[int, int, float, int, int]] = []
+    for layer in range(trace.layer_count(stream)):
+        pairs = looking @ trace.attention(layer, stream).weights.detach().double().cpu() @ looked_at.T
+        for head, one in enumerate(pairs):
+            row, column = divmod(int(one.argmax()), len(keys))
+            found.append((layer, head, float(one[row, column]), queries[row][0], keys[column][0]))
+    found.sort(key=lambda one: -one[2])
+    table = pandas.DataFrame(found, columns=["layer", "head", "weight", "query", "key"])
+    return table.assign(rank=range(1, len(table) + 1))
+
+
+def _shares(places: list[tuple[int, ...]], count: int, *, mean: bool) -> Float[Tensor, "place token"]:
+    """Which tokens each occurrence of a word takes in, and with what share."""
+    shares = torch.zeros(len(places), count, dtype=torch.float64)
+    for row, pieces in zip(shares, places, strict=True):
+        row[list(pieces)] = 1 / len(pieces) if mean else 1
+    return shares
+
+
+def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
+    """The positions of each occurrence of a word: one, or as many as it has pieces."""
+    wanted = word.strip().casefold()
+    places = {
+        (position,) for position, label in enumerate(tokens.labels) if wanted in (label.casefold(), _plain(label))
+    }
+    for pieces in tokens.pieces:
+        if "".join(_plain(tokens.labels[position]) for position in pieces) == wanted:
+            places = {one for one in places if one[0] not in pieces} | {pieces}
+    places = {one for one in places if not any(tokens.padding[position] for position in one)}
+    if not wanted or not places:
+        named = ", ".join(tokens.labels[:_MOST_NAMED]) + (" …" if len(tokens) > _MOST_NAMED else "")
+        raise TraceError(f"the word “{word}” was asked for, which isn't in this text; its tokens are {named}")
+    return sorted(places)
+
+
+def _plain(label: str) -> str:
+    """A piece without its tokenizer's marks, in small letters."""
+    return without_marks(label).casefold()

@@ -1,0 +1,121 @@
+"""All heads of a trace in one piece of bytes for the atlas: their numbers, and each as a thumbnail of at most 32 × 32.
+
+The layout is that of `explorer.payload`: the length of the header as an unsigned 32-bit number, little-endian; the
+header, JSON in UTF-8; then one deflated plane. The plane has the thumbnails one after another, head by head and key by
+key, a byte a cell: the largest weight under it as 254ths of what the head's deepest colour stands for; 255 where all of
+its cells are blocked.
+"""
+
+import json
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from jaxtyping import Bool, Float, UInt8
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["BLOCKED", "LEVELS", "SIDE", "pack_atlas"]
+
+# At most so many cells along each side of a thumbnail.
+SIDE = 32
+# The deepest colour, and the number that stands for blocked cells.
+LEVELS, BLOCKED = 254, 255
+
+
+def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame") -> bytes:
+    """The thumbnails and the numbers of all heads of a stream; equal traces and tables give equal bytes.
+
+    Args:
+        trace: whose patterns are shown.
+        stream: which attention.
+        table: from `head_table`, of this trace, or of several texts with their spread.
+    """
+    levels, tops = _thumbnails(trace, stream)
+    plane = zlib.compress(levels, 6)
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    header = {
+        "layers": [
+            {"label": layer.label, "heads": trace.head_count(number, stream)}
+            for number, layer in enumerate(trace.layers[stream])
+        ],
+        "queries": _names(queries),
+        "keys": _names(keys),
+        "pooled": [-(-len(one) // SIDE) for one in (queries, keys)],
+        "tops": tops,
+        **_numbers(table),
+        "plane": [0, len(plane)],
+    }
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return b"".join([struct.pack("<I", len(text)), text, plane])
+
+
+def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
+    """The metrics and their numbers, heads in the table's order; None where there is nothing to count."""
+    from attention_viz.analysis.metrics import METRICS
+    from attention_viz.views.figures.heatmap import round_up
+
+    def column(name: str) -> list[float | None]:
+        return [None if number != number else round(number, 6) for number in table[name].tolist()]
+
+    spread = f"{next(iter(METRICS))}_spread" in table.columns
+    return {
+        "metrics": [{"name": name, "label": one.label, "unit": one.unit} for name, one in METRICS.items()],
+        "numbers": {name: column(name) for name in METRICS},
+        "spreads": {name: column(f"{name}_spread") for name in METRICS} if spread else None,
+        "fulls": {name: round_up(float(numpy.nanmax(table[name].to_numpy(), initial=0.0))) for name in METRICS},
+    }
+
+
+def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
+    """The plane before it is deflated, and what each head's deepest colour stands for."""
+    from attention_viz.views.figures.heatmap import full_colour
+
+    parts, tops = list[bytes](), list[float]()
+    for layer in range(trace.layer_count(stream)):
+        attention = trace.attention(layer, stream)
+        weights = attention.weights.detach().float().cpu().numpy()
+        pooled = _pooled(weights, numpy.maximum)
+        heads, rows, columns = weights.shape
+        shut = numpy.zeros((1, rows, columns), dtype=bool)
+        if attention.allowed is not None:
+            shut = ~numpy.broadcast_to(attention.allowed.cpu().numpy(), weights.shape)
+        blocked = numpy.broadcast_to(_pooled(shut, numpy.logical_and), pooled.shape)
+        for head in range(heads):
+            tops.append(full_colour(weights[head]))
+            parts.append(_levels(pooled[head], blocked[head], tops[-1]).T.tobytes())
+    return b"".join(parts), tops
+
+
+def _pooled(cells: numpy.ndarray, together: numpy.ufunc) -> numpy.ndarray:
+    """At most `SIDE` rows and columns, each cell what its own cells come to."""
+    for axis in (1, 2):
+        cells = together.reduceat(cells, starts(cells.shape[axis]), axis=axis)
+    return cells
+
+
+def starts(count: int) -> list[int]:
+    """Where each of at most `SIDE` even parts of a row begins."""
+    parts = min(count, SIDE)
+    return [part * count // parts for part in range(parts)]
+
+
+def _levels(
+    weights: Float[numpy.ndarray, "q k"], blocked: Bool[numpy.ndarray, "q k"], full: float
+) -> UInt8[numpy.ndarray, "q k"]:
+    levels = numpy.rint(weights.clip(0, full) / full * LEVELS).astype(numpy.uint8)
+    return numpy.where(blocked, numpy.uint8(BLOCKED), levels)
+
+
+def _names(tokens: "Tokens") -> list[str]:
+    """What stands beside each row or column: its token, or the first of those that it stands for."""
+    from attention_viz.views.style.wording import shortened, shown
+
+    first = starts(len(tokens))
+    every = "" if len(first) == len(tokens) else " …"
+    return [shortened(shown(tokens.labels[place]), 12) + every for place in first]

@@ -1,0 +1,116 @@
+// The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
+
+import {element, threeDigits} from "./element.js";
+import {lengthOf} from "../data/scale.js";
+
+const MOST = 7;
+
+/** Two short lists of bars. */
+export function createBars(view) {
+  const node = element("section", {
+    class: "av-bars",
+    "data-testid": "explorer-bars",
+    "aria-label": "The strongest weights",
+  });
+  return {
+    node,
+    draw() {
+      const {head} = view.now;
+      if (head === null) return node.replaceChildren();
+      const {query, key} = view.active();
+      const lists = [query === null ? null : rowBars(view, query), key === null ? null : columnBars(view, key)];
+      return node.replaceChildren(...(lists.some(Boolean) ? lists.filter(Boolean) : [strongestBars(view)]));
+    },
+  };
+}
+
+function rowBars(view, query) {
+  const {head, columns, stream} = view.now;
+  const all = Array.from(columns, (key) => ({
+    place: key,
+    weight: head.at(query, key),
+    blocked: head.isBlocked(query, key),
+  }));
+  const title = element("h2", {}, token(stream.queries, query, "av-query"), " looks at");
+  const sum = element("span", {class: "av-sum"}, `row sums to ${head.sum(query, columns).toFixed(3)}`);
+  return list(view, title, sum, all, stream.keys, "av-keys");
+}
+
+function columnBars(view, key) {
+  const {head, rows, stream} = view.now;
+  const all = Array.from(rows, (query) => ({
+    place: query,
+    weight: head.at(query, key),
+    blocked: head.isBlocked(query, key),
+  }));
+  const title = element("h2", {}, "Who looks at ", token(stream.keys, key, "av-keys"));
+  return list(view, title, null, all, stream.queries, "av-query");
+}
+
+function strongestBars(view) {
+  const {head, rows, columns, stream} = view.now;
+  const cells = head.strongest(
+    rows,
+    columns,
+    2 * MOST + 2,
+    (query, key) => !stream.own || query !== key || rows.length === 1,
+  );
+  const title = element(
+    "h2",
+    {},
+    stream.own && rows.length > 1 ? "Strongest links between two tokens" : "Strongest links",
+  );
+  const bars = cells
+    .filter(({weight}) => weight > 0)
+    .map(({query, key, weight}) =>
+      bar(
+        view,
+        weight,
+        cells[0].weight,
+        "av-accent",
+        element(
+          "button",
+          {type: "button", class: "av-pair", onclick: () => view.pin({query, key}, {pair: true})},
+          token(stream.queries, query, "av-query"),
+          " \u2192 ",
+          token(stream.keys, key, "av-keys"),
+        ),
+      ),
+    );
+  return element("div", {class: "av-list av-links"}, element("header", {}, title), element("ol", {}, ...bars));
+}
+
+function list(view, title, note, all, axis, role) {
+  const open = all.filter(({blocked}) => !blocked);
+  const top = open.sort((a, b) => b.weight - a.weight || a.place - b.place).slice(0, MOST);
+  const rest = open.length - top.length;
+  const others =
+    rest > 0
+      ? `${rest} more, together ${threeDigits(open.slice(MOST).reduce((sum, {weight}) => sum + weight, 0))}`
+      : null;
+  const blocked = all.length - open.length;
+  const foot = [others, blocked ? `${blocked} blocked` : null].filter(Boolean).join(" \u00b7 ");
+  return element(
+    "div",
+    {class: "av-list"},
+    element("header", {}, title, note),
+    element("ol", {}, ...top.map(({place, weight}) => bar(view, weight, top[0].weight, role, token(axis, place, "")))),
+    foot ? element("p", {class: "av-quiet"}, foot) : null,
+  );
+}
+
+function bar(view, weight, most, role, label) {
+  const fill = element("span", {class: `av-fill ${role}-fill`});
+  fill.style.width = `${100 * lengthOf(view.store.state.scale, weight, most)}%`;
+  return element(
+    "li",
+    {},
+    label,
+    element("span", {class: "av-track"}, fill),
+    element("span", {class: "av-number"}, threeDigits(weight)),
+  );
+}
+
+function token(axis, place, role) {
+  return element("bdi", {class: `av-word ${role}`, title: axis.labels[place]}, axis.names[place]);
+}

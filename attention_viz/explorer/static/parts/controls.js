@@ -1,0 +1,68 @@
+// The line of controls: which head is on the screen, how it is coloured, what is left out.
+
+import {element} from "./element.js";
+import {SCALES} from "../data/scale.js";
+
+let groups = 0;
+
+/** The controls and the readout. */
+export function createControls(view) {
+  const {store, recording} = view;
+  const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
+  const streams =
+    recording.streams.length > 1
+      ? segments(
+          "Attention",
+          recording.streams.map(({name}) => [name, name, `Show the ${name} attention`]),
+          (stream) => view.choose({stream}),
+        )
+      : null;
+  const scales = segments(
+    "Colour",
+    Object.entries(SCALES).map(([name, {label, title}]) => [name, label, title]),
+    (scale) => store.set({scale, scaleChosen: true}),
+  );
+  const special = element("input", {type: "checkbox", onchange: () => store.set({hideSpecial: special.checked})});
+  const hiding = element(
+    "label",
+    {class: "av-check", title: "Leave out the dimmed tokens"},
+    special,
+    hidingText(recording.streams.flatMap(({queries, keys}) => [queries, keys])),
+  );
+  const anySpecial = recording.streams.some(({queries, keys}) => queries.dimmed.includes(1) || keys.dimmed.includes(1));
+  const node = element("div", {class: "av-controls"}, readout, streams?.node, scales.node, anySpecial ? hiding : null);
+  return {
+    node,
+    draw() {
+      const {stream, layer, head} = store.state;
+      const label = view.now.stream.layers[layer].label;
+      readout.replaceChildren(element("strong", {}, recording.headName(layer, head)));
+      const {reading} = recording.header;
+      if (reading && !reading.together) readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
+      if (label !== String(layer))
+        readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
+      streams?.select(stream);
+      scales.select(store.state.scale);
+      special.checked = store.state.hideSpecial;
+    },
+  };
+}
+
+function hidingText(axes) {
+  const [special, padding] = ["special", "padding"].map((name) => axes.some((axis) => axis[name]));
+  if (!padding) return "Hide special tokens";
+  return special ? "Hide special tokens and padding" : "Hide padding";
+}
+
+/** Radio buttons drawn as one bar: `entries` are [value, label, title]. */
+export function segments(legend, entries, onChoice) {
+  const group = `av-group-${++groups}`;
+  const inputs = new Map();
+  const labels = entries.map(([value, label, title]) => {
+    const input = element("input", {type: "radio", name: group, value, onchange: () => onChoice(value)});
+    inputs.set(value, input);
+    return element("label", {title}, input, element("span", {}, label));
+  });
+  const node = element("fieldset", {class: "av-segments"}, element("legend", {}, legend), ...labels);
+  return {node, select: (value) => (inputs.get(value).checked = true)};
+}

@@ -1,0 +1,147 @@
+// What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
+//
+// `map` is the matrix as heatmap.js keeps it; `map.show(window)` draws another part of it, null all of it.
+
+import {element, threeDigits} from "./element.js";
+import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
+
+export const CLOSER = 0.75;
+
+/** The cell under a pointer, as places in the matrix (not yet tokens), or null beside it. */
+function cellAt({plot, stage}, event) {
+  const box = stage.getBoundingClientRect();
+  const [x, y] = [event.clientX - box.left - plot.left, event.clientY - box.top - plot.top];
+  if (x < 0 || y < 0 || x >= plot.width || y >= plot.height) return null;
+  const row = plot.window.top + Math.min(plot.down - 1, Math.floor((y * plot.down) / plot.height));
+  const column = plot.window.left + Math.min(plot.across - 1, Math.floor((x * plot.across) / plot.width));
+  return {row, column};
+}
+
+/** Listen to pointer, wheel and keys on the matrix. */
+export function listenToMatrix(map) {
+  const {stage, view} = map;
+  stage.onpointermove = (event) => (map.drag ? drag(map, event) : hover(map, event));
+  stage.onpointerdown = (event) => startDrag(map, event);
+  stage.onpointerup = stage.onpointercancel = (event) => endDrag(map, event);
+  stage.onpointerleave = () => leave(map);
+  stage.onblur = () => leave(map);
+  stage.ondblclick = () => map.show(null);
+  stage.onkeydown = (event) => press(map, event);
+  // A listener of its own, because `onwheel` may not stop the page from scrolling.
+  stage.addEventListener("wheel", (event) => wheel(map, event), {passive: false});
+  function leave() {
+    view.tooltip.hide();
+    view.point({query: null, key: null});
+  }
+}
+
+function hover(map, event) {
+  const {view} = map;
+  const cell = map.plot && view.now.head ? cellAt(map, event) : null;
+  if (cell === null) {
+    view.tooltip.hide();
+    return view.point({query: null, key: null});
+  }
+  const [query, place] = [view.now.rows[cell.row], view.now.columns[cell.column]];
+  view.point({query, key: place});
+  return view.tooltip.show(event.clientX, event.clientY, ...describe(view, query, place));
+}
+
+function describe(view, query, key) {
+  const {head, stream} = view.now;
+  const from = element("bdi", {class: "av-query"}, stream.queries.names[query]);
+  const to = element("bdi", {class: "av-keys"}, stream.keys.names[key]);
+  const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key)));
+  return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];
+}
+
+/** Two fingers pinch, one finger or the pressed button moves a zoomed matrix; a short press chooses. */
+function startDrag(map, event) {
+  map.touches.set(event.pointerId, [event.clientX, event.clientY]);
+  map.drag = {x: event.clientX, y: event.clientY, window: map.window, moved: false, apart: apart(map)};
+  map.stage.setPointerCapture(event.pointerId);
+}
+
+function apart({touches}) {
+  const [one, two] = [...touches.values()];
+  return two ? Math.hypot(one[0] - two[0], one[1] - two[1]) : 0;
+}
+
+function drag(map, event) {
+  const {drag: start, plot} = map;
+  map.touches.set(event.pointerId, [event.clientX, event.clientY]);
+  const [across, down] = [event.clientX - start.x, event.clientY - start.y];
+  if (Math.hypot(across, down) > 4) start.moved = true;
+  if (start.apart) {
+    const {window} = start;
+    const closer = start.apart / Math.max(apart(map), 1);
+    return map.show(zoomed(window, closer, (window.top + window.bottom) / 2, (window.left + window.right) / 2));
+  }
+  if (!start.moved || isWhole(start.window)) return hover(map, event);
+  map.view.tooltip.hide();
+  return map.show(panned(start.window, -Math.round(down / plot.cell.height), -Math.round(across / plot.cell.width)));
+}
+
+function endDrag(map, event) {
+  map.touches.delete(event.pointerId);
+  const {drag: start, view} = map;
+  map.drag = null;
+  if (!start || start.moved || event.type === "pointercancel") return;
+  const cell = map.plot && view.now.head ? cellAt(map, event) : null;
+  if (cell) view.pin({query: view.now.rows[cell.row], key: view.now.columns[cell.column]}, {pair: true});
+}
+
+/** The wheel zooms a large matrix; a small one lets the page scroll, and so does one that can go no farther. */
+function wheel(map, event) {
+  if (map.zoom.hidden || !map.plot) return;
+  const cell = cellAt(map, event);
+  const wanted =
+    event.ctrlKey ||
+    document.activeElement === map.stage ||
+    map.stage.getRootNode().activeElement === map.stage ||
+    !isWhole(map.window);
+  if (cell === null || !wanted || (event.deltaY > 0 && isWhole(map.window))) return;
+  event.preventDefault();
+  const factor = Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY / 300)));
+  map.show(zoomed(map.window, factor, cell.row, cell.column));
+}
+
+/** Zoom around the cell pointed at, or the middle. */
+export function zoomAt(map, factor) {
+  const {view, window} = map;
+  const active = view.active();
+  const [row, column] = [view.now.rows.indexOf(active.query ?? -1), view.now.columns.indexOf(active.key ?? -1)];
+  map.show(
+    zoomed(
+      window,
+      factor,
+      row < 0 ? (window.top + window.bottom) / 2 : row,
+      column < 0 ? (window.left + window.right) / 2 : column,
+    ),
+  );
+}
+
+function press(map, event) {
+  const {view} = map;
+  const {rows, columns} = view.now;
+  const steps = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+  const active = view.active();
+  if (event.key in steps) {
+    const [down, across] = steps[event.key];
+    if (event.shiftKey) map.show(panned(map.window, down * 3, across * 3));
+    else {
+      const row = Math.min(Math.max(rows.indexOf(active.query ?? -1) + down, 0), rows.length - 1);
+      const column = Math.min(Math.max(columns.indexOf(active.key ?? -1) + across, 0), columns.length - 1);
+      view.point({query: rows[row], key: columns[column]});
+      view.announceCell(rows[row], columns[column]);
+      map.show(showing(map.window, row, column));
+    }
+  } else if (event.key === "Enter" || event.key === " ") {
+    if (active.query !== null && active.key !== null) view.pin(active, {pair: true});
+  } else if (event.key === "Escape") view.pin({query: null, key: null}, {pair: false});
+  else if (event.key === "+" || event.key === "=") zoomAt(map, CLOSER);
+  else if (event.key === "-") zoomAt(map, 1 / CLOSER);
+  else if (event.key === "0") map.show(null);
+  else return;
+  event.preventDefault();
+}

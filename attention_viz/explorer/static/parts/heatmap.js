@@ -1,0 +1,131 @@
+// The chosen head as a matrix: painting it, and what lies over it.
+
+import {element, fitCanvas} from "./element.js";
+import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
+import {edgeOf, layMatrix, paintLabel, paintMatrix} from "./matrix.js";
+import {isWhole, wholeWindow} from "../data/viewport.js";
+
+/** The matrix: queries down, keys across. */
+export function createHeatmap(view) {
+  const [base, over] = [
+    element("canvas", {"aria-hidden": "true"}),
+    element("canvas", {"aria-hidden": "true", class: "av-over"}),
+  ];
+  const stage = element(
+    "div",
+    {class: "av-stage", tabindex: "0", role: "application", "aria-roledescription": "attention matrix"},
+    base,
+    over,
+  );
+  const title = element(
+    "h2",
+    {},
+    element("span", {class: "av-query"}, "Queries \u2193"),
+    " look at ",
+    element("span", {class: "av-keys"}, "keys \u2192"),
+  );
+  const map = {view, stage, base, over, window: null, plot: null, drag: null, touches: new Map()};
+  const button = (text, label, act) =>
+    element("button", {type: "button", title: label, "aria-label": label, onclick: act}, text);
+  map.whole = button("Whole", "Show the whole matrix", () => showWindow(map, null));
+  map.closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
+  map.farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
+  map.zoom = element("div", {class: "av-zoom"}, map.closer, map.farther, map.whole);
+  const node = element(
+    "section",
+    {class: "av-heatmap", "data-testid": "explorer-heatmap"},
+    element("header", {}, title, map.zoom),
+    stage,
+  );
+  map.node = node;
+  map.show = (window) => showWindow(map, window);
+  listenToMatrix(map);
+  return {
+    node,
+    draw(changed) {
+      if (["stream", "hideSpecial"].some((name) => changed.has(name))) map.window = null;
+      const still = ["overQuery", "overKey", "query", "key", "pairQuery", "pairKey"];
+      if ([...changed].some((name) => !still.includes(name))) drawBase(map);
+      drawOver(map);
+    },
+  };
+}
+
+function drawBase(map) {
+  const {view, stage, base} = map;
+  const {rows, columns, head} = view.now;
+  const {layer, head: number} = view.store.state;
+  map.window ??= wholeWindow(rows.length, columns.length);
+  const [width, room] = [map.node.clientWidth, view.room() - 36];
+  const context = fitCanvas(base, width, room);
+  map.plot = layMatrix(context, view, map.window, width, room);
+  const used = map.plot.top + map.plot.height + 4;
+  context.clearRect(0, 0, width, room);
+  stage.style.height = `${Math.min(used, room)}px`;
+  stage.setAttribute(
+    "aria-label",
+    `Layer ${layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
+  );
+  if (head !== null) paintMatrix(context, view, map.plot);
+  const whole = isWhole(map.window);
+  map.zoom.hidden = rows.length * columns.length <= 400;
+  map.whole.disabled = map.farther.disabled = whole;
+}
+
+/** What lies over the matrix: the row and column under the pointer, the chosen pair, their labels. */
+function drawOver({view, over, plot, base}) {
+  const context = fitCanvas(over, base.clientWidth, base.clientHeight);
+  context.clearRect(0, 0, over.clientWidth, over.clientHeight);
+  if (plot === null || view.now.head === null) return;
+  const {stream, rows, columns} = view.now;
+  const {colours} = view;
+  const active = view.active();
+  const [row, column] = [
+    rows.indexOf(active.query ?? -1) - plot.window.top,
+    columns.indexOf(active.key ?? -1) - plot.window.left,
+  ];
+  const {pairQuery, pairKey} = view.store.state;
+  const chosen = {
+    row: rows.indexOf(pairQuery ?? -1) - plot.window.top,
+    column: columns.indexOf(pairKey ?? -1) - plot.window.left,
+  };
+  if (rows.length * columns.length > 1) frame(context, plot, chosen, colours.accent);
+  if (row >= 0 && row < plot.down) {
+    band(context, plot, "row", row, colours.query);
+    paintLabel(context, view, plot, "row", row, stream.queries, active.query, true);
+  }
+  if (column >= 0 && column < plot.across) {
+    band(context, plot, "column", column, colours.key);
+    paintLabel(context, view, plot, "column", column, stream.keys, active.key, true);
+  }
+}
+
+/** Frame a row or column; around thin ones the frame keeps its distance, so as not to cover them. */
+function band(context, plot, side, index, colour) {
+  const {left, top, width, height, down, across} = plot;
+  const [count, size] = side === "row" ? [down, height] : [across, width];
+  const [start, end] = [edgeOf(index, count, size), edgeOf(index + 1, count, size)];
+  const distance = end - start < 5 ? 2.5 : 0.5;
+  const [from, thick] = [start - distance, end - start + 2 * distance];
+  context.strokeStyle = colour;
+  context.lineWidth = end - start < 5 ? 1 : 1.5;
+  if (side === "row") context.strokeRect(left - 1, top + from, width + 2, thick);
+  else context.strokeRect(left + from, top - 1, thick, height + 2);
+}
+
+/** Frame one cell. */
+function frame(context, plot, {row, column}, colour) {
+  if (row < 0 || column < 0 || row >= plot.down || column >= plot.across) return;
+  const [left, right] = [edgeOf(column, plot.across, plot.width), edgeOf(column + 1, plot.across, plot.width)];
+  const [top, bottom] = [edgeOf(row, plot.down, plot.height), edgeOf(row + 1, plot.down, plot.height)];
+  const [width, height] = [Math.max(right - left, 3) + 1, Math.max(bottom - top, 3) + 1];
+  context.strokeStyle = colour;
+  context.lineWidth = 2;
+  context.strokeRect(plot.left + left - 1, plot.top + top - 1, width, height);
+}
+
+function showWindow(map, window) {
+  map.window = window;
+  drawBase(map);
+  drawOver(map);
+}

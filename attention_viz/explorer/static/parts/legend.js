@@ -1,0 +1,92 @@
+// What the colours and marks mean: always in sight.
+
+import {element} from "./element.js";
+import {SCALES} from "../data/scale.js";
+import {MARKS, ORIGINS} from "../data/tokens.js";
+
+/** The bar of colours with its range, the hatched sample, the marks of tokens, and how exact the drawing is. */
+export function createLegend(view) {
+  const bar = element("div", {class: "av-bar"});
+  const ticks = element("div", {class: "av-ticks"});
+  const scale = element("div", {class: "av-scale", role: "img"}, bar, ticks);
+  const blocked = element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked");
+  const node = element(
+    "div",
+    {class: "av-legend", "data-testid": "explorer-legend"},
+    scale,
+    ...originEntries(view.recording),
+  );
+  return {
+    node,
+    draw() {
+      const {scale: name} = view.store.state;
+      if (view.now.stream.layers.some((layer) => layer.blocked !== null)) node.append(blocked);
+      else blocked.remove();
+      const entries = SCALES[name].ticks(view.now.maximum);
+      bar.style.background = `linear-gradient(to right, ${view.colours.rampText.join(", ")})`;
+      ticks.replaceChildren(
+        ...entries.map(([place, text]) => {
+          const tick = element("span", {}, text);
+          tick.style.left = `${place * 100}%`;
+          return tick;
+        }),
+      );
+      scale.setAttribute("aria-label", `Colours of the weights, from ${entries[0][1]} to ${entries.at(-1)[1]}`);
+    },
+  };
+}
+
+/** A sample of the line below each kind of token that is told apart. */
+function originEntries({streams}) {
+  const there = new Set(streams.flatMap(({queries, keys}) => [...queries.origins, ...keys.origins]));
+  return Object.keys(ORIGINS)
+    .filter((origin) => there.has(origin))
+    .map((origin) =>
+      element(
+        "span",
+        {class: "av-key-entry"},
+        element("span", {class: `av-sample av-${origin}`, "aria-hidden": "true"}, "\u2003\u2003"),
+        ORIGINS[origin],
+      ),
+    );
+}
+
+/** The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace. */
+export function createNotes(view) {
+  const {header, streams} = view.recording;
+  const axes = streams.flatMap(({queries, keys}) => [queries, keys]);
+  const uses = (mark) => axes.some(({spellings}) => spellings.some((one) => one.mark === mark));
+  const marks = [
+    uses(MARKS.space) ? `${MARKS.space} a space before` : null,
+    uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
+    axes.some(({repeats}) => repeats) ? "small number: position, where a token is repeated" : null,
+    `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+  ];
+  const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
+  const line = element("p", {});
+  return {
+    node: element("div", {class: "av-notes"}, line),
+    sums,
+    draw() {
+      const {head, rows, columns, stream} = view.now;
+      const dimmed = dimmedFor(stream, rows, columns);
+      line.textContent = [dimmed, ...marks].filter(Boolean).join(" \u2002 ");
+      sums.hidden = head === null || columns.length === stream.keys.count;
+      if (sums.hidden) return;
+      const all = Array.from(rows, (query) => head.sum(query, columns));
+      const [least, most] = [Math.min(...all), Math.max(...all)].map((sum) => sum.toFixed(3));
+      sums.hidden = least === "1.000";
+      sums.textContent = `Rows no longer sum to 1: here from ${least} to ${most}`;
+    },
+  };
+}
+
+/** Why tokens are dimmed, as long as such tokens are on the screen. */
+function dimmedFor({queries, keys}, rows, columns) {
+  const shown = rows.some((place) => queries.dimmed[place]) || columns.some((place) => keys.dimmed[place]);
+  const reasons = [
+    queries.special || keys.special ? "added by the tokenizer" : null,
+    queries.padding || keys.padding ? "padding" : null,
+  ];
+  return shown ? `dimmed: ${reasons.filter(Boolean).join(", or ")}` : null;
+}

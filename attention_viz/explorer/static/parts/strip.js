@@ -1,0 +1,279 @@
+// The tokens in a line, with arcs: above it what a token looks at, below it who looks at the token.
+
+import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
+import {element, fitCanvas} from "./element.js";
+import {lengthOf} from "../data/scale.js";
+import {begins, writeToken} from "../data/tokens.js";
+
+const ABOVE = 78;
+const BELOW = 46;
+const MOST_EDGES = 120;
+const FAINTEST_EDGE = 0.01;
+const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
+const SIDES = "; arcs to the left fly lower";
+const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
+
+/** The line of tokens; for cross-attention two lines, keys above queries. */
+export function createStrip(view) {
+  const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
+  const scroller = element("div", {class: "av-scroll"});
+  const hint = element("p", {class: "av-hint"});
+  const node = element(
+    "section",
+    {class: "av-strip", "data-testid": "explorer-arcs", "aria-label": "Tokens and arcs"},
+    scroller,
+    canvas,
+    hint,
+  );
+  const sentence = element("span", {class: "av-sentence", "data-testid": "explorer-sentence"});
+  const strip = {view, node, canvas, scroller, hint, sentence, lines: []};
+  scroller.onscroll = () => drawEdges(strip);
+  return {
+    node,
+    draw(changed) {
+      if (["stream", "hideSpecial"].some((name) => changed.has(name))) buildLines(strip);
+      if (["stream", "hideSpecial", "size"].some((name) => changed.has(name))) measure(strip);
+      drawEdges(strip);
+      if (["query", "key", "overQuery", "overKey"].some((name) => changed.has(name)) && !node.matches(":hover"))
+        reveal(strip);
+      tint(strip);
+      tell(strip);
+    },
+  };
+}
+
+/** The chosen pair in plain words. */
+function tell({view, sentence}) {
+  const {head, stream} = view.now;
+  const {pairQuery, pairKey} = view.store.state;
+  if (head === null || pairQuery === null || pairKey === null || head.isBlocked(pairQuery, pairKey))
+    return sentence.replaceChildren();
+  const weight = head.at(pairQuery, pairKey);
+  const percent = weight > 0 && weight < 0.005 ? "less than 1" : Math.round(100 * weight);
+  const from = element("bdi", {class: "av-query"}, stream.queries.names[pairQuery]);
+  const to = element("bdi", {class: "av-keys"}, stream.keys.names[pairKey]);
+  const {reading} = view.recording.header;
+  if (reading) return sentence.replaceChildren(`${reading.label}: ${percent}% of the row of `, from, " is at ", to);
+  return sentence.replaceChildren(from, ` takes ${percent}% of what it fetches here from `, to);
+}
+
+function buildLines(strip) {
+  const {stream, rows, columns} = strip.view.now;
+  strip.node.classList.toggle("av-cross", !stream.own);
+  strip.lines = stream.own
+    ? [buildLine(strip, stream.queries, rows, "Tokens", (place) => ({query: place, key: place}))]
+    : [
+        buildLine(strip, stream.keys, columns, "Tokens that are looked at (keys)", (place) => ({
+          query: null,
+          key: place,
+        })),
+        buildLine(strip, stream.queries, rows, "Tokens that look (queries)", (place) => ({query: place, key: null})),
+      ];
+  strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
+  strip.hint.replaceChildren(
+    strip.sentence,
+    element("span", {class: "av-query"}, "Orange looks"),
+    ", ",
+    element("span", {class: "av-keys"}, "blue is looked at"),
+    stream.own ? `${SIDES}. ${HINT}` : `. ${CROSS_HINT}`,
+  );
+}
+
+function buildLine(strip, axis, places, label, roles) {
+  const {view} = strip;
+  const tokens = new Map();
+  for (const place of places) {
+    const token = element("div", {
+      class: "av-token",
+      role: "option",
+      tabindex: "-1",
+      "aria-selected": "false",
+      "aria-label": axis.spoken[place],
+      dir: "auto",
+    });
+    if (axis.dimmed[place]) token.classList.add("av-special");
+    if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
+    if (begins(axis, place)) token.classList.add("av-begins");
+    // Drawn by the style sheet, so that the token's text stays the token.
+    if (axis.numbered[place] !== axis.shown[place]) token.dataset.position = place;
+    token.dataset.place = place;
+    tokens.set(place, writeToken(token, axis, place));
+  }
+  const node = element(
+    "div",
+    {class: "av-line", role: "listbox", "aria-label": label, "aria-orientation": "horizontal"},
+    ...tokens.values(),
+  );
+  node.style.setProperty("--av-count", places.length);
+  const placeOf = (event) => {
+    const token = event.target.closest(".av-token");
+    return token ? Number(token.dataset.place) : null;
+  };
+  node.onpointerover = (event) => {
+    const place = placeOf(event);
+    if (place !== null && event.pointerType !== "touch") view.point(roles(place));
+  };
+  node.onpointerleave = () => view.point({query: null, key: null});
+  node.onclick = (event) => {
+    const place = placeOf(event);
+    if (place !== null) pinToken(view, roles(place));
+  };
+  node.onkeydown = (event) => walk(strip, event, tokens, places, roles);
+  tokens.get(places[0])?.setAttribute("tabindex", "0");
+  return {node, tokens, places, centres: new Map(), looks: new Map()};
+}
+
+/** Pin a token, or let it go where it is pinned already. */
+function pinToken(view, {query, key}) {
+  const {state} = view.store;
+  const again = state.query === query && state.key === key;
+  view.pin(again ? {query: null, key: null} : {query, key}, {pair: false});
+}
+
+function walk({view}, event, tokens, places, roles) {
+  const at = places.indexOf(Number(event.target.dataset.place));
+  const steps = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: places.length - 1};
+  if (event.key in steps) {
+    const next = tokens.get(places[Math.min(Math.max(steps[event.key], 0), places.length - 1)]);
+    for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
+    next.focus();
+    view.point(roles(Number(next.dataset.place)));
+  } else if (event.key === "Enter" || event.key === " ") {
+    pinToken(view, roles(places[at]));
+  } else if (event.key === "Escape") {
+    view.point({query: null, key: null});
+    view.pin({query: null, key: null}, {pair: false});
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+function measure(strip) {
+  for (const {node, tokens, centres} of strip.lines)
+    for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
+}
+
+/** Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit. */
+function reveal({view, scroller, lines}) {
+  const {query, key} = view.active();
+  const places = [lines.at(-1)?.centres.get(query), lines[0]?.centres.get(key)].filter((at) => at !== undefined);
+  const width = scroller.clientWidth;
+  const hidden = places.some((at) => at < scroller.scrollLeft + 24 || at > scroller.scrollLeft + width - 24);
+  if (!hidden) return;
+  const fit = Math.max(...places) - Math.min(...places) < width - 60;
+  scroller.scrollLeft = (fit ? (Math.max(...places) + Math.min(...places)) / 2 : places[0]) - width / 2;
+}
+
+function drawEdges(strip) {
+  const {view, canvas, scroller, lines, node} = strip;
+  node.classList.toggle("av-more-before", scroller.scrollLeft > 1);
+  node.classList.toggle("av-more-after", scroller.scrollLeft + scroller.clientWidth < scroller.scrollWidth - 1);
+  const {head, stream} = view.now;
+  const width = scroller.clientWidth;
+  const height = scroller.clientHeight;
+  const context = fitCanvas(canvas, width, height);
+  context.clearRect(0, 0, width, height);
+  const active = view.active();
+  const alone = active.query !== null || active.key !== null;
+  node.classList.toggle("av-alone", alone);
+  if (head === null || lines.length === 0) return;
+  context.translate(-scroller.scrollLeft, 0);
+  const {colours} = view;
+  if (stream.own) {
+    const line = lines[0].node.offsetTop;
+    const tall = lines[0].node.offsetHeight;
+    const above = {y: line - 2, up: -1, room: ABOVE - 12, colours, font: view.fonts.small};
+    const below = {y: line + tall + 2, up: 1, room: BELOW - 12, colours, font: view.fonts.small};
+    if (!alone) return drawArcs(context, strongestEdges(strip), {...above, faint: true});
+    for (const [edges, where] of [
+      [rowEdges(strip, active.query), above],
+      [columnEdges(strip, active.key), below],
+    ]) {
+      drawArcs(context, edges, where);
+      drawNumbers(context, edges, where);
+    }
+    return undefined;
+  }
+  const where = {
+    top: lines[0].node.offsetTop + lines[0].node.offsetHeight + 2,
+    bottom: lines[1].node.offsetTop - 2,
+    colours,
+  };
+  if (!alone) return drawLinks(context, strongestEdges(strip), {...where, faint: true});
+  return drawLinks(context, [...rowEdges(strip, active.query), ...columnEdges(strip, active.key)], where);
+}
+
+function edge({lines}, query, key, weight) {
+  return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place: 0};
+}
+
+/** The head's heaviest links between tokens that are in sight. */
+function strongestEdges(strip) {
+  const {head, rows, columns, stream} = strip.view.now;
+  const {scrollLeft, clientWidth} = strip.scroller;
+  const inSight = ({centres}) =>
+    new Set(
+      [...centres].filter(([, at]) => at >= scrollLeft && at <= scrollLeft + clientWidth).map(([place]) => place),
+    );
+  const [queries, keys] = [inSight(strip.lines.at(-1)), inSight(strip.lines[0])];
+  const accepts = (query, key) => (!stream.own || query !== key) && queries.has(query) && keys.has(key);
+  const cells = head.strongest(rows, columns, MOST_EDGES, accepts).filter(({weight}) => weight >= FAINTEST_EDGE);
+  return visibleEdges(
+    strip,
+    cells.map(({query, key, weight}) => edge(strip, query, key, weight)),
+  );
+}
+
+function rowEdges(strip, query) {
+  const {head, columns} = strip.view.now;
+  return query === null
+    ? []
+    : visibleEdges(
+        strip,
+        Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))),
+      );
+}
+
+function columnEdges(strip, key) {
+  const {head, rows} = strip.view.now;
+  return key === null
+    ? []
+    : visibleEdges(
+        strip,
+        Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))),
+      );
+}
+
+/** Those that can be seen, heaviest first, each with its strength on the screen. */
+function visibleEdges({view}, edges) {
+  const seen = edges.filter(({weight, from, to}) => weight >= 0.002 && from !== undefined && to !== undefined);
+  seen.sort((a, b) => b.weight - a.weight).splice(MOST_EDGES);
+  for (const one of seen) one.place = lengthOf(view.store.state.scale, one.weight, seen[0].weight);
+  return seen;
+}
+
+/** Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones. */
+function tint({view, lines}) {
+  const {head, stream} = view.now;
+  const {query, key} = view.active();
+  const {query: pinnedQuery, key: pinnedKey} = view.store.state;
+  lines.forEach((line, number) => {
+    const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];
+    const looked = asKeys && query !== null && head !== null;
+    for (const [place, token] of line.tokens) {
+      const weight = looked ? head.at(query, place) : 0;
+      const isQuery = asQueries && place === query;
+      const isKey = asKeys && place === key && !isQuery;
+      const isPinned = (asQueries && place === pinnedQuery) || (asKeys && place === pinnedKey);
+      const look = `${weight < 0.01 ? 0 : weight.toFixed(2)} ${isQuery} ${isKey} ${isPinned}`;
+      // Most tokens look as before: leaving them alone is what keeps pointing fast in a long text.
+      if (line.looks.get(place) === look) continue;
+      line.looks.set(place, look);
+      token.style.setProperty("--av-weight", weight.toFixed(2));
+      token.classList.toggle("av-is-query", isQuery);
+      token.classList.toggle("av-is-key", isKey);
+      token.setAttribute("aria-selected", String(isPinned));
+    }
+  });
+}

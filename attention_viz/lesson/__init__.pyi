@@ -1,0 +1,10 @@
+from .exercise import Exercise as Exercise
+from .exercises import EXERCISES as EXERCISES
+from .exercises import answer_sheet as answer_sheet
+from .glossary import TERMS as TERMS
+from .lesson import Control as Control
+from .lesson import Lesson as Lesson
+from .lesson import Shown as Shown
+from .lessons import LESSONS as LESSONS
+from .render import told as told
+from .scene import Scene as Scene

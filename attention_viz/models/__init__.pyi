@@ -1,0 +1,11 @@
+from .model import AttentionModel as AttentionModel
+from .sources.catalogue import CATALOGUE as CATALOGUE
+from .sources.catalogue import Entry as Entry
+from .sources.catalogue import catalogue as catalogue
+from .sources.catalogue import load as load
+from .sources.download import download as download
+from .sources.hub import Plan as Plan
+from .sources.hub import plan as plan
+from .sources.snapshots import SNAPSHOTS as SNAPSHOTS
+from .sources.snapshots import moments as moments
+from .wrapping import wrap as wrap

@@ -1,0 +1,60 @@
+"""The likeliest tokens at a position: what a decoder would say next, or what an encoder guesses behind a mask."""
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.text import label_ids
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["candidates"]
+
+
+def candidates(
+    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int, count: int
+) -> "pandas.DataFrame":
+    """The likeliest tokens at a position of a trace: columns token, id, probability, likeliest first.
+
+    Probabilities are the softmax over all tokens that the model knows.
+
+    Raises:
+        UnsupportedModel: the model has no head that chooses tokens.
+        ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
+        UnusableText: an encoder was asked where its text has no mask.
+    """
+    import pandas
+
+    if not chooses(model):
+        raise UnsupportedModel(f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing")
+    positions = len(trace.output)
+    if not -positions <= position < positions:
+        raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")
+    if count < 1:
+        raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
+    tokens = trace.query_tokens(trace.streams[-1])
+    if len(tokens) == positions and tokens.padding[position]:
+        raise ShapeError(f"position {position} is padding; ask for one of the text's own")
+    if trace.streams == ("encoder",):
+        _check_masked(trace, tokenizer, position)
+    likely, ids = trace.output[position].double().softmax(dim=-1).topk(min(count, trace.output.shape[1]))
+    numbers = [int(number) for number in ids]
+    labels = label_ids(tokenizer, numbers).labels
+    return pandas.DataFrame({"token": labels, "id": numbers, "probability": likely.to(torch.float32).cpu().numpy()})
+
+
+def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", position: int) -> None:
+    """At any other place an encoder sees the token itself, and guessing it is no prediction."""
+    mask = None if tokenizer is None else tokenizer.mask_token_id
+    tokens = trace.query_tokens()
+    if mask is None or tokens.ids[position] != mask:
+        sign = "a mask token" if tokenizer is None or mask is None else str(tokenizer.mask_token)
+        raise UnusableText(
+            f"{trace.provenance.model} guesses what stands behind {sign}; at position {position} it can see the token "
+            f"{tokens.labels[position]!r} itself"
+        )

@@ -1,0 +1,81 @@
+"""Rows of ids from outside, checked before a model reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TextTooLong, UnusableText
+from attention_viz.models.inputs.text import vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["Inputs", "checked_mask"]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What one model takes.
+
+    Attributes:
+        name: the model's, for messages.
+        model: the model.
+        limit: how many tokens it can read at once; None where nothing says.
+    """
+
+    name: str
+    model: "PreTrainedModel"
+    limit: int | None
+
+    def check_row(self, ids: Tensor, what: str = "ids") -> None:
+        """Refuse what is not one row of the model's ids.
+
+        Raises:
+            ShapeError: no tensor of whole numbers, more than one row, or none.
+            TextTooLong: more tokens than the model has positions.
+            UnusableText: a token that the model doesn't know.
+        """
+        if not isinstance(ids, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"trace_ids takes a tensor of {what}, (1, n); got {type(ids).__name__}")
+        if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] == 0:
+            raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
+        if ids.dtype not in (torch.int32, torch.int64):
+            raise ShapeError(f"{what} are whole numbers, int64 or int32; got {ids.dtype}")
+        self.check_ids(cast("list[int]", ids[0].tolist()), "target" if what == "decoder ids" else "text")
+
+    def check_ids(self, ids: Sequence[int], what: str = "text") -> None:
+        """Refuse ids that the model doesn't know, and more than it can read.
+
+        Raises:
+            TextTooLong: more tokens than the model has positions.
+            UnusableText: a token that the model doesn't know.
+        """
+        if self.limit is not None and len(ids) > self.limit:
+            raise TextTooLong(self.name, len(ids), self.limit, what)
+        known = vocabulary(self.model)
+        wrong = [number for number in ids if not 0 <= number < known]
+        if wrong:
+            raise UnusableText(f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}")
+
+
+def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """The mask of a row of ids as whole numbers; all real where there is none.
+
+    Raises:
+        ShapeError: ids and mask of different shape, or another number than 0 and 1.
+        UnusableText: nothing but padding.
+    """
+    if mask is None:
+        return torch.ones_like(ids)
+    if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"attention_mask has to be a tensor of the ids' shape; got {type(mask).__name__}")
+    if mask.shape != ids.shape:
+        raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
+    if not bool(((mask == 0) | (mask == 1)).all()):
+        raise ShapeError("attention_mask has 1 for real positions and 0 for padding; something else came")
+    if not bool(mask.any()):
+        raise UnusableText("attention_mask says that every position is padding, so there is nothing to read")
+    return mask.long()

@@ -1,0 +1,76 @@
+"""The traces of an encoder–decoder: what it reads, what its decoder reads, and what its steps produce."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.edits.kinds import Edit
+from attention_viz.models.inputs.check import Inputs
+from attention_viz.models.inputs.generation import chosen_last, decoder_inputs, say
+from attention_viz.models.inputs.text import Reading, label_ids
+from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["Answering"]
+
+
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """Makes the traces of one encoder–decoder.
+
+    Attributes:
+        tracer: makes a model's traces.
+        inputs: what the model takes.
+        tokenizer: names the tokens, where there is one.
+    """
+
+    tracer: Tracer
+    inputs: Inputs
+    tokenizer: "PreTrainedTokenizerBase | None"
+
+    def trace(self, reading: Reading, target: Tokens | None, edits: Sequence[Edit], provenance: Provenance) -> Trace:
+        """With what the decoder is to produce; by default what it says of its own accord."""
+        model = self.inputs.model
+        if target is not None:
+            read = decoder_inputs(model, torch.tensor([target.ids], device=model.device))
+            return self._trace(reading, read, target, edits, provenance)
+        read, said = say(self.tracer.runner, self._of(reading), self.inputs.limit)
+        ids = [int(number) for number in said[0]]
+        text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
+        told = replace(provenance, target=cast("str | None", text), generated=len(ids))
+        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, told)
+
+    def trace_ids(self, reading: Reading, read: Tensor, edits: Sequence[Edit], provenance: Provenance) -> Trace:
+        """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
+        return self._trace(reading, read, None, edits, provenance)
+
+    def _trace(
+        self, reading: Reading, read: Tensor, produced: Tokens | None, edits: Sequence[Edit], provenance: Provenance
+    ) -> Trace:
+        self.inputs.check_row(read, "decoder ids")
+        known = label_ids(self.tokenizer, [int(number) for number in read[0]])
+
+        def axes(output: Tensor) -> Axes:
+            return Axes.of_pair(reading.tokens, known, self._produced(known, output) if produced is None else produced)
+
+        # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
+        said = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
+        return self.tracer.trace({**self._of(reading), **self.tracer.runner.inputs(said)}, axes, edits, provenance)
+
+    def _of(self, reading: Reading) -> dict[str, Tensor]:
+        return self.tracer.runner.inputs(reading.tensors)
+
+    def _produced(self, read: Tokens, output: Tensor) -> Tokens:
+        last = chosen_last(self.inputs.model, output)
+        if last is not None:
+            return label_ids(self.tokenizer, [*read.ids[1:], last])
+        # Without a head nobody knows what the last step would produce.
+        following = label_ids(self.tokenizer, read.ids[1:])
+        return Tokens((*following.labels, "…"), (*following.ids, -1), special=(*following.special, False))

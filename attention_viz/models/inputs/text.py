@@ -1,0 +1,257 @@
+"""Text to tokens: what a tokenizer makes of it, and what it refuses."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import Tensor, nn
+
+from attention_viz.errors import UnusableText, first_line
+from attention_viz.trace.tokens import Tokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = [
+    "AS_TYPED",
+    "Reading",
+    "Wording",
+    "count_tokens",
+    "label_ids",
+    "read",
+    "read_target",
+    "token_limit",
+    "vocabulary",
+]
+
+# Tokenizers keep what they were last asked for in themselves: some turn to another language for a target.
+_TOKENIZING = threading.Lock()
+
+# Tokenizers without a limit say so with a huge number.
+_NO_LIMIT = 10**9
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What is put around a text before a model reads it.
+
+    Attributes:
+        special_tokens: whether the tokenizer adds those that belong there, such as [CLS].
+        chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
+    """
+
+    special_tokens: bool = True
+    chat: bool = False
+
+
+AS_TYPED = Wording()
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One row of input for a model: its tensors and the tokens that will stand along the axes."""
+
+    tokens: Tokens
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "Reading":
+        """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
+        padding = tuple(not flag for flag in attention_mask[0].tolist())
+        tokens = label_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
+        return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
+
+
+def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
+    """The tokenizer's pieces for a row of ids; the ids as text where there is no tokenizer."""
+    if tokenizer is None:
+        return Tokens.of_ids(ids, padding)
+    pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
+    # A model may know more ids than its tokenizer has pieces for.
+    labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
+    return Tokens(labels, tuple(ids), special=_reserved(tokenizer, ids), padding=tuple(padding))
+
+
+def _reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
+    """Which ids stand for no text; what stands for a word that isn't known stands for something that was typed."""
+    reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
+    return tuple(number in reserved for number in ids)
+
+
+def read(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    text: str,
+    second_text: str | None = None,
+    wording: Wording = AS_TYPED,
+) -> Reading:
+    """What a tokenizer makes of a text, or of two sentences.
+
+    Raises:
+        UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
+    """
+    tokenizer = _present(model, tokenizer)
+    _check_text(text)
+    if second_text is not None:
+        _check_text(second_text)
+    encoding = _encode(model, tokenizer, text, second_text, wording, tensors=True)
+    tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
+    ids = cast("list[int]", tensors["input_ids"][0].tolist())
+    special = _marked(encoding, tensors)
+    if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
+        special = _reserved(tokenizer, ids)
+    if all(special) or (wording.chat and not text.strip()):
+        raise UnusableText(
+            "the text is empty: type at least one word"
+            if not text.strip()
+            else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
+        )
+    labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
+    sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
+    typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
+    return Reading(Tokens(tuple(labels), tuple(ids), _words(encoding, sentences), special, sentence=typed), tensors)
+
+
+def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
+    """What a tokenizer makes of what an encoder–decoder is to say.
+
+    Raises:
+        UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
+    """
+    tokenizer = _present(model, tokenizer)
+    _check_text(target)
+    with _TOKENIZING:
+        ids = cast("dict[str, list[int]]", tokenizer(text_target=target, verbose=False))["input_ids"]
+    tokens = label_ids(tokenizer, ids)
+    if all(tokens.special):
+        raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
+    return tokens
+
+
+def _encode(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase",
+    text: str,
+    second_text: str | None,
+    wording: Wording,
+    *,
+    tensors: bool = False,
+) -> Any:
+    # Fast tokenizers know which tokens they added; asking them to hand it out as a tensor takes longer than to look.
+    wanted = {"return_tensors": "pt", "return_special_tokens_mask": not tokenizer.is_fast} if tensors else {}
+    options: dict[str, Any] = {"verbose": False, **wanted}
+    if not wording.chat:
+        with _TOKENIZING:
+            return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
+    if not tokenizer.chat_template:
+        raise UnusableText(f"a chat template was asked for, and {model}'s tokenizer has none")
+    if second_text is not None:
+        raise UnusableText("a second sentence was given, and a chat template takes one message")
+    message = [{"role": "user", "content": text}]
+    with _TOKENIZING:
+        try:
+            written = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+        except Exception as error:
+            told = f"{type(error).__name__}: {first_line(error)}"
+            raise UnusableText(f"the chat template of {model}'s tokenizer refuses this text ({told})") from error
+        return tokenizer(cast(str, written), add_special_tokens=False, **options)
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise UnusableText(f"a text has to be a str; got {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UnusableText(
+            f"the text holds half a character at place {error.start}, which no tokenizer reads"
+        ) from None
+
+
+def count_tokens(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    text: str,
+    second_text: str | None = None,
+    wording: Wording = AS_TYPED,
+) -> int:
+    """How many tokens a text has, special ones included, however long it is.
+
+    Raises:
+        UnusableText: there is no tokenizer.
+    """
+    tokenizer = _present(model, tokenizer)
+    _check_text(text)
+    return len(_encode(model, tokenizer, text, second_text, wording)["input_ids"])
+
+
+def vocabulary(model: "PreTrainedModel") -> int:
+    """How many different ids the model knows; 0 for one that doesn't read text."""
+    table = _word_table(model)
+    rows = 0 if table is None else table.num_embeddings
+    return rows or _told(model, "vocab_size") or 0
+
+
+def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
+    """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say."""
+    positions = _told(model, "max_position_embeddings")
+    told = None if tokenizer is None else tokenizer.model_max_length
+    limits = (positions, told, *_table_limits(model, positions))
+    return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
+
+
+def _told(model: "PreTrainedModel", name: str) -> int | None:
+    """A number in the configuration of the part that reads text; None where there is none, or not one for all of it."""
+    try:
+        found = getattr(model.config.get_text_config(), name, None)
+    except (ValueError, RuntimeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:
+    """What is left of a table of positions that keeps its first rows for padding, as RoBERTa's does."""
+    tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+    return [
+        table.num_embeddings - table.padding_idx - 1
+        for table in tables
+        if table.num_embeddings == positions and table.padding_idx is not None and table is not _word_table(model)
+    ]
+
+
+def _word_table(model: "PreTrainedModel") -> nn.Embedding | None:
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:
+        return None
+    return table if isinstance(table, nn.Embedding) else None
+
+
+def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":
+    if tokenizer is None:
+        raise UnusableText(
+            f"{model} came without a tokenizer, so text can't be read; use trace_ids, or wrap it with one"
+        )
+    return tokenizer
+
+
+def _marked(encoding: Any, tensors: dict[str, Tensor]) -> tuple[bool, ...]:
+    """Which tokens the tokenizer added by itself."""
+    if encoding.is_fast:
+        return tuple(map(bool, encoding.encodings[0].special_tokens_mask))
+    return tuple(map(bool, tensors.pop("special_tokens_mask")[0].tolist()))
+
+
+def _words(encoding: Any, sentences: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Which word each piece belongs to; of a second sentence, counted on from the first."""
+    if not encoding.is_fast:
+        return (None,) * len(sentences)
+    words = cast("list[int | None]", encoding.word_ids(0))
+    first = [word for word, sentence in zip(words, sentences, strict=True) if sentence == 0 and word is not None]
+    offset = {0: 0, 1: max(first, default=-1) + 1}
+    return tuple(_counted(word, sentence, offset) for word, sentence in zip(words, sentences, strict=True))
+
+
+def _counted(word: int | None, sentence: int | None, offset: dict[int, int]) -> int | None:
+    return None if word is None or sentence is None else word + offset[sentence]

@@ -1,0 +1,168 @@
+"""One text under many changes: several runs in one batch, where each row has edits of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.edits.apply import edited
+from attention_viz.edits.kinds import Edit
+from attention_viz.edits.places import check_places, concerns
+from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.inputs.text import Wording, read
+from attention_viz.models.model import AttentionModel
+from attention_viz.models.recording.recorder import Heard, Recorder, recording
+from attention_viz.models.recording.runner import Runner
+from attention_viz.operation.attention import attend, fused, fusible
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
+
+__all__ = ["rows_at_once", "try_each"]
+
+# A batch of so many tokens and rows fills the processor, and one of so many numbers doesn't fill the memory.
+_TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
+
+# How far the row without edits may be from the run that was recorded, relative to its largest number: batches of
+# another size add in another order, which changes the last digits.
+_ROUNDING = 1e-4
+
+
+def rows_at_once(before: Trace) -> int:
+    """How many runs of this text go into one batch, the one without edits beside them not counted."""
+    tokens = len(before.query_tokens(before.streams[0]))
+    return max(1, min(_ROWS, _TOKENS // tokens, _NUMBERS // before.output.numel()))
+
+
+def try_each(
+    model: AttentionModel | Scratch, before: Trace, tries: Sequence[Sequence[Edit]]
+) -> list[Float[Tensor, "position width"]]:
+    """The output of a run for each of several lists of edits, in their order.
+
+    All in one batch where that gives what single runs give: beside them runs a row without edits, and unless it comes
+    out as `before` did, they run one after the other. So do those of encoder–decoders, of our own module, and of models
+    in half precision.
+
+    Args:
+        model: the one that `before` is of.
+        before: the run of the same text without edits, and without anything that the model went on by.
+        tries: of each run, its edits; as many as `rows_at_once` says fit into a batch.
+
+    Raises:
+        ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
+        UnsupportedModel: an edit that this model's calls can't express.
+        UnusableText: `before` is of ids, with no text to run again.
+    """
+    if before.provenance.text is None:
+        raise UnusableText("the run before the edits is of token ids; needed: one of a text, which can be run again")
+    if isinstance(model, AttentionModel) and len(tries) > 1 and _can_be_batched(model, before):
+        try:
+            outputs = _in_one_batch(model, before, tries)
+        except UnsupportedModel:
+            outputs = None
+        if outputs is not None:
+            return outputs
+    return [_alone(model, before, edits) for edits in tries]
+
+
+def _can_be_batched(model: AttentionModel, before: Trace) -> bool:
+    return not model.answers and before.output.dtype in (torch.float32, torch.float64)
+
+
+def _alone(model: AttentionModel | Scratch, before: Trace, edits: Sequence[Edit]) -> Tensor:
+    origin = before.provenance
+    target = origin.target if "cross" in before.streams and not origin.generated else None
+    return model.trace(
+        origin.text or "",
+        origin.second_text,
+        target=target,
+        edits=edits,
+        special_tokens=origin.special_tokens,
+        chat=origin.chat,
+    ).output
+
+
+def _in_one_batch(model: AttentionModel, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
+    """The outputs; None where the row without edits came out otherwise than before."""
+    origin, runner = before.provenance, Runner.of(model.hf_model)
+    for edits in tries:
+        check_places(edits, {stream: len(heads) for stream, heads in model.heads.items()})
+    wording = Wording(origin.special_tokens, origin.chat)
+    reading = read(model.name, model.tokenizer, origin.text or "", origin.second_text, wording)
+    rows = 1 + len(tries)
+    inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
+    settings = {"use_cache": False} if "use_cache" in runner.named else {}
+    token = recording.set(_Rows(places=_places(model), tries=((), *tries)))
+    try:
+        with torch.no_grad(), runner.switch.ours():
+            result = runner.model(**inputs, **settings)
+    finally:
+        recording.reset(token)
+    given = result if isinstance(result, tuple) else tuple(result.values())
+    shape = (rows, *before.output.shape)
+    found = [one for one in given if isinstance(one, Tensor) and one.shape == shape and _same(one[0], before.output)]
+    return list(found[0][1:]) if found else None
+
+
+def _places(model: AttentionModel) -> list[tuple[str, int]]:
+    """Of each call, its stream and which of that stream's layers it is: the calls of one stream run in order."""
+    return [(model.stream, layer) for layer in range(model.layer_count)]
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return bool((one - other).abs().max() <= _ROUNDING * other.abs().max())
+
+
+@dataclass(eq=False)
+class _Rows(Recorder):
+    """Hears the calls of a batch, and applies each row's edits to that row alone; keeps nothing of what it heard."""
+
+    tries: Sequence[Sequence[Edit]] = ()
+    _calls: int = 0
+
+    def hear(self, heard: Heard) -> Tensor:
+        """What one call computes, each row with its edits: (row, head, query, d_v)."""
+        again = self._last is not None and self._last.again(heard)
+        if again or heard.query.ndim != 4 or len(heard.query) != len(self.tries) or self._calls >= len(self.places):
+            raise UnsupportedModel(f"{type(heard.module).__name__} doesn't run a batch as it runs its rows")
+        self._last, place = heard, self.places[self._calls]
+        self._calls += 1
+        output = _whole(heard)
+        for row, edits in enumerate(self.tries):
+            here = [edit for edit in edits if concerns(edit, place)]
+            if here:
+                output[row] = edited(here, place, _row(heard, row).attention()).output
+        return output
+
+
+def _whole(heard: Heard) -> Tensor:
+    """The batch's output without any edits."""
+    if fusible(heard.query, heard.bias, heard.softcap, heard.sinks):
+        terms = (heard.query, heard.key, heard.value, heard.allowed, heard.bias, heard.scale)
+        return fused(*terms, closed=False)
+    return attend(
+        heard.query,
+        heard.key,
+        heard.value,
+        heard.allowed,
+        scale=heard.scale,
+        bias=heard.bias,
+        softcap=heard.softcap,
+        sinks=heard.sinks,
+    ).output
+
+
+def _row(heard: Heard, row: int) -> Heard:
+    """One row of a call, as if it ran alone."""
+
+    def of(term: Tensor) -> Tensor:
+        return term[row : row + 1] if term.ndim == 4 and len(term) > 1 else term
+
+    return heard._replace(
+        query=of(heard.query),
+        key=of(heard.key),
+        value=of(heard.value),
+        allowed=None if heard.allowed is None else of(heard.allowed),
+        bias=None if heard.bias is None else of(heard.bias),
+    )

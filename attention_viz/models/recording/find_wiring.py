@@ -1,0 +1,116 @@
+"""What stands around an attention call, found by what flows through a model and not by what its modules are called.
+
+In the probe's pass every number that leaves a module is compared with the numbers of the call: the columns of a query
+that stand in a projection's output are that projection, whatever the order in which a family stores its heads. Where
+positions are turned into query and key (RoPE), the first position is turned by an angle of 0, so its numbers are found
+unchanged, and turning keeps every vector's length, which proves the find.
+
+Source of the rotation: Su et al. 2021, "RoFormer", eq. 34.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.models.recording.recorder import Call, recording
+from attention_viz.models.recording.wiring import Source, Wiring, entering, hooked, rows
+
+__all__ = ["find_wirings"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Event:
+    """One module's turn in a pass: what entered and left it, and how many attention calls had been made by then."""
+
+    module: nn.Module
+    entered: Tensor | None
+    left: Tensor
+    calls: int
+
+
+def find_wirings(model: nn.Module, run: Callable[[], Sequence[Call]]) -> tuple[Wiring, ...]:
+    """Run once, listen to every module, and find what stands around each attention call.
+
+    Args:
+        model: the model.
+        run: makes a recorded pass over several tokens, the first at position 0, and hands back its calls.
+    """
+    events: list[_Event] = []
+
+    def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        recorder = recording.get()
+        if recorder is not None and isinstance(output, Tensor):
+            events.append(_Event(module, entering(inputs, named), output.detach().clone(), recorder.count))
+
+    with hooked([module for module in model.modules() if next(module.children(), None) is None], hear):
+        calls = run()
+    return tuple(_wiring(call, number, events) for number, call in enumerate(calls))
+
+
+def _wiring(call: Call, number: int, events: Sequence[_Event]) -> Wiring:
+    attention = call.attention
+    before = [event for event in events if event.calls == number]
+    after = [event for event in events if event.calls == number + 1]
+    query, key, value = (_source(tensor, before) for tensor in (attention.query, attention.key, attention.value))
+    joined = attention.output.transpose(0, 1).flatten(1)
+    output = next((event.module for event in after if _same(rows(event.entered, len(joined)), joined)), None)
+    return Wiring(query, key, value, output)
+
+
+def _source(target: Tensor, events: Sequence[_Event]) -> Source | None:
+    """The last module before the call in whose output all the target's numbers stand."""
+    heads, count, width = target.shape
+    flat = target.transpose(0, 1).reshape(count, heads * width)
+    for event in reversed(events):
+        left = rows(event.left, count)
+        if left is None or left.shape[1] < flat.shape[1] or left.dtype != flat.dtype:
+            continue
+        for factor in (1.0, width**-0.5):
+            columns = _columns(left * factor, flat)
+            if columns is not None:
+                return Source(event.module, columns, factor)
+        columns = _columns(left[:1], flat[:1])
+        if columns is not None and _same_lengths(left[:, columns], flat, width):
+            return Source(event.module, columns, rotated=True)
+        factor = _stretched(left, flat, width)
+        if factor is not None:
+            return Source(event.module, torch.arange(flat.shape[1], device=left.device), factor, rotated=True)
+    return None
+
+
+def _stretched(left: Tensor, flat: Tensor, width: int) -> float | None:
+    """By how much all numbers are multiplied while positions are turned into them; None where that isn't what happens.
+
+    YaRN does so for texts longer than a model was trained on. Source: Peng et al. 2023, "YaRN", section 3.4.
+    """
+    if left.shape != flat.shape or not bool(left[0].all()):
+        return None
+    factor = float((flat[0].double() / left[0].double()).median())
+    tolerance = 1e-5 if flat.dtype in (torch.float32, torch.float64) else 3e-2
+    unturned = torch.allclose(left[0].double() * factor, flat[0].double(), rtol=tolerance, atol=0)
+    return factor if factor > 0 and unturned and _same_lengths(left * factor, flat, width) else None
+
+
+def _columns(left: Tensor, flat: Tensor) -> Tensor | None:
+    """Where each column of `flat` stands in `left`, to the last bit; None where one doesn't."""
+    places = {column.tobytes(): place for place, column in reversed(list(enumerate(_bits(left))))}
+    found = [places.get(column.tobytes()) for column in _bits(flat)]
+    return None if None in found else torch.tensor(cast("list[int]", found), device=left.device)
+
+
+def _bits(columns: Tensor) -> Any:
+    # Adding 0 makes −0 into 0. As numpy has no bfloat16, half precision is compared as float32, which holds it exactly.
+    return (columns.detach().double() + 0.0).T.contiguous().cpu().numpy()
+
+
+def _same_lengths(before: Tensor, after: Tensor, width: int) -> bool:
+    lengths = [part.double().reshape(len(part), -1, width).norm(dim=-1) for part in (before, after)]
+    tolerance = 1e-4 if after.dtype in (torch.float32, torch.float64) else 3e-2
+    return torch.allclose(*lengths, rtol=tolerance, atol=tolerance * lengths[1].max().item())
+
+
+def _same(one: Tensor | None, other: Tensor) -> bool:
+    return one is not None and one.shape == other.shape and torch.equal(one, other)

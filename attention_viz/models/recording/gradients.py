@@ -1,0 +1,251 @@
+"""How far each weight raised one number of a model's output: the weight times the gradient with respect to it.
+
+A weight acts only through its call's output O = A · V, so its gradient is that of the output times the values,
+dy/dA = dy/dO · Vᵀ: the pass runs as it always does, and no matrix of weights has to be kept for it.
+
+Source: Chefer, Gur & Wolf 2021, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+Transformers", section 3.2, eq. 5, before the mean over heads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.edits.kinds import Edit
+from attention_viz.errors import AttentionVizError, ShapeError, TraceError, UnsupportedModel, first_line
+from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.recording.probe import Anatomy
+from attention_viz.models.recording.recorder import Heard, Recorder
+from attention_viz.models.recording.runner import Runner, alike
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import shared_heads, widened
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Layer, Relevance, Trace
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from attention_viz.models.model import AttentionModel
+    from attention_viz.scratch.model import Scratch
+
+__all__ = ["Run", "gradient", "relevance"]
+
+
+class Run(NamedTuple):
+    """One run of a model, as it can be made again."""
+
+    name: str
+    runner: Runner
+    anatomy: Anatomy
+    tokenizer: "PreTrainedTokenizerBase | None"
+    inputs: Mapping[str, Tensor]
+    edits: tuple[Edit, ...]
+    layers: tuple[Layer, ...]
+    queries: Mapping[str, Tokens]
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens along the output's rows."""
+        return self.queries["decoder" if "decoder" in self.queries else next(iter(self.queries))]
+
+
+@dataclass(eq=False)
+class _Tap(Recorder):
+    """Keeps what each call hands back, so that gradients with respect to it can be asked for."""
+
+    outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
+
+    def hear(self, heard: Heard) -> Tensor:
+        """As every recorder; a call that asks for the same weights again hands back the rest of its values' width."""
+        before = self.count
+        output = super().hear(heard)
+        if not output.requires_grad:  # nothing before it does, as where a model's parameters are frozen
+            output = output.detach().requires_grad_()
+        if self.count > before:
+            self.outputs.append([])
+        self.outputs[-1].append(output)
+        return output
+
+
+def gradient(
+    model: "AttentionModel | Scratch",
+    text: str | Trace,
+    second_text: str | None = None,
+    *,
+    layer: int | None = None,
+    stream: str | None = None,
+    target: str | None = None,
+    of: tuple[int, int] | None = None,
+) -> Float[Tensor, "*layer head query key"]:
+    """How far each weight raised one number y of the model's output: relu(dy/dA ⊙ A), A being the weights that ran.
+
+    0 where a weight held y back, or where y doesn't depend on it: in a decoder's last layer only the row from which y
+    comes has numbers. What is said of y holds for small changes of a weight by itself, with the row's other weights as
+    they are; biases and what runs past the attention count for nothing.
+
+    y is what the model says: of a decoder, the logit of the token that it finds likeliest after the last one; of an
+    encoder that guesses words, that of the likeliest at the first mask, or, in a text without one, the sum of the
+    largest logit at every position; of an encoder–decoder, the sum of the logits of the tokens that it says. Of a model
+    that chooses no words it is the largest number where the output is one row for the whole text, such as a class;
+    elsewhere half the squared length of the mean output vector. Padding never counts.
+
+    The model's parameters get no gradients and keep their flags.
+
+    Source: Chefer, Gur & Wolf 2021, section 3.2, eq. 5, before the mean over heads.
+
+    Args:
+        model: from `load` or `wrap`.
+        text: what to read; or a trace of this model, of what ran there, edits included.
+        second_text: a second sentence, for encoders that read pairs.
+        layer: from 0; by default all, which need the same number of heads.
+        stream: whose layers; None for the only one there is.
+        target: what an encoder–decoder is to say, as in `trace`.
+        of: y as (position, token id), the logit of that token there, instead of what the model says.
+
+    Returns:
+        (head, query, key) of a layer, or (layer, head, query, key); 0 or more, in y's units, float32.
+
+    Raises:
+        UnsupportedModel: our own module, whose output nobody trained to say anything; a model through which no
+            gradient goes; or a token asked for where none are chosen.
+        TraceError: there is no such stream or layer, the trace has no model behind it, is another model's, or the model
+            has changed since.
+        ShapeError: there is no such position or token, or all layers were asked for and differ in heads.
+    """
+    trace = _traced(model, text, second_text, target)
+    if trace.differentiate is None:
+        raise TraceError(
+            "gradients were asked for of a trace without a model behind it: it comes from a file, or was made of "
+            "another trace; trace the text anew"
+        )
+    stream = trace.stream(stream)
+    _check_layer(trace, stream, layer)
+    found = trace.differentiate(of).layers[stream]
+    return torch.stack(list(found)) if layer is None else found[layer]
+
+
+def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
+    """Refuse a layer that isn't there, and all of them at once where they can't stand in one tensor."""
+    if layer is not None:
+        _ = trace.attention(layer, stream)
+        return
+    heads = {trace.head_count(number, stream) for number in range(trace.layer_count(stream))}
+    if len(heads) > 1:
+        raise ShapeError(
+            f"all layers of the {stream} were asked for at once, and they have {sorted(heads)} heads: name one layer"
+        )
+
+
+def _traced(model: "AttentionModel | Scratch", text: str | Trace, second_text: str | None, target: str | None) -> Trace:
+    from attention_viz.models.model import AttentionModel
+
+    if not isinstance(model, AttentionModel):
+        raise UnsupportedModel(
+            f"gradients were asked for of {model.name}, our own module: its random weights were never trained to say "
+            "anything, so there is no output to ask about; take a pretrained model"
+        )
+    if isinstance(text, str):
+        return model.trace(text, second_text, target=target)
+    if second_text is not None or target is not None:
+        raise TraceError("a trace was given, and beside it a second sentence or a target: it has its own already")
+    if text.provenance.model != model.name:
+        raise TraceError(f"a trace of {text.provenance.model} was given; {model.name} knows only its own")
+    return text
+
+
+def relevance(run: Run, of: tuple[int, int] | None) -> Relevance:
+    """Run once more, and tell how far each weight of each layer raised y; see `gradient`."""
+    tap = _Tap(run.edits, run.anatomy.places)
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            output = run.runner.run_open(tap, {name: tensor.clone() for name, tensor in run.inputs.items()})
+            y, words = _asked(run, output, of)
+            flat = [one for pieces in tap.outputs for one in pieces]
+            slopes = _slopes(run.name, y, flat)
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"no gradient goes through {run.name}: {type(error).__name__}: {first_line(error)}"
+        ) from error
+    with torch.no_grad():
+        _check_same(run, tap)
+        remaining = iter(slopes)
+        layers = [
+            _raised(layer.attention, torch.cat([next(remaining) for _ in pieces], dim=-1)[0])
+            for layer, pieces in zip(run.layers, tap.outputs, strict=True)
+        ]
+    return Relevance(run.anatomy.by_stream(layers), words)
+
+
+def _slopes(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
+    """dy/dO of each output; zeros where y doesn't depend on it."""
+    if not y.requires_grad:
+        raise UnsupportedModel(f"no gradient goes through {name}: its output is cut off from its attention")
+    # torch says that all are tensors, and gives None for those that y does not depend on.
+    found = cast("Sequence[Tensor | None]", torch.autograd.grad(y, list(outputs), allow_unused=True))
+    return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(outputs, found, strict=True)]
+
+
+def _check_same(run: Run, tap: _Tap) -> None:
+    """Refuse gradients of a run that isn't the trace's."""
+    calls = [_still(call.attention) for call in tap.calls()]
+    if len(calls) != len(run.layers) or not all(
+        alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
+    ):
+        raise TraceError(f"{run.name} has changed since this trace was made, so its gradients aren't the trace's")
+
+
+def _still(call: Attention) -> Attention:
+    """The same call, without the graph behind it."""
+    bias = None if call.bias is None else call.bias.detach()
+    terms = (call.query.detach(), call.key.detach(), call.value.detach(), call.allowed)
+    return Attention(*terms, call.scale, bias, call.softcap, call.sinks)
+
+
+def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Tensor, "head query key"]:
+    """The part above 0 of the weights times their gradients."""
+    value = widened(shared_heads(_still(call).value, call.query))
+    slopes = widened(slope) @ value.mT
+    return (slopes * widened(_still(call).weights)).clamp_min(0).float().cpu()
+
+
+def _asked(run: Run, output: Tensor, of: tuple[int, int] | None) -> tuple[Tensor, str]:
+    """The number y, and what it is in words."""
+    output, model = widened(output), run.runner.model
+    if of is not None:
+        return _logit(run, output, *of)
+    real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
+    if len(output) != len(run.tokens):
+        return output.max(), "of the largest number of the output"
+    if not chooses(model):
+        return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
+    if "cross" in run.queries:
+        said = torch.tensor(run.queries["cross"].ids, device=output.device)
+        return output.gather(1, said[:, None]).sum(), "of the sum of the logits of the tokens that are said"
+    if "encoder" not in run.queries:
+        return _logit(run, output, real[-1], int(output[real[-1]].argmax()))
+    mask = getattr(run.tokenizer, "mask_token_id", None)
+    masks = [at for at in real if run.tokens.ids[at] == mask]
+    if masks:
+        return _logit(run, output, masks[0], int(output[masks[0]].argmax()))
+    return output[real].amax(dim=1).sum(), "of the sum of the largest logit at every position"
+
+
+def _logit(run: Run, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
+    """The logit of a token at a position."""
+    rows, width = output.shape
+    if not chooses(run.runner.model):
+        raise UnsupportedModel(f"token {token} was asked for, and {run.name} has no head that chooses tokens")
+    if not -rows <= position < rows:
+        raise ShapeError(f"position {position} was asked for; the text has positions {-rows} to {rows - 1}")
+    if not 0 <= token < width:
+        raise ShapeError(f"token {token} was asked for; {run.name} has tokens 0 to {width - 1}")
+    (label,) = label_ids(run.tokenizer, [token]).labels
+    where = f"at position {position % rows}" if "decoder" not in run.queries else f"after position {position % rows}"
+    return output[position, token], f"of the logit of “{label}” {where}"

@@ -1,0 +1,102 @@
+"""A model in memory, turned to our attention and to evaluation while somebody looks, and put back afterwards."""
+
+import contextlib
+import threading
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.configuration_utils import PreTrainedConfig
+
+from attention_viz.models.recording.recorder import OURS
+
+__all__ = ["Switch", "configurations"]
+
+# What decides the implementation, without the public setter's side effects: that one is checked and logged.
+IMPLEMENTATION = "_attn_implementation_internal"
+
+
+@dataclass(eq=False)
+class _Loan:
+    """A field of one object while it holds our value: what was found there, and how many still need ours."""
+
+    owner: object
+    found: object
+    count: int = 0
+
+
+class _Loans:
+    """One field of objects that threads share: ours while anybody needs it, put back by the last one to leave."""
+
+    def __init__(self, field: str, value: object) -> None:
+        self._field = field
+        self._value = value
+        # By identity; the loan keeps its owner alive, so that an identity can't be another's meanwhile.
+        self._loans: dict[int, _Loan] = {}
+
+    def lent(self, owners: Iterable[object]) -> list[object]:
+        """Those of the owners whose field is ours already."""
+        return [owner for owner in owners if id(owner) in self._loans] if self._loans else []
+
+    def take(self, owners: Iterable[object]) -> None:
+        for owner in owners:
+            loan = self._loans.get(id(owner))
+            if loan is None:
+                loan = self._loans[id(owner)] = _Loan(owner, getattr(owner, self._field))
+                setattr(owner, self._field, self._value)
+            loan.count += 1
+
+    def give_back(self, owners: Iterable[object]) -> None:
+        for owner in owners:
+            loan = self._loans[id(owner)]
+            loan.count -= 1
+            if not loan.count:
+                setattr(owner, self._field, loan.found)
+                del self._loans[id(owner)]
+
+
+# For all models of the process, since two of them may share a configuration or modules. Held for microseconds only.
+_LOCK = threading.Lock()
+_OURS = _Loans(IMPLEMENTATION, OURS)
+_EVALUATION = _Loans("training", False)
+
+
+@dataclass(frozen=True, eq=False)
+class Switch:
+    """Turns one model to our attention, for any number of threads at once."""
+
+    configs: tuple[PreTrainedConfig, ...]
+    modules: tuple[nn.Module, ...]
+
+    @classmethod
+    def of(cls, model: PreTrainedModel) -> "Switch":
+        """Find what has to be turned."""
+        return cls(configurations(model), tuple(model.modules()))
+
+    @contextlib.contextmanager
+    def ours(self) -> Generator[None]:
+        """Run with our attention and in evaluation mode."""
+        with _LOCK:
+            training = [*(module for module in self.modules if module.training), *_EVALUATION.lent(self.modules)]
+            _EVALUATION.take(training)
+            _OURS.take(self.configs)
+        try:
+            yield
+        finally:
+            with _LOCK:
+                _OURS.give_back(self.configs)
+                _EVALUATION.give_back(training)
+
+
+def configurations(model: PreTrainedModel) -> tuple[PreTrainedConfig, ...]:
+    """Every distinct configuration in a model: those its modules hold, and those nested in them."""
+    found: dict[int, PreTrainedConfig] = {}
+    queue: list[object] = [value for module in model.modules() for value in vars(module).values()]
+    while queue:
+        config = queue.pop()
+        if isinstance(config, PreTrainedConfig) and id(config) not in found:
+            found[id(config)] = config
+            queue += [getattr(config, name, None) for name in cast("dict[str, object]", config.sub_configs)]
+    return tuple(found.values())

@@ -1,0 +1,215 @@
+"""The small run that decides whether a model may be shown at all. Its name decides nothing."""
+
+import contextlib
+import functools
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.models.inputs.text import vocabulary
+from attention_viz.models.recording.fidelity import compare
+from attention_viz.models.recording.find_wiring import find_wirings
+from attention_viz.models.recording.recorder import Call
+from attention_viz.models.recording.runner import Runner
+from attention_viz.models.recording.wiring import Wiring
+from attention_viz.operation.masks import causal
+from attention_viz.trace.trace import STREAMS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_T = TypeVar("_T")
+
+__all__ = ["Anatomy", "probe"]
+
+# Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
+_TOKENS, _TARGET = 11, 7
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy:
+    """What the probe learnt of a model: of each attention call, in the order they run, what it is.
+
+    Attributes:
+        streams: which kind of attention it is: "encoder", "decoder" or "cross".
+        modules: the module that makes it.
+        labels: the model's own number for its layer.
+        heads: how many heads it has.
+        wirings: what stands around it.
+        without: the model's own numbers of layers that do something else instead of attention.
+    """
+
+    streams: tuple[str, ...]
+    modules: tuple[nn.Module, ...]
+    labels: tuple[str, ...]
+    heads: tuple[int, ...]
+    wirings: tuple[Wiring, ...]
+    without: tuple[str, ...]
+
+    @functools.cached_property
+    def layers(self) -> Mapping[str, int]:
+        """How many layers each stream has."""
+        return {stream: len(calls) for stream, calls in self.by_stream(self.modules).items()}
+
+    def by_stream(self, of_calls: Sequence[_T]) -> dict[str, tuple[_T, ...]]:
+        """What belongs to each call, in the order they run, sorted into the streams that there are."""
+        placed = list(zip(self.streams, of_calls, strict=True))
+        there = [stream for stream in STREAMS if stream in self.streams]
+        return {name: tuple(one for stream, one in placed if stream == name) for name in there}
+
+    @functools.cached_property
+    def places(self) -> tuple[tuple[str, int], ...]:
+        """Of each call, its stream and which of that stream's layers it is."""
+        return tuple((stream, self.streams[:number].count(stream)) for number, stream in enumerate(self.streams))
+
+    def call(self, stream: str, layer: int) -> int:
+        """Which call a layer of a stream is."""
+        return self.places.index((stream, layer))
+
+
+def probe(runner: Runner, limit: int | None) -> Anatomy:
+    """Run a few tokens with our attention and without, compare every head and the output, and describe the model.
+
+    Args:
+        runner: runs the model.
+        limit: how many tokens it can read at once.
+
+    Raises:
+        UnsupportedModel: our function was never called, not everywhere, or gave something else.
+    """
+    model = runner.model
+    family = f"{model.config.model_type} ({type(model).__name__})"
+    ids = _ids(family, model, min(_TOKENS, limit or _TOKENS))
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    target = min(_TARGET, ids.shape[1] - 1) if runner.answers else 0
+    if runner.answers:
+        inputs["decoder_input_ids"] = ids[:, -target:]
+        inputs["decoder_attention_mask"] = torch.ones_like(ids[:, -target:])
+    with _naming(family):
+        inputs = runner.inputs(inputs)
+        recorded = runner.record(inputs)
+    if not recorded.calls:
+        raise UnsupportedModel(
+            f"{family} never called our attention: it computes attention in code of its own instead of through "
+            "transformers' attention interface, so what it computes can't be recorded; needed: a version of it in "
+            "transformers that calls the interface"
+        )
+    with _naming(family):
+        fidelity = compare(recorded, runner, inputs)
+    if not fidelity.ok:
+        raise UnsupportedModel(
+            f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
+            f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known "
+            "here, or its numbers are so large that rounding shows; needed: that term in attention_viz.attend"
+        )
+    calls = recorded.calls
+    streams = _pair(family, calls, ids.shape[1], target) if runner.answers else _alone(family, calls, ids.shape[1])
+    return Anatomy(
+        streams,
+        tuple(call.module for call in calls),
+        _labels(model, calls, streams),
+        tuple(call.attention.shape[0] for call in calls),
+        find_wirings(model, lambda: runner.record(inputs).calls),
+        _without(model, calls),
+    )
+
+
+def _ids(family: str, model: "PreTrainedModel", count: int) -> Tensor:
+    """Ids from all over the vocabulary, different from each other where there are enough."""
+    size = vocabulary(model)
+    if size < 1:
+        raise UnsupportedModel(f"{family} has no vocabulary: only models that read text can be shown")
+    step = max(size // count, 1)
+    return ((step // 2 + step * torch.arange(count)) % size)[None]
+
+
+@contextlib.contextmanager
+def _naming(family: str) -> Generator[None]:
+    """Turn whatever breaks inside a foreign model into a refusal with its name."""
+    try:
+        yield
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"{family}: {error}") from None
+    except Exception as error:
+        raise UnsupportedModel(
+            f"{family} can't be run on text alone: {type(error).__name__}: {first_line(error)}"
+        ) from error
+
+
+def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
+    """A model that never looks ahead is a decoder, one that does is an encoder."""
+    for call in calls:
+        _check_shape(family, call, ((count, count),))
+    closed = [_looks_back(call) for call in calls]
+    if any(closed) and not all(closed):
+        raise UnsupportedModel(
+            f"{family} looks ahead in some layers and not in others; needed: a model that does one of the two"
+        )
+    return ("decoder" if all(closed) else "encoder",) * len(calls)
+
+
+def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
+    """The kinds of attention of an encoder–decoder, by the lengths of what attends and what is attended to."""
+    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+    for call in calls:
+        _check_shape(family, call, tuple(kinds))
+    streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
+    missing = [stream for stream in STREAMS if stream not in streams]
+    if missing:
+        raise UnsupportedModel(
+            f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "
+            f"recorded; its {' and '.join(missing)} attention is computed in code of its own; needed: a version of it "
+            "that calls transformers' attention interface everywhere"
+        )
+    if not all(_looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
+        raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")
+    return streams
+
+
+def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
+    if call.attention.shape[1:] not in known:
+        raise UnsupportedModel(
+            f"{family} attends over {call.attention.shape[1:]} (query, key) where tokens and tokens are "
+            f"{' or '.join(map(str, known))}: its keys or queries are not the tokens; needed: names for what they are"
+        )
+
+
+def _looks_back(call: Call) -> bool:
+    """Whether no query of a call may look at a key that comes later."""
+    allowed = call.attention.allowed
+    return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
+
+
+def _labels(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
+    """The model's own number for each layer where its module names tell one, else the order of the stream's calls."""
+    names = {id(module): name for name, module in model.named_modules()}
+    numbers = [_number(names.get(id(call.module), "")) for call in calls]
+    places = list(zip(streams, numbers, strict=True))
+    if len(set(places)) == len(places) and all(numbers):
+        return tuple(numbers)
+    return tuple(str(streams[:place].count(stream)) for place, stream in enumerate(streams))
+
+
+def _number(name: str) -> str:
+    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
+    return next((part for part in name.split(".") if part.isdigit()), "")
+
+
+def _without(model: "PreTrainedModel", calls: Sequence[Call]) -> tuple[str, ...]:
+    """The numbers of layers beside those that attend, in a list of layers of which some don't."""
+    names = {id(module): name for name, module in model.named_modules()}
+    inside = {name for call in calls if (name := names.get(id(call.module)))}
+    lists = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+    found: list[str] = []
+    for name, layers in lists.items():
+        attending = {
+            rest.split(".")[0] for full in inside if full.startswith(f"{name}.") and (rest := full[len(name) + 1 :])
+        }
+        # A list inside a layer is not a list of layers: the outermost one with a number of its own counts.
+        if attending and not _number(name):
+            found += [str(number) for number in range(len(layers)) if str(number) not in attending]
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""From one row of input to a trace: a recorded pass, its calls sorted into streams."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from attention_viz.edits.apply import kept
+from attention_viz.edits.kinds import Edit
+from attention_viz.edits.places import check_places
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.fidelity import Real, compare
+from attention_viz.models.recording.gradients import Run, relevance
+from attention_viz.models.recording.probe import Anatomy
+from attention_viz.models.recording.runner import Pass, Runner, alike
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["Axes", "Tracer"]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The tokens along the axes of each stream."""
+
+    queries: Mapping[str, Tokens]
+    keys: Mapping[str, Tokens]
+
+    @classmethod
+    def of_one(cls, stream: str, tokens: Tokens) -> "Axes":
+        """A text that looks at itself."""
+        return cls({stream: tokens}, {stream: tokens})
+
+    @classmethod
+    def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "Axes":
+        """A source, what the decoder reads, and what its steps produce, by which rows of cross-attention are named."""
+        queries = {"encoder": source, "decoder": read, "cross": produced}
+        return cls(queries, {"encoder": source, "decoder": read, "cross": source})
+
+    def real(self, streams: Sequence[str]) -> Real:
+        """Which rows of a pass with these streams, one a call, are not padding."""
+        calls = [_real(self.queries[stream]) for stream in streams]
+        return Real(_real(self.queries["decoder" if "decoder" in streams else streams[0]]), calls)
+
+
+def _real(tokens: Tokens) -> tuple[bool, ...] | None:
+    return tuple(not padded for padded in tokens.padding) if any(tokens.padding) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Tracer:
+    """Makes the traces of one model.
+
+    Attributes:
+        name: the model's, for messages.
+        runner: runs it.
+        anatomy: what the probe learnt of it.
+        tokenizer: names its tokens, where there is one.
+    """
+
+    name: str
+    runner: Runner
+    anatomy: Anatomy
+    tokenizer: "PreTrainedTokenizerBase | None" = None
+
+    def trace(
+        self,
+        inputs: dict[str, Tensor],
+        axes: Callable[[Tensor], Axes],
+        edits: Sequence[Edit],
+        provenance: Provenance,
+    ) -> Trace:
+        """Run once and keep what it computed.
+
+        Args:
+            inputs: what to run.
+            axes: tells the tokens along the axes, once the model's output is known.
+            edits: changes made inside the model.
+            provenance: where the trace comes from, without its edits.
+
+        Raises:
+            UnsupportedModel: the pass took another way through the model than the probe did.
+        """
+        anatomy = self.anatomy
+        # Tensors of whoever asks, who may write into them while the trace still needs them.
+        inputs = {name: tensor.clone() for name, tensor in inputs.items()}
+        check_places(edits, anatomy.layers)
+        edits = kept(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
+        recorded = self.runner.record(inputs, edits, anatomy.places)
+        self._check_calls(recorded)
+        calls = zip(recorded.calls, anatomy.labels, strict=True)
+        layers = tuple(Layer(call.attention, label) for call, label in calls)
+        found = axes(recorded.output)
+        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, found.queries)
+        return Trace(
+            layers=anatomy.by_stream(layers),
+            queries={stream: found.queries[stream] for stream in anatomy.layers},
+            keys={stream: found.keys[stream] for stream in anatomy.layers},
+            output=recorded.output,
+            provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
+            measure=self._measure(inputs, None if edits else recorded, found),
+            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
+            differentiate=lambda of: relevance(run, of),
+        )
+
+    def _surrounded(
+        self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer]
+    ) -> tuple[Layer, ...]:
+        """The layers with what stands around their calls, from the same run once more.
+
+        Where the model has changed since, the run differs and what it shows doesn't belong to the trace.
+        """
+        again, around = self.runner.record_around(inputs, edits, self.anatomy.places, self.anatomy.wirings)
+        if len(again.calls) != len(layers):
+            return tuple(layers)
+        return tuple(
+            around.layer(number, layer.attention, layer.label, crossing=stream == "cross")
+            if alike(layer.attention, call.attention)
+            else layer
+            for number, (layer, call, stream) in enumerate(zip(layers, again.calls, self.anatomy.streams, strict=True))
+        )
+
+    def _measure(self, inputs: dict[str, Tensor], recorded: Pass | None, axes: Axes) -> Callable[[], Fidelity]:
+        """What makes a trace's fidelity, when it is asked for.
+
+        Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
+        """
+        runner = self.runner
+
+        def measure() -> Fidelity:
+            real = axes.real(self.anatomy.streams)
+            if recorded is not None:
+                return compare(recorded, runner, inputs, real)
+            unedited = compare(runner.record(inputs), runner, inputs, real)
+            return replace(unedited, reference=f"{unedited.reference}, before the edits")
+
+        return measure
+
+    def _check_calls(self, recorded: Pass) -> None:
+        """A pass that took another way through the model than the probe did is not shown."""
+        calls = recorded.calls
+        if [id(call.module) for call in calls] != [id(module) for module in self.anatomy.modules]:
+            raise UnsupportedModel(
+                f"{self.name} made {len(calls)} attention calls for this text where the probe saw "
+                f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
+            )
+
+
+def _unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
+    """Which queries of a stream aren't padding, as far as the model is told so."""
+    decodes = "decoder_input_ids" in inputs and stream != "encoder"
+    mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
+    return None if mask is None else mask[0] != 0

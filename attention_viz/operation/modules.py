@@ -1,0 +1,303 @@
+"""Attention as layers with weights of their own: one head, several, fused, and from one sequence to another.
+
+Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2 (heads) and 3.2.3 (self- and cross-attention).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.operation.shapes import (
+    apart,
+    check_sizes,
+    check_width,
+    for_all_heads,
+    side_by_side,
+    widths_of_a_head,
+)
+
+__all__ = ["AttentionHead", "CrossAttention", "MultiHeadAttention", "SelfAttention", "from_torch"]
+
+_PROJECTIONS = ("query", "key", "value")
+
+
+class _Module(nn.Module):
+    """What every module here has: the call behind its output, and the output that follows from it."""
+
+    attention: Callable[..., Attention]
+    join: Callable[[Attention], Tensor]
+
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        """The output: `join` of `attention`, which tells what may be given, its shapes and errors."""
+        return self.join(self.attention(*inputs, **named))
+
+
+class AttentionHead(_Module):
+    """One head: each position is projected to a query, a key and a value, and nothing follows the operation.
+
+    Source: Vaswani et al. 2017, eq. 1, with the projections of section 3.2.2, which have no bias.
+    """
+
+    def __init__(self, d_model: int, d_k: int, d_v: int | None = None) -> None:
+        """Make the three projections, (d_model → d_k), (d_model → d_k) and (d_model → d_v).
+
+        Args:
+            d_model: width of what comes in.
+            d_k: width of a query and of a key.
+            d_v: width of a value; d_k by default.
+
+        Raises:
+            ShapeError: a width that isn't a whole number above 0.
+        """
+        super().__init__()
+        d_v = d_k if d_v is None else d_v
+        check_sizes(d_model=d_model, d_k=d_k, d_v=d_v)
+        self.d_model = d_model
+        self.query = nn.Linear(d_model, d_k, bias=False)
+        self.key = nn.Linear(d_model, d_k, bias=False)
+        self.value = nn.Linear(d_model, d_v, bias=False)
+
+    def attention(self, x: Float[Tensor, "*batch n _d_model"], allowed: Bool[Tensor, "..."] | None = None) -> Attention:
+        """The call behind the output. A lone head has no head axis: its query is (…, n, d_k).
+
+        Args:
+            x: (batch, n, d_model), or (n, d_model).
+            allowed: True where a query may look: (query, key), (batch, query, key), or (batch, 1, key) for padding.
+
+        Raises:
+            ShapeError: x is not d_model wide, or the mask doesn't fit.
+        """
+        check_width("x", x, "d_model", self.d_model)
+        return attend(self.query(x), self.key(x), self.value(x), allowed)
+
+    def join(self, attention: Attention) -> Float[Tensor, "*batch n d_v"]:
+        """The values mixed by the weights: of one head nothing is to be joined."""
+        return attention.output
+
+
+class _Heads(_Module):
+    """Several heads side by side: what to attend with is projected apart, and the heads are joined by W_O."""
+
+    def __init__(
+        self, d_model: int, heads: int, d_k: int | None, d_v: int | None, bias: bool, **widths: int | None
+    ) -> None:
+        super().__init__()
+        d_k, d_v = widths_of_a_head(d_model, heads, d_k, d_v)
+        self.widths = {name: d_model if width is None else width for name, width in widths.items()}
+        check_sizes(**self.widths)
+        sources = tuple(self.widths.values())  # what keys are made of first, what values are made of last
+        self.d_model, self.heads = d_model, heads
+        self.query = nn.Linear(d_model, heads * d_k, bias)
+        self.key = nn.Linear(sources[0], heads * d_k, bias)
+        self.value = nn.Linear(sources[-1], heads * d_v, bias)
+        self.output = nn.Linear(heads * d_v, d_model, bias)
+
+    def join(self, attention: Attention) -> Float[Tensor, "*batch n d_model"]:
+        """The heads' outputs side by side, projected by W_O."""
+        return self.output(side_by_side(attention.output))
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Attention:
+        return attend(
+            apart(self.query(query), self.heads),
+            apart(self.key(key), self.heads),
+            apart(self.value(value), self.heads),
+            for_all_heads(allowed, query.ndim),
+        )
+
+
+class MultiHeadAttention(_Heads):
+    """Several heads on one sequence, joined and projected.
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        bias: bool = True,
+        *,
+        key_width: int | None = None,
+        value_width: int | None = None,
+    ) -> None:
+        """Make the four projections: W_Q, W_K, W_V and W_O.
+
+        Args:
+            d_model: width of what comes in and of what goes out.
+            heads: how many.
+            d_k: width of a head's queries and keys; d_model / heads by default.
+            d_v: width of a head's values; d_model / heads by default.
+            bias: whether the projections add one.
+            key_width: width of what keys are made of, where that is another sequence; d_model by default.
+            value_width: width of what values are made of, likewise.
+
+        Raises:
+            ShapeError: a size that isn't a whole number above 0, or a d_model that the heads can't share evenly.
+        """
+        super().__init__(d_model, heads, d_k, d_v, bias, key_width=key_width, value_width=value_width)
+
+    def attention(
+        self,
+        x: Float[Tensor, "*batch n _d_model"],
+        allowed: Bool[Tensor, "..."] | None = None,
+        *,
+        keys: Float[Tensor, "*batch source _key_width"] | None = None,
+        values: Float[Tensor, "*batch source _value_width"] | None = None,
+    ) -> Attention:
+        """The call behind the output: its query is (…, head, n, d_k).
+
+        Args:
+            x: (batch, n, d_model), or (n, d_model).
+            allowed: True where a query may look: (query, key), or (batch, query, key) or (batch, 1, key) as
+                `masks.padding` gives it, or with an axis for the heads before the last two.
+            keys: what keys are made of; x by default.
+            values: what values are made of; what keys are made of by default.
+
+        Raises:
+            ShapeError: an input of the wrong width, or a mask that doesn't fit.
+        """
+        keys = x if keys is None else keys
+        values = keys if values is None else values
+        check_width("x", x, "d_model", self.d_model)
+        check_width("keys", keys, "key_width", self.widths["key_width"])
+        check_width("values", values, "value_width", self.widths["value_width"])
+        return self._attend(x, keys, values, allowed)
+
+
+class CrossAttention(_Heads):
+    """Several heads from one sequence to another: the target asks, the source is looked at.
+
+    Source: Vaswani et al. 2017, section 3.2.3, "encoder-decoder attention".
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        bias: bool = True,
+        *,
+        d_source: int | None = None,
+    ) -> None:
+        """Make the projections: W_Q from the target, W_K and W_V from a source `d_source` wide, and W_O.
+
+        The source is d_model wide by default; the rest, errors included, is as in `MultiHeadAttention`.
+        """
+        super().__init__(d_model, heads, d_k, d_v, bias, d_source=d_source)
+
+    def attention(
+        self,
+        target: Float[Tensor, "*batch target _d_model"],
+        source: Float[Tensor, "*batch source _d_source"],
+        allowed: Bool[Tensor, "..."] | None = None,
+    ) -> Attention:
+        """The call behind the output: its weights are (…, head, target, source).
+
+        Args:
+            target: (batch, target, d_model), or (target, d_model).
+            source: (batch, source, d_source), or (source, d_source).
+            allowed: True where the target may look at the source: (target, source), or with the batch before it;
+                `masks.padding` of the source's ids.
+
+        Raises:
+            ShapeError: an input of the wrong width, or a mask that doesn't fit.
+        """
+        check_width("target", target, "d_model", self.d_model)
+        check_width("source", source, "d_source", self.widths["d_source"])
+        return self._attend(target, source, source, allowed)
+
+
+class SelfAttention(_Module):
+    """Several heads on one sequence, its queries, keys and values from one fused projection that is split in three.
+
+    One large product is quicker than three small ones; the numbers are the same, as `unfused` shows.
+
+    Source: Vaswani et al. 2017, section 3.2.2; dropout on the weights as in Radford et al. 2019 (GPT-2).
+    """
+
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
+        """Make the fused projection, (d_model → 3 · d_model), and W_O.
+
+        Args:
+            d_model: width of what comes in and of what goes out.
+            heads: how many, each d_model / heads wide.
+            dropout: how likely a weight is dropped in training, from 0 to below 1.
+
+        Raises:
+            ShapeError: sizes as in `MultiHeadAttention`, or a dropout out of range.
+        """
+        super().__init__()
+        widths_of_a_head(d_model, heads, None, None)
+        if not 0 <= dropout < 1:
+            raise ShapeError(f"dropout is a share of the weights, from 0 to below 1; got {dropout}")
+        self.d_model, self.heads = d_model, heads
+        self.fused = nn.Linear(d_model, 3 * d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(d_model, d_model)
+
+    def attention(self, x: Float[Tensor, "*batch n _d_model"], allowed: Bool[Tensor, "..."] | None = None) -> Attention:
+        """The call behind the output: its query is (…, head, n, d_k).
+
+        Input, mask and errors as in `MultiHeadAttention.attention`.
+        """
+        check_width("x", x, "d_model", self.d_model)
+        query, key, value = (apart(part, self.heads) for part in self.fused(x).chunk(3, dim=-1))
+        return attend(query, key, value, for_all_heads(allowed, x.ndim))
+
+    def join(self, attention: Attention) -> Float[Tensor, "*batch n d_model"]:
+        """The heads' outputs side by side, projected by W_O; in training with some weights dropped."""
+        dropping = self.training and self.dropout.p > 0
+        mixed = self.dropout(attention.weights) @ attention.value if dropping else attention.output
+        return self.output(side_by_side(mixed))
+
+    def unfused(self) -> MultiHeadAttention:
+        """The same module with its three projections apart, the weights copied, and no dropout."""
+        copy = MultiHeadAttention(self.d_model, self.heads).to(self.output.weight)
+        state = _thirds("weight", self.fused.weight) | _thirds("bias", self.fused.bias)
+        copy.load_state_dict(state | {f"output.{name}": part for name, part in self.output.state_dict().items()})
+        return copy.train(self.training)
+
+
+def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
+    """Our module with the weights of torch's, copied; ours takes the batch first whatever torch's did.
+
+    Torch's masks say True where a key is blocked, ours where it is allowed.
+
+    Raises:
+        UnsupportedModel: it adds keys of its own (add_bias_kv, add_zero_attn), or drops weights in training.
+    """
+    _refuse_what_differs(module)
+    theirs = module.state_dict()
+    bias = "in_proj_bias" in theirs
+    widths = {"key_width": module.kdim, "value_width": module.vdim}
+    copy = MultiHeadAttention(module.embed_dim, module.num_heads, bias=bias, **widths).to(module.out_proj.weight)
+    # Torch keeps one matrix for all three where their inputs are equally wide, and three where they aren't.
+    separate = {f"{name}.weight": theirs.get(f"{name[0]}_proj_weight") for name in _PROJECTIONS}
+    state = _thirds("weight", theirs["in_proj_weight"]) if "in_proj_weight" in theirs else separate
+    if bias:
+        state |= _thirds("bias", theirs["in_proj_bias"])
+    copy.load_state_dict(state | {f"output.{name}": part for name, part in module.out_proj.state_dict().items()})
+    return copy.train(module.training)
+
+
+def _refuse_what_differs(module: nn.MultiheadAttention) -> None:
+    terms = {
+        "add_bias_kv, a learned key and value added to the text's": module.bias_k is not None,
+        "add_zero_attn, a key and value of zeros added to the text's": module.add_zero_attn,
+        f"dropout={module.dropout} while training; call .eval() first": module.training and module.dropout > 0,
+    }
+    for term, present in terms.items():
+        if present:
+            raise UnsupportedModel(f"this nn.MultiheadAttention can't be reproduced exactly: it has {term}")
+
+
+def _thirds(kind: str, fused: Tensor) -> dict[str, Tensor]:
+    """The three parts of a fused weight or bias, as the three projections name them."""
+    return {f"{name}.{kind}": part for name, part in zip(_PROJECTIONS, fused.chunk(3), strict=True)}

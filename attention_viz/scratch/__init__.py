@@ -1,0 +1,4 @@
+"""Our own multi-head attention as a model: words with seeded vectors, untrained.
+
+Uses `steps` and what stands below it. `av.scratch` is the function in `model`.
+"""

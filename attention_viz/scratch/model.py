@@ -1,0 +1,270 @@
+"""Attention from scratch: words with seeded vectors through our own multi-head attention, untrained and all ours.
+
+Every number comes from a hash of the seed and of what it is for, so it is the same on any machine and in any version.
+"""
+
+import hashlib
+import math
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.edits.apply import edited, kept
+from attention_viz.edits.kinds import Allow, Block, Edit, check_places
+from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
+from attention_viz.operation import masks
+from attention_viz.operation.modules import MultiHeadAttention
+from attention_viz.operation.projection import Projection
+from attention_viz.operation.shapes import check_sizes, uneven
+from attention_viz.scratch.verify import measure
+from attention_viz.trace.tokens import Fit, Tokens, fit_text, split_words
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+__all__ = ["POSITIONS", "Scratch", "scratch", "sinusoidal", "word_vectors"]
+
+POSITIONS = ("sinusoidal", "none")
+
+_LARGEST_WIDTH = 1024
+
+
+def scratch(
+    text: str,
+    *,
+    d_model: int = 8,
+    heads: int = 2,
+    seed: int = 0,
+    positions: str = "sinusoidal",
+    allowed: Bool[Tensor, "*#head #query #key"] | None = None,
+) -> Trace:
+    """Run a text of any length through our own multi-head attention with seeded, untrained weights.
+
+    Args:
+        text: split into words by `split_words`.
+        d_model: width of a word's vector.
+        heads: how many heads share it.
+        seed: another seed, other vectors and other weights.
+        positions: "sinusoidal" adds each word's place to its vector, "none" doesn't.
+        allowed: True where a query may look at a key; (query, key), or with the heads before them. With
+            `masks.causal` the trace is that of a decoder.
+
+    Raises:
+        UnusableText: nothing visible in the text.
+        ShapeError: sizes, positions or a mask that don't fit.
+    """
+    return Scratch(d_model, heads, seed, positions).run(text, allowed)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Our own module in the place of a pretrained model: one layer of multi-head attention, weights from a seed.
+
+    Attributes:
+        d_model: width of a word's vector, up to 1024.
+        heads: how many heads share it.
+        seed: another seed, other vectors and other weights.
+        positions: "sinusoidal" or "none".
+    """
+
+    d_model: int = 8
+    heads: int = 2
+    seed: int = 0
+    positions: str = "sinusoidal"
+
+    name: ClassVar[str] = "scratch"
+    limit: ClassVar[int] = 1024
+    stream: ClassVar[str] = "encoder"
+    layer_count: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what no module can be made of, by name."""
+        check_sizes(d_model=self.d_model, heads=self.heads)
+        if self.d_model > _LARGEST_WIDTH:
+            raise ShapeError(f"d_model {self.d_model} was asked for; {self.name} goes up to {_LARGEST_WIDTH}")
+        if self.d_model % self.heads:
+            raise ShapeError(uneven(self.d_model, self.heads))
+        if type(self.seed) is not int:
+            raise ShapeError(f"seed has to be a whole number; got {self.seed!r}")
+        if self.positions not in POSITIONS:
+            raise ShapeError(f"positions {self.positions!r} was asked for; there are {', '.join(POSITIONS)}")
+
+    def trace(
+        self,
+        text: str,
+        second_text: str | None = None,
+        *,
+        target: str | None = None,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Trace:
+        """Run a text through the module and keep what it computed.
+
+        Args:
+            text: what to read, up to `limit` words.
+            second_text: refused, as this model reads one sentence.
+            target: refused, as this model has no decoder to say it.
+            edits: changes made inside, such as `Allow`. A run with others than masks, which torch's own module can't be
+                given, carries the fidelity of the run without them.
+            special_tokens: either way nothing is added: this model has no such tokens.
+            chat: refused, as this model has no chat template.
+
+        Raises:
+            UnusableText: nothing visible in the text, a second one, or a chat template.
+            TextTooLong: more words than `limit`.
+            UnsupportedModel: a target.
+            ShapeError: an edit that doesn't fit, or for another layer than the only one.
+        """
+        self._check_wishes(second_text, chat)
+        if target is not None:
+            raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
+        count = len(split_words(text))
+        if count > self.limit:
+            raise TextTooLong(self.name, count, self.limit)
+        return self.run(text, None, edits)
+
+    def run(
+        self, text: str, allowed: Bool[Tensor, "*#head #query #key"] | None = None, edits: Sequence[Edit] = ()
+    ) -> Trace:
+        """As `trace`, at any length and with a mask of the module's own; causal, it makes this a decoder.
+
+        Raises:
+            UnusableText: nothing visible in the text.
+            ShapeError: a mask that doesn't fit, or an edit for another layer than the only one.
+        """
+        words = split_words(text)
+        if not words:
+            came = "holds only characters that aren't seen" if text.strip() else "is empty"
+            raise UnusableText(f"the text {came}: type at least one word")
+        check_places(edits, {self.stream: self.layer_count})
+        count, module = len(words), self.module()
+        stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"
+        with torch.no_grad():
+            embeddings = self.embed(words)
+            own = module.attention(embeddings, allowed)
+            attention = edited(kept(edits, {self.stream: None}), (self.stream, 0), own)
+            joined = module.join(attention)
+        tokens = {stream: Tokens(words, tuple(_number(word) for word in words), tuple(range(count)))}
+        layers = {stream: (Layer(attention, "0", embeddings, joined),)}
+        provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
+        measured = attention if all(isinstance(edit, Allow | Block) for edit in edits) else own
+        return Trace(
+            layers,
+            tokens,
+            tokens,
+            joined,
+            provenance,
+            lambda: measure(module, embeddings, measured, attention, joined),
+        )
+
+    def verify(self, text: str) -> Fidelity:
+        """How far our module's output is from that of torch's own with the same weights, on this text."""
+        return self.trace(text).fidelity
+
+    def fit(
+        self,
+        text: str,
+        limit: int | None = None,
+        *,
+        before: str | None = None,
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Fit:
+        """Which part of a text is within the limit, and what would have to be cut.
+
+        Args:
+            text: what to read.
+            limit: a lower limit than the model's own, in words.
+            before: refused, as this model reads one sentence.
+            special_tokens: as in `trace`.
+            chat: as in `trace`.
+
+        Raises:
+            UnusableText: another sentence before it, or a chat template.
+        """
+        self._check_wishes(before, chat)
+        limit = self.limit if limit is None else min(limit, self.limit)
+        return fit_text(text, lambda part: len(split_words(part)), limit)
+
+    def _check_wishes(self, other_text: str | None, chat: bool) -> None:
+        if other_text:
+            raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
+        if chat:
+            raise UnusableText(f"a chat template was asked for, and {self.name} has none")
+
+    def embed(self, words: Sequence[str]) -> Float[Tensor, "word d_model"]:
+        """What enters the attention: each word's vector, with its place added where positions are on."""
+        vectors = word_vectors(words, self.d_model, self.seed)
+        return vectors + sinusoidal(len(words), self.d_model) if self.positions == "sinusoidal" else vectors
+
+    def module(self) -> MultiHeadAttention:
+        """The module with its seeded weights; it has no bias, as in Vaswani et al. 2017, section 3.2.2."""
+        module = MultiHeadAttention(self.d_model, self.heads, bias=False)
+        # As large as they come in, so that scores spread by more than 1 and rows have favourites: torch's own start
+        # makes queries and keys a third as large, and untrained attention looks uniform.
+        module.load_state_dict({name: self._matrix(name) / math.sqrt(self.d_model) for name in module.state_dict()})
+        return module.eval()
+
+    def projections(self, layer: int = 0) -> dict[str, Projection]:
+        """The module's four matrices by name: "query", "key", "value" and "output".
+
+        Raises:
+            ShapeError: another layer than the only one, 0.
+        """
+        if layer != 0:
+            raise ShapeError(f"layer {layer} was asked for; {self.name} has one layer, 0")
+        weights = self.module().state_dict()
+        return {name.removesuffix(".weight"): Projection(weight.mT) for name, weight in weights.items()}
+
+    def _matrix(self, name: str) -> Tensor:
+        return _numbers(f"{self.seed}/weights/{name}", self.d_model**2).reshape(self.d_model, self.d_model)
+
+    def _provenance(self) -> Provenance:
+        settings = f"d_model={self.d_model} heads={self.heads} seed={self.seed} positions={self.positions}"
+        return Provenance(self.name, revision=settings, versions={"torch": torch.__version__})
+
+
+def word_vectors(words: Sequence[str], d_model: int, seed: int) -> Float[Tensor, "word d_model"]:
+    """A vector a word, with mean 0 and variance 1: for a seed, the same word has the same in any text and anywhere.
+
+    Capitals and ways of writing an accent make no difference.
+    """
+    return torch.stack([_numbers(f"{seed}/word/{_folded(word)}", d_model) for word in words])
+
+
+def sinusoidal(positions: int, d_model: int) -> Float[Tensor, "position d_model"]:
+    """Sines and cosines that tell each place apart; an odd width ends on a sine.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+    place = torch.arange(positions, dtype=torch.float64)[:, None]
+    column = torch.arange(d_model)
+    angle = place / 10_000 ** ((column - column % 2) / d_model)
+    return torch.where(column % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+
+
+def _number(word: str) -> int:
+    """A word's id: the same for a word anywhere, whatever its capitals."""
+    return zlib.crc32(_folded(word).encode())
+
+
+def _numbers(purpose: str, count: int) -> Float[Tensor, " count"]:
+    """Numbers with mean 0 and variance 1, evenly spread, from nothing but what they are for."""
+    digest = hashlib.shake_256(f"attention from scratch/{purpose}".encode()).digest(4 * count)
+    drawn = numpy.frombuffer(digest, dtype="<u4")
+    unit = (drawn + 0.5) / 2**32
+    return torch.tensor((2 * unit - 1) * math.sqrt(3), dtype=torch.float32)
+
+
+def _is_causal(allowed: Tensor, count: int) -> bool:
+    return allowed.shape == (count, count) and torch.equal(allowed.cpu(), masks.causal(count))

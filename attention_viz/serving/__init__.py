@@ -1,0 +1,4 @@
+"""What serves a room full of people: models, traces and runs made once for all, with limits. No streamlit.
+
+Uses everything below it but plotly.
+"""

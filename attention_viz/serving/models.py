@@ -1,0 +1,123 @@
+"""Where a model that somebody asked for is loaded from, and whether there is room for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.models import CATALOGUE, SNAPSHOTS, load
+from attention_viz.models.sources.snapshots import revision_of
+from attention_viz.serving import permissions as allowed
+from attention_viz.serving.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from attention_viz.models import AttentionModel, Plan
+    from attention_viz.scratch.model import Scratch
+
+__all__ = ["Source", "check_room", "find", "memory_of", "open_source", "plan_of", "snapshot_name"]
+
+# Numbers are read in float32, whatever a file holds.
+_BYTES_A_NUMBER = 4
+
+
+def snapshot_name(model: str, step: int) -> str:
+    """What the app calls a model as it was after some steps of its training: no name that an address can ask for."""
+    return f"{model}, step {step}"
+
+
+_MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model's files on this machine.
+
+    Attributes:
+        name: what the model is called, in messages too.
+        folder: where they are; None for the catalogue, which knows by itself.
+        memory: about how many bytes it takes once it is loaded.
+        revision: which version it is, where that is known.
+    """
+
+    name: str
+    folder: Path | None
+    memory: int
+    revision: str | None = None
+
+
+def find(name: str) -> Source:
+    """The files of a model that may be loaded here.
+
+    Raises:
+        AttentionVizError: it may not be, it isn't on this machine, it is broken, or it takes too much memory.
+    """
+    if name in CATALOGUE:
+        return Source(name, None, CATALOGUE[name].size)
+    if name in _MOMENTS:
+        model, step = _MOMENTS[name]
+        return Source(model, None, CATALOGUE[model].size, revision_of(step))
+    if (reason := allowed.refusal(name)) is not None:
+        raise ModelNotFound(reason)
+    if allowed.kind(name) == "folder":
+        return _checked(allowed.shown(name), allowed.folder(name), None)
+    plan = plan_of(name)
+    if not plan.complete:
+        raise ModelNotFound(f"{name} has to be downloaded first")
+    from attention_viz.models import download
+
+    return _checked(plan.name, download(plan), plan.commit)
+
+
+def plan_of(name: str) -> "Plan":
+    """What a model on the hub consists of, by its name in an address.
+
+    Raises:
+        AttentionVizError: it can't be had.
+    """
+    from attention_viz.models import plan
+
+    return plan(*allowed.split(name))
+
+
+def open_source(source: Source) -> "AttentionModel | Scratch":
+    """Load it.
+
+    Raises:
+        AttentionVizError: it is broken, or can't be recorded exactly.
+    """
+    if source.folder is None:
+        return load(source.name, revision=source.revision)
+    from attention_viz.models.sources.load import load_folder
+
+    return load_folder(source.folder, source.name, revision=source.revision)
+
+
+def check_room(name: str, needed: int) -> None:
+    """Refuse a model that would not fit even alone.
+
+    Raises:
+        UnsupportedModel: it takes more memory than models may take here.
+    """
+    if needed > SETTINGS.model_memory * 1_000_000:
+        raise UnsupportedModel(
+            f"{name} takes {needed / 1e6:,.0f} MB of memory, and models may take {SETTINGS.model_memory:,} MB here; "
+            "the operator sets that by ATTENTION_VIZ_MODEL_MEMORY"
+        )
+
+
+def memory_of(model: "AttentionModel | Scratch") -> int:
+    """How many bytes a model's numbers take; nothing worth counting for our own module."""
+    from attention_viz.scratch.model import Scratch
+
+    if isinstance(model, Scratch):
+        return 0
+    tensors = (*model.hf_model.parameters(), *model.hf_model.buffers())
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def _checked(name: str, folder: Path, revision: str | None) -> Source:
+    from attention_viz.models.sources.folders import check_folder
+
+    memory = check_folder(folder, name).numbers * _BYTES_A_NUMBER
+    check_room(name, memory)
+    return Source(name, folder, memory, revision)

@@ -1,0 +1,283 @@
+"""Models and traces for a room full of people: each made once, kept for all, and never too many at a time."""
+
+import functools
+import gc
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from attention_viz.errors import UnusableText
+from attention_viz.serving import facts as natures
+from attention_viz.serving.cache import Kept
+from attention_viz.serving.facts import nature
+from attention_viz.serving.models import find, memory_of, open_source
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.address import State
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.edits.kinds import Edit
+    from attention_viz.models import AttentionModel
+    from attention_viz.operation.projection import Projection
+    from attention_viz.scratch.model import Scratch
+    from attention_viz.trace.tokens import Fit
+    from attention_viz.trace.trace import Trace
+
+__all__ = [
+    "Drawn",
+    "ask",
+    "candidates",
+    "draw",
+    "fit",
+    "is_full",
+    "is_loaded",
+    "load_model",
+    "projections",
+    "verify",
+]
+
+_Answer = TypeVar("_Answer")
+
+# To enter is to wait for a place among the runs allowed at once.
+_forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A text that went through a model, ready for the browser.
+
+    Attributes:
+        trace: what was recorded.
+        fit: which part of the text was read, and what was cut; None for a trace from a file.
+        second: the same of the second sentence, where there was one.
+    """
+
+    trace: "Trace"
+    fit: "Fit | None" = None
+    second: "Fit | None" = None
+
+    def stream(self, state: State) -> str:
+        """The stream that the state asks for, where the trace has it; else its first."""
+        return state.stream if state.stream in self.trace.streams else self.trace.streams[0]
+
+    def chosen(self, state: State) -> tuple[int, int]:
+        """Layer and head that the state asks for, as far in as the stream has them."""
+        stream = self.stream(state)
+        layer = min(state.layer, self.trace.layer_count(stream) - 1)
+        return layer, min(state.head, self.trace.head_count(layer, stream) - 1)
+
+    def alone(self, state: State) -> "Drawn":
+        """The same with only that stream, for pages that show one."""
+        stream, trace = self.stream(state), self.trace
+        if trace.streams == (stream,):
+            return self
+        parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
+        layers = {stream: trace.whole_layers[stream]}
+        alone = replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts)
+        return Drawn(alone, self.fit, self.second)
+
+    @functools.cached_property
+    def payload(self) -> bytes:
+        """The trace as the explorer reads it, packed once, and only for pages that show the explorer."""
+        from attention_viz.explorer import pack
+
+        return pack(self.trace)
+
+
+def is_loaded(state: State) -> bool:
+    """Whether the model is in memory already, so that nobody needs to be told to wait."""
+    return state.own or state.model in _models
+
+
+def load_model(name: str) -> None:
+    """Bring a model into memory, where it isn't there yet; whoever else asks for it meanwhile waits for the same one.
+
+    Raises:
+        AttentionVizError: it can't be had; the message says why.
+    """
+    _ = _models.get(name, lambda: _open(name))
+
+
+def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
+    """Run the text through the model, or take the trace that somebody's same wish left here.
+
+    Args:
+        state: what the pickers say.
+        beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
+        edits: changes made inside the model.
+        kept: whether it stays here for others who wish the same; what runs by the dozen would push out theirs.
+
+    Raises:
+        AttentionVizError: the text or the model can't be used; the message says why.
+    """
+    settings, edits = _settings(state), tuple(edits)
+    if not kept:
+        return _draw(state, settings, beside, edits)
+    wish = (state.model, state.text, settings, beside, tuple(_told_apart(edit) for edit in edits), _asked(state))
+    drawn = _traces.get(wish, lambda: _draw(state, settings, beside, edits))
+    if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
+        _forget(state.model)
+    return drawn
+
+
+def ask(state: State, do: "Callable[[AttentionModel | Scratch], _Answer]") -> _Answer:
+    """What something makes of the chosen model, in turn with other people's runs; errors as of `draw`."""
+    model = _chosen(state)
+    with _forwards:
+        return do(model)
+
+
+def fit(state: State, text: str) -> "Fit":
+    """How much of a text the chosen model reads.
+
+    Raises:
+        AttentionVizError: the model can't be used; the message says why.
+    """
+    return _chosen(state).fit(text)
+
+
+def verify(drawn: Drawn) -> None:
+    """Make the comparison behind the trace's fidelity, in turn with other people's runs."""
+    with _forwards:
+        _ = drawn.trace.fidelity
+
+
+def _told_apart(edit: "Edit") -> tuple[object, ...]:
+    """What tells one edit from another, for the cache."""
+    values = [getattr(edit, field.name) for field in fields(edit)]
+    return type(edit).__name__, *(
+        (one.shape, one.numpy().tobytes()) if hasattr(one, "numpy") else one for one in values
+    )
+
+
+def _asked(state: State) -> tuple[object, ...]:
+    """What else decides a run, besides text and model."""
+    return state.second, state.target, state.more, state.special, state.chat
+
+
+def _draw(
+    state: State, settings: tuple[int, int, int, str] | None, beside: str | None, edits: "tuple[Edit, ...]"
+) -> Drawn:
+    model = _model(state.model, settings)
+    limit = None if settings else SETTINGS.longest_text
+    with _forwards:
+        if beside is not None:
+            return _filled(model, state.text, beside, limit, edits)
+        return _read(model, state, limit, edits)
+
+
+def _filled(
+    model: "AttentionModel | Scratch", text: str, beside: str, limit: int | None, edits: "tuple[Edit, ...]"
+) -> Drawn:
+    """A row of a batch of two."""
+    from attention_viz.models.inputs.padding import trace_filled
+
+    fit = model.fit(text, limit)
+    kept = (fit.kept, model.fit(beside, limit).kept)
+    length = max(model.fit(one).count for one in kept)
+    return Drawn(trace_filled(model, fit.kept, length, edits), fit)
+
+
+def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+    """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
+    from attention_viz.scratch.model import Scratch
+
+    can = nature(state.model)
+    if can.pairs and state.second.strip() and not state.text.strip():
+        raise UnusableText("the first sentence is empty: the second is only read together with it")
+    special, chat = not can.marks or state.special == "on", can.template and state.chat == "on"
+    fit = model.fit(state.text, limit, special_tokens=special, chat=chat)
+    if can.goes_on and state.more and not edits and not isinstance(model, Scratch):
+        # Only the last is kept, as it holds all that the ones before it do.
+        steps = model.generate(fit.kept, state.more, special_tokens=special, chat=chat)
+        return Drawn(deque(steps, maxlen=1).pop(), fit)
+    target = state.target if can.answers and state.target.strip() else None
+    if not can.pairs or not state.second.strip():
+        trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
+        return Drawn(trace, fit)
+    second = model.fit(state.second, limit, before=fit.kept, special_tokens=special, chat=chat)
+    trace = model.trace(fit.kept, second.kept, edits=edits, special_tokens=special, chat=chat)
+    return Drawn(trace, fit, second)
+
+
+def projections(state: State, layer: int, stream: str) -> "Mapping[str, Projection]":
+    """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
+    from attention_viz.scratch.model import Scratch
+
+    model = _chosen(state)
+    return model.projections(layer) if isinstance(model, Scratch) else model.projections(layer, stream)
+
+
+def candidates(state: State, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":
+    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
+    from attention_viz.models import AttentionModel
+
+    model = _chosen(state)
+    if not isinstance(model, AttentionModel) or not model.predicts or model.answers:
+        return {}
+    ids = trace.query_tokens().ids
+    mask = getattr(model.tokenizer, "mask_token_id", None)
+    places = [len(ids) - 1] if state.nature.goes_on else [at for at, one in enumerate(ids) if one == mask]
+    return {place: model.candidates(trace, place, count) for place in places}
+
+
+def is_full(state: State, trace: "Trace") -> bool:
+    """Whether the model has no position for another token."""
+    limit = _chosen(state).limit
+    return limit is not None and len(trace.query_tokens()) >= limit
+
+
+def _chosen(state: State) -> "AttentionModel | Scratch":
+    return _model(state.model, _settings(state))
+
+
+def _settings(state: State) -> tuple[int, int, int, str] | None:
+    """What makes our own module; None where a pretrained model was chosen."""
+    return (state.d_model, state.heads, state.seed, state.positions) if state.own else None
+
+
+def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":
+    if settings is None:
+        return _models.get(name, lambda: _open(name))
+    from attention_viz.scratch.model import Scratch
+
+    d_model, heads, seed, positions = settings
+    return Scratch(d_model=d_model, heads=heads, seed=seed, positions=positions)
+
+
+def _open(name: str) -> "AttentionModel | Scratch":
+    import torch
+
+    # The forwards that may run at once share the machine's cores instead of fighting over them.
+    torch.set_num_threads(max(1, _cores() // SETTINGS.forwards_at_once))
+    source = find(name)
+    _models.make_room(source.memory)
+    model = open_source(source)
+    natures.learn(name, model)
+    # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
+    gc.collect()
+    gc.freeze()
+    return model
+
+
+def _forget(name: str) -> None:
+    """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
+    _traces.forget(lambda wish: wish[0] == name)
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+@functools.cache
+def _cores() -> int:
+    """How many threads torch would use by itself, asked before anybody lowers it."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+_models: "Kept[str, AttentionModel | Scratch]" = Kept(SETTINGS.model_memory * 1_000_000, memory_of, _forget)
+_traces: "Kept[tuple[Hashable, ...], Drawn]" = Kept(SETTINGS.traces_kept)

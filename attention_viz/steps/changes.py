@@ -1,0 +1,133 @@
+"""What each step changed since the step before it, in one sentence with computed numbers."""
+
+import torch
+from torch import Tensor
+
+from attention_viz.operation.rotation import rotation
+from attention_viz.steps.head import OpenHead, row_statistics
+
+__all__ = [
+    "allowed",
+    "biased",
+    "capped",
+    "embedded",
+    "joined",
+    "mixed",
+    "projected",
+    "rotated",
+    "scaled",
+    "scored",
+    "weighed",
+]
+
+
+def embedded(opened: OpenHead) -> str:
+    """What comes in."""
+    rows = opened.entry.embeddings
+    if rows is None:
+        return ""
+    return f"{len(rows)} tokens, each a row of {rows.shape[-1]} numbers, {_range(rows)}."
+
+
+def projected(opened: OpenHead, name: str) -> str:
+    """From d_model numbers a token to d_k or d_v."""
+    made = opened.attention.value if name == "value" else opened.unrotated(name)
+    before = "" if opened.d_model is None else f" of {opened.d_model} numbers"
+    return f"Each token's row{before} became one of {made.shape[-1]}, {_range(made)}."
+
+
+def rotated(opened: OpenHead) -> str:
+    """How far positions turned the vectors."""
+    turn = rotation(opened.unrotated("query"), opened.attention.query)
+    if turn is None:
+        return "The vectors changed, but not by turning pairs of numbers."
+    count, most = len(turn.pairs), float(turn.angles.abs().max())
+    return f"{count} pairs of dimensions were turned, by up to {most:.3g} radians; no vector became longer or shorter."
+
+
+def scored(opened: OpenHead) -> str:
+    """From vectors to one number a pair."""
+    scores = opened.attention.scores
+    queries, keys = scores.shape
+    return f"{queries} queries and {keys} keys gave {queries * keys:,} numbers, one a pair, {_range(scores)}."
+
+
+def scaled(opened: OpenHead) -> str:
+    """The factor, and the range before and after."""
+    call = opened.attention
+    if call.scale == 1:
+        return f"Nothing: this head is computed without a scale, so the scores stay {_range(call.scores)}."
+    return f"Every score was multiplied by {call.scale:.4g}: {_range(call.scores)} became {_range(call.scaled)}."
+
+
+def capped(opened: OpenHead) -> str:
+    """How far the cap reached."""
+    moved = float((opened.capped - opened.attention.scaled).abs().max())
+    return f"Squashed into ±{opened.attention.softcap:g}: no number moved by more than {moved:.3g}."
+
+
+def biased(opened: OpenHead) -> str:
+    """What was added."""
+    low, high = _ends(opened.biased - opened.capped)
+    return f"The model added between {low} and {high}; the sums are {_range(opened.biased)}."
+
+
+def allowed(opened: OpenHead) -> str:
+    """How many cells were blocked."""
+    masked = opened.attention.masked
+    blocked, cells = int(torch.isneginf(masked).sum()), masked.numel()
+    if blocked == 0:
+        return f"Nothing: none of the {cells:,} cells is blocked, every query may look at every key."
+    empty = int(torch.isneginf(masked).all(-1).sum())
+    rows = f" {empty} rows have nothing left to look at." if empty else ""
+    return f"{blocked:,} of {cells:,} cells are blocked: they became −∞, the others stayed as they were.{rows}"
+
+
+def weighed(opened: OpenHead) -> str:
+    """What the rows sum to, and how large a share can get."""
+    sums, largest = opened.weights.double().sum(-1), float(row_statistics(opened.weights).largest.max())
+    empty = torch.isneginf(opened.attention.masked).all(-1)
+    if empty.all():
+        return "No row has anything left to look at, and so each is all zeros: softmax has no answer for them."
+    low, high = float(sums[~empty].min()), float(sums[~empty].max())
+    said = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
+    sink = opened.attention.sinks
+    rest = "" if sink is None else f" The rest goes to this head's sink: a learned number, {_said(sink.item())}, that "
+    rest += "" if sink is None else "stands in every row beside the keys and hands over nothing."
+    return f"Each query's row became shares that sum {said}; the largest is {largest:.3g}.{rest}{_silent(empty)}"
+
+
+def _silent(empty: Tensor) -> str:
+    count = int(empty.sum())
+    rows = "One row that has" if count == 1 else f"{count} rows that have"
+    return f" {rows} nothing left to look at {'is' if count == 1 else 'are'} all zeros." if count else ""
+
+
+def mixed(opened: OpenHead) -> str:
+    """The output lies within the values."""
+    output, value = opened.attention.output, opened.attention.value
+    mixture = f"Each query's row is now a mixture of {len(value)} values"
+    return f"{mixture}: {_range(output)}, where the values are {_range(value)}."
+
+
+def joined(opened: OpenHead) -> str:
+    """All heads side by side, projected."""
+    rows, width = opened.entry.joined, opened.attention.value.shape[-1]
+    if rows is None:
+        return ""
+    side = f"{opened.heads} heads × {width} numbers side by side"
+    return f"{side} were projected to {rows.shape[-1]} a token, {_range(rows)}."
+
+
+def _range(tensor: Tensor) -> str:
+    low, high = _ends(tensor)
+    return f"from {low} to {high}"
+
+
+def _ends(tensor: Tensor) -> tuple[str, str]:
+    low, high = tensor.double().aminmax()
+    return _said(float(low)), _said(float(high))
+
+
+def _said(number: float) -> str:
+    return f"{number:.3g}".replace("-", "−").replace("inf", "∞")

@@ -1,0 +1,259 @@
+"""One head of one layer, opened: its tensors, the learned matrices around it, and switches to try it otherwise."""
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.projection import Projection
+from attention_viz.operation.shapes import of_head, side_by_side
+from attention_viz.trace.trace import Layer, Trace
+
+__all__ = ["PRECISIONS", "SCALES", "OpenHead", "RowStatistics", "open_head", "row_statistics"]
+
+# What the scores may be multiplied by, and the kinds of number that a head can be computed in again.
+SCALES = ("model", "d_k", "d_model", "none")
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+# How far x · W + b may be from what was recorded, relative to its largest number, to count as its origin.
+_SAME = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class OpenHead:
+    """One head of one layer of a trace; made by `open_head`.
+
+    Attributes:
+        trace: what was recorded, with this layer recomputed where something was switched.
+        layer: from 0.
+        head: from 0.
+        stream: whose layer.
+        projections: "query", "key", "value" and "output" of all heads, where known and proven on the numbers.
+        parts: what the embeddings are the sum of, by name, where known.
+        switched: what is not as the model did it, in words; empty when nothing is.
+    """
+
+    trace: Trace
+    layer: int
+    head: int
+    stream: str
+    projections: Mapping[str, Projection] = field(default_factory=dict[str, Projection])
+    parts: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    switched: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def entry(self) -> Layer:
+        """The layer, all heads."""
+        return self.trace.layer(self.layer, self.stream)
+
+    @functools.cached_property
+    def attention(self) -> Attention:
+        """The call of this head alone."""
+        return self.entry.attention.head(self.head)
+
+    @property
+    def heads(self) -> int:
+        """How many heads the layer has."""
+        return self.entry.attention.shape[0]
+
+    @property
+    def d_k(self) -> int:
+        """Width of a query and of a key."""
+        return self.attention.query.shape[-1]
+
+    @functools.cached_property
+    def d_model(self) -> int | None:
+        """Width of what enters the layer, where anything tells."""
+        return _d_model(self.entry, self.projections)
+
+    @property
+    def rotates(self) -> bool:
+        """Whether the model turns positions into its queries and keys (RoPE), and what was before is known."""
+        return self.entry.unrotated_query is not None and self.entry.unrotated_key is not None
+
+    def unrotated(self, name: str) -> Tensor:
+        """The head's "query" or "key" as projected, before any rotation."""
+        before = self.entry.unrotated_query if name == "query" else self.entry.unrotated_key
+        return getattr(self.attention, name) if before is None else of_head(before, self.head, self.heads)
+
+    @functools.cached_property
+    def capped(self) -> Float[Tensor, "query key"]:
+        """The scaled scores, soft-capped where the model does that."""
+        cap, scaled = self.attention.softcap, self.attention.scaled
+        return scaled if cap is None else cap * torch.tanh(scaled / cap)
+
+    @functools.cached_property
+    def biased(self) -> Float[Tensor, "query key"]:
+        """The same with the bias added, where there is one."""
+        bias = self.attention.bias
+        return self.capped if bias is None else self.capped + bias
+
+    @functools.cached_property
+    def weights(self) -> Float[Tensor, "query key"]:
+        """How much each query takes from each key, computed once for everything that is shown of it."""
+        return self.attention.weights
+
+    def entering(self, name: str) -> Tensor | None:
+        """What "query", "key" or "value" is made of, a row a token, where known."""
+        return _entering(self.entry, name)
+
+    def projection(self, name: str) -> Projection | None:
+        """This head's own part of "query", "key" or "value": (d_model, d_k), where known."""
+        whole = self.projections.get(name)
+        if whole is None:
+            return None
+        made = getattr(self.entry.attention, name)
+        width, place = made.shape[-1], self.head // (self.heads // made.shape[0])
+        columns = slice(place * width, (place + 1) * width)
+        return Projection(whole.weight[:, columns], None if whole.bias is None else whole.bias[columns])
+
+
+@dataclass(frozen=True)
+class RowStatistics:
+    """How sharp each row of weights is.
+
+    Attributes:
+        entropy: in nats; 0 where all weight is on one key.
+        largest: the largest weight.
+        gradient: size of the softmax's derivative, the Frobenius norm of diag(p) − p pᵀ: near 0 where the softmax is
+            saturated, so that training learns nothing there.
+    """
+
+    entropy: Float[Tensor, " query"]
+    largest: Float[Tensor, " query"]
+    gradient: Float[Tensor, " query"]
+
+
+def row_statistics(weights: Float[Tensor, "query key"]) -> RowStatistics:
+    """Entropy, largest weight and gradient size of each row."""
+    p = weights.double()
+    second, third = (p**2).sum(-1), (p**3).sum(-1)
+    # ‖diag(p) − p pᵀ‖² written out, so that no n × n matrix a row is made.
+    gradient = (second - 2 * third + second**2).clamp_min(0).sqrt()
+    return RowStatistics(-torch.special.xlogy(p, p).sum(-1), p.amax(-1), gradient)
+
+
+def open_head(
+    trace: Trace,
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    *,
+    scale: str = "model",
+    precision: str | None = None,
+    projections: Mapping[str, Projection] = MappingProxyType({}),
+    parts: Mapping[str, Tensor] = MappingProxyType({}),
+) -> OpenHead:
+    """Open one head, as the model ran it or with another scale or precision.
+
+    A switch computes the whole layer again with `attend`, from the recorded query, key and value.
+
+    Args:
+        trace: what was recorded.
+        layer: from 0.
+        head: from 0.
+        stream: whose layer; None for the only stream there is.
+        scale: "model" as it ran, "d_k" for 1/√d_k, "d_model" for 1/√d_model, "none" for 1.
+        precision: "float32", "bfloat16" or "float16"; None as it ran.
+        projections: the layer's learned matrices. One that doesn't give the recorded numbers, since the model does
+            something in between, is left out.
+        parts: what the embeddings are the sum of, by name.
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head, scale or precision; or √d_model was asked for and nothing tells d_model.
+    """
+    stream = trace.stream(stream)
+    entry = trace.layer(layer, stream)
+    entry.attention.head(head)  # refuses a head that isn't there
+    proven = {name: matrix for name, matrix in projections.items() if _explains(entry, name, matrix)}
+    factor, said = _factor(entry, scale, proven)
+    kind = _kind(entry, precision)
+    words = tuple(
+        word for word in (said, f"precision {precision}" if kind != entry.attention.query.dtype else "") if word
+    )
+    if words:
+        trace = _with_layer(trace, stream, layer, _recomputed(entry, factor, kind, proven.get("output")), words)
+    return OpenHead(trace, layer, head, stream, proven, parts, words)
+
+
+def _factor(entry: Layer, scale: str, projections: Mapping[str, Projection]) -> tuple[float, str]:
+    """What the scores are multiplied by, and what is said about it where the model used another factor."""
+    own, width = entry.attention.scale, None
+    if scale not in SCALES:
+        raise ShapeError(f"scale {scale!r} was asked for; there are {', '.join(SCALES)}")
+    if scale == "d_k":
+        width = entry.attention.query.shape[-1]
+    if scale == "d_model":
+        width = _d_model(entry, projections)
+        if width is None:
+            raise ShapeError("scale by √d_model was asked for, and nothing recorded tells this model's d_model")
+    factor = own if scale == "model" else 1.0 if width is None else 1 / math.sqrt(width)
+    if math.isclose(factor, own, rel_tol=1e-6):
+        return own, ""
+    return factor, "no scale" if width is None else f"scale 1/√{width}"
+
+
+def _kind(entry: Layer, precision: str | None) -> torch.dtype:
+    if precision is not None and precision not in PRECISIONS:
+        raise ShapeError(f"precision {precision!r} was asked for; there are {', '.join(PRECISIONS)}")
+    return entry.attention.query.dtype if precision is None else PRECISIONS[precision]
+
+
+def _recomputed(entry: Layer, factor: float, kind: torch.dtype, output: Projection | None) -> Layer:
+    call = entry.attention
+    query, key, value = (tensor.to(kind) for tensor in (call.query, call.key, call.value))
+    attention = replace(call, query=query, key=key, value=value, scale=factor)
+    joined = None if output is None else _projected(side_by_side(attention.output), output)
+    before = [None if one is None else one.to(kind) for one in (entry.unrotated_query, entry.unrotated_key)]
+    return replace(entry, attention=attention, joined=joined, unrotated_query=before[0], unrotated_key=before[1])
+
+
+def _with_layer(trace: Trace, stream: str, layer: int, entry: Layer, words: tuple[str, ...]) -> Trace:
+    layers = list(trace.layers[stream])
+    layers[layer] = entry
+    said = tuple(f"{word} in layer {layer}, computed beside the model" for word in words)
+    return replace(
+        trace,
+        layers={**trace.layers, stream: tuple(layers)},
+        complete=None,
+        differentiate=None,
+        provenance=replace(trace.provenance, edits=trace.provenance.edits + said),
+        measure=lambda: trace.fidelity,
+    )
+
+
+def _d_model(entry: Layer, projections: Mapping[str, Projection]) -> int | None:
+    for rows in (entry.embeddings, entry.joined):
+        if rows is not None:
+            return rows.shape[-1]
+    return projections["query"].weight.shape[0] if "query" in projections else None
+
+
+def _explains(entry: Layer, name: str, matrix: Projection) -> bool:
+    """Whether the matrix really makes the recorded numbers; a model may norm, gate or rotate in between."""
+    call = entry.attention
+    before = {"query": entry.unrotated_query, "key": entry.unrotated_key}.get(name)
+    source = side_by_side(call.output) if name == "output" else _entering(entry, name)
+    made = entry.joined if name == "output" else side_by_side(getattr(call, name) if before is None else before)
+    if source is None or made is None or source.shape[-1] != matrix.weight.shape[0] or len(source) != len(made):
+        return False
+    ours = _projected(source, matrix)
+    return ours.shape == made.shape and bool((ours - made).abs().max() <= _SAME * made.abs().max())
+
+
+def _entering(entry: Layer, name: str) -> Tensor | None:
+    """What a learned matrix is applied to: of keys and values, the other text's vectors where there is one."""
+    return entry.embeddings if entry.source is None or name == "query" else entry.source
+
+
+def _projected(rows: Tensor, matrix: Projection) -> Tensor:
+    projected = rows @ matrix.weight.to(rows.dtype)
+    return projected if matrix.bias is None else projected + matrix.bias.to(rows.dtype)

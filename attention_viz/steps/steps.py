@@ -1,0 +1,266 @@
+"""The steps of attention in order, from what enters a layer to what leaves it, for any head of any trace.
+
+Adding a step is an entry in `STEPS` and a function that gives its matrix.
+
+Source: Vaswani et al. 2017, eq. 1 and section 3.2.2.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_viz.steps import changes as step_changes
+from attention_viz.steps.head import OpenHead
+from attention_viz.trace.tensors import head_tensors
+
+__all__ = ["NOTATIONS", "STEPS", "Step", "explanation_of", "shape_of_step", "step_tensors", "steps_of", "transposed"]
+
+# How formulas are written: by name, what a person reads. "keys down" has the scores as K Qᵀ.
+NOTATIONS = {"rows": "tokens as rows: Q Kᵀ", "columns": "tokens as columns: Qᵀ K", "keys down": "keys down: K Qᵀ"}
+
+# Each axis of a matrix: what it counts in words, and its symbol.
+AXES = {
+    "token": ("tokens", "n"),
+    "query": ("queries", "n"),
+    "key": ("keys", "n"),
+    "d_model": ("dimensions", r"d_{\text{model}}"),
+    "d_k": ("dimensions", "d_k"),
+    "d_v": ("dimensions", "d_v"),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes:
+        label: what it is called.
+        explanation: what happens, in a sentence or two for somebody who knows matrices.
+        rows: the formula with tokens as rows, in LaTeX.
+        columns: the formula with tokens as columns.
+        keys_down: the formula with scores as K Qᵀ, where it differs from that with tokens as rows.
+        axes: what stands down and across in rows notation, names in `AXES`.
+        function: gives the matrix; None where it isn't known for this trace.
+        change: says what changed since the step before.
+        applies: whether the model has this step at all.
+    """
+
+    label: str
+    explanation: str
+    rows: str
+    columns: str
+    axes: tuple[str, str]
+    function: Callable[[OpenHead], Tensor | None]
+    change: Callable[[OpenHead], str]
+    keys_down: str = ""
+    applies: Callable[[OpenHead], bool] = lambda opened: True
+
+    def formula(self, notation: str) -> str:
+        """The formula in one of `NOTATIONS`."""
+        written = {"rows": self.rows, "columns": self.columns, "keys down": self.keys_down or self.rows}
+        return written[notation]
+
+
+STEPS: dict[str, Step] = {
+    "embeddings": Step(
+        "Embeddings",
+        "What enters the layer: a vector of numbers for each token.",
+        r"X = [\,x_1 \; \cdots \; x_n\,]^{\top}",
+        r"X = [\,x_1 \; \cdots \; x_n\,]",
+        ("token", "d_model"),
+        lambda opened: opened.entry.embeddings,
+        step_changes.embedded,
+    ),
+    "query": Step(
+        "Query",
+        "What each token asks for: its vector times a matrix that was learned.",
+        r"Q = X W_{Q}",
+        r"Q = W_{Q} X, \quad q_i = W_{Q}\, x_i",
+        ("query", "d_k"),
+        lambda opened: opened.unrotated("query"),
+        partial(step_changes.projected, name="query"),
+    ),
+    "key": Step(
+        "Key",
+        "What each token can be found by: the same vector times a second matrix.",
+        r"K = X W_{K}",
+        r"K = W_{K} X, \quad k_j = W_{K}\, x_j",
+        ("key", "d_k"),
+        lambda opened: opened.unrotated("key"),
+        partial(step_changes.projected, name="key"),
+    ),
+    "value": Step(
+        "Value",
+        "What each token hands over to those who look at it: the same vector times a third matrix.",
+        r"V = X W_{V}",
+        r"V = W_{V} X, \quad v_j = W_{V}\, x_j",
+        ("key", "d_v"),
+        lambda opened: opened.attention.value,
+        partial(step_changes.projected, name="value"),
+    ),
+    "rotated": Step(
+        "Rotated",
+        "Where a token stands is turned into its query and key: pairs of numbers rotate by an angle that grows with "
+        "the position, so a score depends on how far apart two tokens are. Rᵢ is the rotation at position i.",
+        r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
+        r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
+        ("query", "d_k"),
+        lambda opened: opened.attention.query,
+        step_changes.rotated,
+        applies=lambda opened: opened.rotates,
+    ),
+    "scores": Step(
+        "Scores",
+        "How well each query matches each key: their dot product.",
+        r"S = Q K^{\top}, \quad S_{ij} = q_i \cdot k_j",
+        r"E = Q^{\top} K, \quad E_{ij} = q_i^{\top} k_j",
+        ("query", "key"),
+        lambda opened: opened.attention.scores,
+        step_changes.scored,
+        keys_down=r"S = K Q^{\top}, \quad S_{ji} = k_j \cdot q_i",
+    ),
+    "scaled": Step(
+        "Scaled",
+        "The scores times one number, so that long vectors don't let the softmax give all to one key.",
+        r"S' = \lambda\, S",
+        r"E' = \lambda\, E",
+        ("query", "key"),
+        lambda opened: opened.attention.scaled,
+        step_changes.scaled,
+    ),
+    "softcapped": Step(
+        "Soft-capped",
+        "This model keeps large scores in bounds, smoothly.",
+        r"S'' = c \cdot \tanh\!\left(S' / c\right)",
+        r"E'' = c \cdot \tanh\!\left(E' / c\right)",
+        ("query", "key"),
+        lambda opened: opened.capped,
+        step_changes.capped,
+        applies=lambda opened: opened.attention.softcap is not None,
+    ),
+    "biased": Step(
+        "Biased",
+        "This model adds a number that depends on the two positions.",
+        r"S'' = S' + B",
+        r"E'' = E' + B",
+        ("query", "key"),
+        lambda opened: opened.biased,
+        step_changes.biased,
+        keys_down=r"S'' = S' + B^{\top}",
+        applies=lambda opened: opened.attention.bias is not None,
+    ),
+    "allowed": Step(
+        "Allowed",
+        "Who may look at whom: a blocked cell becomes −∞, so that the softmax gives it exactly 0.",
+        r"S'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+        r"E'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+        ("query", "key"),
+        lambda opened: opened.attention.masked,
+        step_changes.allowed,
+        keys_down=r"S'_{ji} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+    ),
+    "weights": Step(
+        "Weights",
+        "The softmax turns each query's numbers into shares that sum to 1.",
+        r"A = \operatorname{softmax}(S'), \quad A_{ij} = \frac{e^{S'_{ij}}}{\sum_{m} e^{S'_{im}}}",
+        r"A = \operatorname{softmax}(E'), \quad A_{ij} = \frac{e^{E'_{ij}}}{\sum_{m} e^{E'_{im}}}",
+        ("query", "key"),
+        lambda opened: opened.weights,
+        step_changes.weighed,
+        keys_down=r"A = \operatorname{softmax}(S') \text{ down each column}, \quad "
+        r"A_{ji} = \frac{e^{S'_{ji}}}{\sum_{m} e^{S'_{mi}}}",
+    ),
+    "output": Step(
+        "Output",
+        "Each query fetches a mixture of the values, by its weights.",
+        r"O = A V, \quad o_i = \sum_{j} A_{ij}\, v_j",
+        r"C = A V^{\top}, \quad c_i = \sum_{j} A_{ij}\, v_j",
+        ("query", "d_v"),
+        lambda opened: opened.attention.output,
+        step_changes.mixed,
+        keys_down=r"O = A^{\top} V, \quad o_i = \sum_{j} A_{ji}\, v_j",
+    ),
+    "joined": Step(
+        "Heads joined",
+        "All heads' outputs side by side, times a last learned matrix: what leaves the attention.",
+        r"Y = [\,O_1 \; \cdots \; O_h\,]\, W_{O}",
+        r"Y = W_{O}\, [\,C_1 \; \cdots \; C_h\,]^{\top}",
+        ("token", "d_model"),
+        lambda opened: opened.entry.joined,
+        step_changes.joined,
+    ),
+}
+
+
+# Where keys and values are another text's, what is said of these steps.
+CROSSING = {
+    "embeddings": "What enters the layer from the decoder, a vector of numbers for each step. A step is named by the "
+    "word that it produces; it has read the words before that.",
+    "query": "What each step of the decoder asks for: its vector times a matrix that was learned.",
+    "key": "What each token of the source can be found by: its vector m, as the encoder hands it over, times a second "
+    "matrix.",
+    "value": "What each token of the source hands over to those who look at it: its vector m from the encoder, times a "
+    "third matrix.",
+}
+
+
+def explanation_of(opened: OpenHead, name: str) -> str:
+    """What happens in a step, a name in `STEPS`, of this head."""
+    return CROSSING.get(name, STEPS[name].explanation) if opened.stream == "cross" else STEPS[name].explanation
+
+
+def steps_of(opened: OpenHead) -> dict[str, Step]:
+    """The steps that this model has, in order; one that wasn't recorded is among them, and its function gives None."""
+    return {name: step for name, step in STEPS.items() if step.applies(opened)}
+
+
+def transposed(step: Step, notation: str) -> bool:
+    """Whether a notation writes this step's matrix the other way round than tokens as rows does.
+
+    With tokens as columns, vectors stand upright; E = Qᵀ K and C = A Vᵀ keep a row a query all the same.
+    """
+    if notation == "keys down":
+        return step.axes == ("query", "key")
+    return notation == "columns" and step.axes != ("query", "key") and step.label != "Output"
+
+
+def shape_of_step(step: Step, matrix: Tensor, notation: str = "rows", *, crossing: bool = False) -> tuple[str, str]:
+    """The shape in words with numbers, "9 queries × 9 keys", and in symbols as LaTeX.
+
+    Args:
+        step: the step.
+        matrix: its matrix, tokens as rows.
+        notation: a name in `NOTATIONS`.
+        crossing: whether the keys are another text's, whose length is then m.
+    """
+    order = [1, 0] if transposed(step, notation) else [0, 1]
+    words = " × ".join(f"{matrix.shape[axis]} {_counted(step.axes[axis], matrix.shape[axis])}" for axis in order)
+    symbols = {name: "m" if crossing and name == "key" else symbol for name, (_, symbol) in AXES.items()}
+    return words, r" \times ".join(symbols[step.axes[axis]] for axis in order)
+
+
+def step_tensors(opened: OpenHead) -> dict[str, Tensor]:
+    """Every tensor that the steps show, by name, each 2-D: those of `head_tensors`, and what else is known.
+
+    `softcapped`, `biased`, `unrotated_query` and `unrotated_key` where the model has them; `query_weight` and
+    `query_bias` (1, d_k), likewise for key, value and output, where the projections are known; `embeddings_…` for
+    what the embeddings are the sum of.
+    """
+    tensors = head_tensors(opened.trace, opened.layer, opened.head, opened.stream)
+    tensors |= {name: STEPS[name].function(opened) for name in ("softcapped", "biased") if STEPS[name].applies(opened)}
+    if opened.rotates:
+        tensors |= {f"unrotated_{name}": opened.unrotated(name) for name in ("query", "key")}
+    for name in opened.projections:
+        matrix = opened.projections[name] if name == "output" else opened.projection(name)
+        if matrix is not None:
+            tensors[f"{name}_weight"] = matrix.weight
+            tensors |= {} if matrix.bias is None else {f"{name}_bias": matrix.bias[None]}
+    parts = {f"embeddings_{name.replace(' ', '_')}": part for name, part in opened.parts.items()}
+    return {name: tensor for name, tensor in (tensors | parts).items() if tensor is not None}
+
+
+def _counted(axis: str, count: int) -> str:
+    plural = AXES[axis][0]
+    return plural if count != 1 else {"queries": "query"}.get(plural, plural.removesuffix("s"))

@@ -1,0 +1,107 @@
+"""From pieces of words to words: a trace whose rows and columns are the words of the text."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.from_weights import given
+from attention_viz.trace.tokens import Tokens, without_marks
+from attention_viz.trace.trace import Layer, Trace
+
+__all__ = ["MERGED", "merge_words"]
+
+# What the provenance says of it.
+MERGED = "pieces of words merged afterwards"
+
+# The positions of each word's pieces.
+Pieces = tuple[tuple[int, ...], ...]
+
+
+def merge_words(trace: Trace) -> Trace:
+    """The same trace with the pieces of each word put together.
+
+    What a word looks at is the mean over its pieces as queries; what is looked at of a word is the sum over its pieces
+    as keys: M_ab = (1 / |a|) Σ_{i in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces that belong to no word,
+    such as [CLS] or a punctuation mark that the tokenizer counts by itself, stay as they are. The output of a word is
+    the mean over its pieces', where there is one a piece.
+
+    The weights are no call's: no query and key of these words ever met (see `given`). `ids` count the words as they
+    first occur.
+
+    Source: Clark et al. 2019, "What Does BERT Look At?", section 4.1.
+
+    Raises:
+        TraceError: a head whose rows sum to less than 1, since an attention sink takes a share: weights that sum to 1
+            can't tell that.
+    """
+    groups = {name: tokens.pieces for name, tokens in _axes(trace).items()}
+    layers = {
+        stream: tuple(
+            Layer(_merged(layer.attention, groups[f"{stream} queries"], groups[f"{stream} keys"]), layer.label)
+            for layer in found
+        )
+        for stream, found in trace.layers.items()
+    }
+    read = groups[f"{trace.streams[-1] if trace.streams[-1] != 'cross' else 'decoder'} queries"]
+    pieces = sum(len(group) for group in read)
+    output = trace.output if len(trace.output) != pieces else _mean(read, trace.output)
+    return Trace(
+        layers=layers,
+        queries={stream: _words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()},
+        keys={stream: _words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
+        output=output,
+        provenance=replace(trace.provenance, edits=(*trace.provenance.edits, MERGED)),
+        measure=lambda: replace(
+            trace.fidelity, reference=f"{trace.fidelity.reference}, before pieces of words were merged"
+        ),
+    )
+
+
+def _axes(trace: Trace) -> dict[str, Tokens]:
+    queries = {f"{stream} queries": tokens for stream, tokens in trace.queries.items()}
+    return queries | {f"{stream} keys": tokens for stream, tokens in trace.keys.items()}
+
+
+def _mean(groups: Pieces, rows: Float[Tensor, "piece width"]) -> Float[Tensor, "word width"]:
+    return torch.stack([rows[list(group)].double().mean(dim=0) for group in groups]).to(rows.dtype)
+
+
+def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
+    """A call whose weights are those of the words."""
+    weights = call.weights.detach().double()
+    if call.sinks is not None and not bool(torch.isneginf(call.sinks).all()):
+        raise TraceError(
+            "merging pieces into words was asked for, and this model's attention sinks take a share of each row: "
+            "weights that sum to 1 can't tell that"
+        )
+    rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
+    words = torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
+    return given(words, None if call.allowed is None else _open(call.allowed.expand(call.shape), queries, keys))
+
+
+def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces) -> Bool[Tensor, "head word_a word_b"]:
+    """Whether any piece of a word may look at any piece of another."""
+    rows = torch.stack([allowed[:, list(group)].any(dim=1) for group in queries], dim=1)
+    return torch.stack([rows[..., list(group)].any(dim=-1) for group in keys], dim=-1)
+
+
+def _words(tokens: Tokens, groups: Pieces) -> Tokens:
+    labels = tuple(
+        tokens.labels[first] + "".join(without_marks(tokens.labels[position]) for position in rest)
+        for first, *rest in groups
+    )
+    known: dict[str, int] = {}
+    ids = tuple(known.setdefault(label, len(known)) for label in labels)
+    firsts = [group[0] for group in groups]
+    return Tokens(
+        labels,
+        ids,
+        tuple(tokens.words[first] for first in firsts),
+        tuple(tokens.special[first] for first in firsts),
+        tuple(tokens.padding[first] for first in firsts),
+        tuple(tokens.sentence[first] for first in firsts),
+    )

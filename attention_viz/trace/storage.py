@@ -1,0 +1,198 @@
+"""A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from attention_viz.errors import AttentionVizError, TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+__all__ = ["read_trace", "write_trace"]
+
+_FORMAT = 1
+_KEY = "attention_viz"
+_TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+_AROUND = ("embeddings", "joined", "unrotated_query", "unrotated_key", "source")
+
+
+def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
+    """Write a trace to exactly that path; masks that layers share are stored once.
+
+    Raises:
+        TraceError: nothing can be written there.
+    """
+    shelf = _Shelf()
+    header = {
+        "format": _FORMAT,
+        "streams": {
+            stream: {
+                "queries": asdict(trace.queries[stream]),
+                "keys": asdict(trace.keys[stream]),
+                "layers": [_pack_layer(layer, shelf) for layer in layers],
+            }
+            for stream, layers in trace.whole_layers.items()
+        },
+        "output": shelf.put(trace.output),
+        "provenance": trace.provenance.as_dict(),
+        "fidelity": asdict(trace.fidelity),
+    }
+    try:
+        # Written as any file is: safetensors' own writer makes files that nobody else may read.
+        Path(path).write_bytes(save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
+
+
+def read_trace(path: str | PathLike[str]) -> Trace:
+    """Read a trace that `write_trace` wrote, with every reference and shape checked.
+
+    Raises:
+        TraceError: the file is missing, broken, or not a trace of ours.
+    """
+    name = Path(path).name
+    header, tensors = _open(path)
+    if header.get("format") != _FORMAT:
+        raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads format {_FORMAT}")
+    try:
+        return _unpack(header, tensors)
+    except AttentionVizError as error:
+        raise TraceError(f"{name} is a broken trace: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise TraceError(f"{name} is a broken trace: its header lacks or garbles {error}") from None
+
+
+def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What the file holds: our own part of the header, and the tensors by name."""
+    name = Path(path).name
+    try:
+        if not Path(path).is_file():
+            raise TraceError(f"no file at {fspath(path)}; a trace is a file that trace.save wrote")
+        with safe_open(fspath(path), framework="pt") as file:
+            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            names = file.keys() if header else ()
+            tensors = {key: file.get_tensor(key) for key in names}
+    except SafetensorError:
+        what = "broken or of another kind" if Path(path).stat().st_size else "empty"
+        raise TraceError(f"{name} is not a readable safetensors file: it is {what}") from None
+    except (ValueError, OSError, RecursionError) as error:
+        if isinstance(error, TraceError):
+            raise
+        raise TraceError(f"{name} is not a readable safetensors file: {error}") from None
+    if not isinstance(header, dict):
+        raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {_KEY!r} entry")
+    return cast("dict[str, Any]", header), tensors
+
+
+class _Shelf:
+    """Tensors to be stored, each once, however often it is used."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self._names: dict[int, str] = {}
+
+    def put(self, tensor: Tensor) -> str:
+        """The name a tensor is stored under."""
+        if id(tensor) not in self._names:
+            name = f"t{len(self.tensors):04d}"
+            self._names[id(tensor)] = name
+            self.tensors[name] = tensor.detach().cpu().contiguous().clone()
+        return self._names[id(tensor)]
+
+
+def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
+    call = layer.attention
+    owners = [(call, name) for name in _TERMS] + [(layer, name) for name in _AROUND]
+    found = {name: getattr(owner, name) for owner, name in owners}
+    return {
+        "label": layer.label,
+        "scale": call.scale,
+        "softcap": call.softcap,
+        "tensors": {name: shelf.put(tensor) for name, tensor in found.items() if tensor is not None},
+    }
+
+
+def _unpack(header: dict[str, Any], tensors: Mapping[str, Tensor]) -> Trace:
+    streams = header["streams"].items()
+    return Trace(
+        layers={stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams},
+        queries={stream: _unpack_tokens(entry["queries"]) for stream, entry in streams},
+        keys={stream: _unpack_tokens(entry["keys"]) for stream, entry in streams},
+        output=tensors[header["output"]],
+        provenance=_unpack_provenance(header["provenance"]),
+        measure=_remembered(_unpack_fidelity(header["fidelity"])),
+    )
+
+
+def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
+    return Provenance(
+        model=_as(str, entry["model"]),
+        text=_as_text_or_none(entry["text"]),
+        second_text=_as_text_or_none(entry["second_text"]),
+        target=_as_text_or_none(entry.get("target")),
+        generated=_as(int, entry.get("generated", 0)),
+        special_tokens=_as(bool, entry.get("special_tokens", True)),
+        chat=_as(bool, entry.get("chat", False)),
+        revision=_as_text_or_none(entry["revision"]),
+        sha256=_as_text_or_none(entry["sha256"]),
+        dtype=_as(str, entry["dtype"]),
+        versions={_as(str, package): _as(str, version) for package, version in entry["versions"].items()},
+        edits=tuple(_as(str, edit) for edit in _as(list, entry["edits"])),
+        reading=_as(str, entry.get("reading", "raw")),
+    )
+
+
+def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
+    numbers = {name: float(_as(float, entry[name])) for name in ("output_error", "weight_error", "bound", "seconds")}
+    return Fidelity(reference=_as(str, entry["reference"]), **numbers)
+
+
+def _remembered(fidelity: Fidelity) -> Callable[[], Fidelity]:
+    return lambda: fidelity
+
+
+def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:
+    terms = {name: tensors[reference] for name, reference in entry["tensors"].items()}
+    if not set(terms) <= {*_TERMS, *_AROUND} or not {"query", "key", "value"} <= set(terms):
+        raise TraceError(f"a layer has the tensors {', '.join(sorted(terms))}")
+    around = {name: terms.pop(name, None) for name in _AROUND}
+    attention = Attention(
+        **{"allowed": None, **terms},  # pyright: ignore[reportArgumentType] -- checked by Attention itself
+        scale=float(_as(float, entry["scale"])),
+        softcap=None if entry["softcap"] is None else float(_as(float, entry["softcap"])),
+    )
+    return Layer(attention, _as(str, entry["label"]), **around)
+
+
+def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:
+    return Tokens(
+        labels=tuple(_as(str, label) for label in _as(list, entry["labels"])),
+        ids=tuple(_as(int, number) for number in _as(list, entry["ids"])),
+        words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
+        special=tuple(_as(bool, flag) for flag in _as(list, entry["special"])),
+        padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
+        # Files from before there were two sentences don't say.
+        sentence=tuple(None if one is None else _as(int, one) for one in _as(list, entry.get("sentence", []))),
+    )
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _as(kind: type[_Kind], value: object) -> _Kind:
+    """The value itself where it is of that kind; a whole number may stand for a number, nothing else for another."""
+    if type(value) is kind or (kind is float and type(value) is int):
+        return cast("_Kind", value)
+    raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
+
+
+def _as_text_or_none(value: object) -> str | None:
+    return None if value is None else _as(str, value)

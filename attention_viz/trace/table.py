@@ -1,0 +1,82 @@
+"""A trace as a table of weights, for spreadsheets and data frames."""
+
+import csv
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import pandas
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["COLUMNS", "inert", "to_csv", "weights_table"]
+
+COLUMNS = ("stream", "layer", "head", "query", "query_token", "key", "key_token", "weight")
+
+# What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection"), the full-width forms included.
+_FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
+
+
+def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: str | None) -> pandas.DataFrame:
+    """Every weight of the chosen part of a trace as a row; None stands for all."""
+    pieces = [
+        _head_table(trace, number, one, name)
+        for name in (trace.streams if stream is None else (trace.stream(stream),))
+        for number in (range(trace.layer_count(name)) if layer is None else (layer,))
+        for one in (range(trace.head_count(number, name)) if head is None else (head,))
+    ]
+    return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
+
+
+def to_csv(table: pandas.DataFrame) -> str:
+    """The table as CSV that a spreadsheet shows and never runs; its index is left out.
+
+    All text is quoted, so nothing in it ends a cell or a row, and text that a spreadsheet would take for a formula gets
+    a leading apostrophe. Numbers keep 9 significant digits, so float32 survives the round trip; where there is no
+    number, the cell is empty.
+    """
+    safe = {name: _safe(column) for name, column in table.items()}
+    body = pandas.DataFrame(safe).to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    return ",".join(map(str, table.columns)) + "\n" + body
+
+
+def _safe(column: pandas.Series) -> "pandas.Series | list[Any]":
+    """A column as it may be written: text that is no formula, numbers with 9 digits."""
+    if column.dtype.kind == "f":
+        return [float(f"{number:.9g}") for number in column]
+    if column.dtype.kind in "iub":
+        return column
+    return [inert(value) if isinstance(value, str) else value for value in column]
+
+
+@functools.lru_cache(maxsize=4096)  # a sentence's labels come back in every row
+def inert(text: str) -> str:
+    """Text that can't be a formula, whatever blank or invisible characters it hides behind."""
+    visible = "".join(c for c in text if c.isprintable() and not c.isspace())
+    return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text
+
+
+def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.DataFrame:
+    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    rows, columns = weights.shape
+    return pandas.DataFrame(
+        {
+            "stream": stream,
+            "layer": layer,
+            "head": head,
+            "query": numpy.repeat(numpy.arange(rows), columns),
+            "query_token": numpy.repeat(numpy.array(_writable(queries), dtype=object), columns),
+            "key": numpy.tile(numpy.arange(columns), rows),
+            "key_token": numpy.tile(numpy.array(_writable(keys), dtype=object), rows),
+            "weight": weights.ravel(),
+        },
+        columns=list(COLUMNS),
+    )
+
+
+def _writable(tokens: "Tokens") -> list[str]:
+    """The labels with halves of surrogate pairs, which no file or data frame takes, spelled out."""
+    return [label.encode("utf-8", "backslashreplace").decode("utf-8") for label in tokens.labels]

@@ -1,0 +1,1 @@
+"""Pickers and switches: whatever a person chooses with, each kept in the address."""

@@ -1,0 +1,260 @@
+"""The model: from the catalogue, from a folder on this machine, or from the hub, which tells its size first."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.models import CATALOGUE
+from attention_viz.serving import downloads as arriving
+from attention_viz.serving import permissions as allowed
+from attention_viz.serving.downloads import Arrival
+from attention_viz.serving.facts import UNKNOWN, nature
+from attention_viz.serving.models import check_room, plan_of
+from attention_viz.serving.permissions import FOLDER, HUB
+from attention_viz.serving.runs import is_loaded, load_model
+from attention_viz.ui.address import State, write_address
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.notices import notice
+
+if TYPE_CHECKING:
+    from attention_viz.models import Plan
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["described", "layer_name", "pick_model", "prepare", "show_way"]
+
+# In characters: in a file a model may be called anything.
+_LONGEST = 40
+
+
+def pick_model() -> None:
+    """The picker: the catalogue, the ways to other models that the operator leaves open, and the model of a file."""
+    model, drawn = st.session_state["model"], opening.opened()
+    file = [] if drawn is None else [_name_in_file(drawn.trace)]
+    of = (model, *file, opening.count())
+    # A way stays chosen before anything is chosen on it, and what was shown is shown on; another model brings its own.
+    if st.session_state.get("way_of") != of or "way" not in st.session_state:
+        st.session_state["way_of"], st.session_state["way"] = of, (file or [_way(model) or model])[0]
+    st.selectbox("Model", [*CATALOGUE, *allowed.ways(), *file], key="way", on_change=_take_way, persist_state="session")
+
+
+def _name_in_file(trace: "Trace") -> str:
+    from attention_viz.views.style.wording import one_line
+
+    return f"{one_line(trace.provenance.model, _LONGEST)} (a file)"
+
+
+def show_way() -> None:
+    """Below the pickers, what the chosen way asks for."""
+    way = st.session_state["way"]
+    if way == FOLDER:
+        _ask_folder()
+    elif way == HUB:
+        _ask_hub()
+    if way in allowed.ways() and "model_refused" in st.session_state:
+        st.error(plain(f"This can't be had here: {st.session_state['model_refused']}."))
+
+
+def described(state: State) -> str:
+    """What stands below the picker, on one line: what is shown in a few words, and how many layers and heads it has."""
+    if (drawn := opening.opened()) is not None:
+        stream = drawn.stream(state)
+        layers = drawn.trace.layer_count(stream)
+        known = CATALOGUE.get(drawn.trace.provenance.model)
+        words = f"{known.short}: " if known else ""
+        return plain(words + _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream)))
+    in_catalogue = state.model in CATALOGUE
+    if in_catalogue and st.session_state["way"] != state.model:
+        return plain(f"still shown: {state.model}, {CATALOGUE[state.model].short}")
+    if state.layer_count == UNKNOWN:
+        return ""
+    words = f"{CATALOGUE[state.model].short}: " if in_catalogue else ""
+    return plain(words + _counted(state.layer_count, state.head_count))
+
+
+def layer_name(layer: int) -> str:
+    """A layer in the picker; where the model has others without attention, with the model's own number."""
+    if opening.opened() is not None:
+        return str(layer)
+    own = nature(st.session_state["model"]).layer_names
+    return f"{layer} ({own[layer]})" if layer < len(own) else str(layer)
+
+
+def _counted(layers: int, heads: int) -> str:
+    return f"{layers} layer{'s' * (layers != 1)} × {heads} head{'s' * (heads != 1)}"
+
+
+def prepare(state: State) -> State:
+    """See that a model that isn't in the catalogue is in memory; until it is, the page ends here.
+
+    Returns:
+        The state, with layer and head as far in as this model has them.
+    """
+    if state.model in CATALOGUE or opening.opened() is not None:
+        return state
+    if not is_loaded(state) and not _bring(state):
+        # What else the address holds stays there until the page can be shown.
+        st.query_params.update(write_address(state))
+        st.stop()
+    return _within(state)
+
+
+def _way(model: str) -> str | None:
+    """The way that leads to a model; None for the catalogue."""
+    way = {"folder": FOLDER, "hub": HUB}.get(allowed.kind(model))
+    return way if way in allowed.ways() else None
+
+
+def _take_way() -> None:
+    st.session_state.pop("model_refused", None)
+    if st.session_state["way"] in CATALOGUE:
+        _show(st.session_state["way"])
+
+
+def _show(model: str) -> None:
+    st.session_state["model"] = model
+    opening.close()
+
+
+def _ask_folder() -> None:
+    model, found = st.session_state["model"], allowed.folders()
+    chosen = model if _way(model) == FOLDER else None
+    options = [*found, *([chosen] if chosen and chosen not in found else [])]
+    st.session_state["folder"] = chosen
+    st.selectbox(
+        "Folder",
+        options,
+        key="folder",
+        format_func=allowed.shown,
+        accept_new_options=True,
+        placeholder="Choose one, or type its path" if options else "Type the path of a folder with a model",
+        on_change=_take_folder,
+        width=460,
+    )
+    if not options:
+        st.caption("None of the folders that may be read here holds a model yet.")
+
+
+def _ask_hub() -> None:
+    model = st.session_state["model"]
+    identity, revision = allowed.split(model) if _way(model) == HUB else ("", "main")
+    if "model_refused" not in st.session_state:
+        st.session_state["hub_id"], st.session_state["hub_revision"] = identity, revision
+    with st.container(horizontal=True):
+        st.text_input("Hub id", key="hub_id", placeholder="owner/name", on_change=_take_hub, width=340)
+        st.text_input("Revision", key="hub_revision", placeholder="main", on_change=_take_hub, width=180)
+
+
+def _take_folder() -> None:
+    _take(st.session_state["folder"], "folder")
+
+
+def _take_hub() -> None:
+    identity = (st.session_state["hub_id"] or "").strip()
+    _take(allowed.hub_name(identity, (st.session_state["hub_revision"] or "").strip()) if identity else None, "hub")
+
+
+def _take(name: str | None, way: str) -> None:
+    """Show a model that was chosen, or say why it can't be had."""
+    st.session_state.pop("model_refused", None)
+    if not name:
+        return
+    name = name.strip()
+    reason = allowed.refusal(name)
+    if reason is None and allowed.kind(name) != way:
+        reason = f"“{name[:60]}” is no folder inside those that may be read here" if way == "folder" else "it is no id"
+    if reason is None:
+        _show(allowed.canonical(name))
+    else:
+        st.session_state["model_refused"] = reason
+
+
+def _bring(state: State) -> bool:
+    """Load a model, downloading it first where somebody says so; False while it isn't there."""
+    place = st.empty()
+    try:
+        if allowed.kind(state.model) == "hub":
+            with place:
+                st.caption("Asking the hub …")
+            plan = plan_of(state.model)
+            if not plan.complete:
+                _offer(state.model, plan, place.container())
+                return False
+        place.caption(plain(f"Loading {allowed.shown(state.model)} into memory, once for everybody: some seconds …"))
+        load_model(state.model)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return False
+    place.empty()
+    return True
+
+
+def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
+    """Say how large it is, and wait for a word; while it comes, say how much has come."""
+    check_room(plan.name, plan.bytes)
+    arrival = arriving.arrival_of(model)
+    with place:
+        if arrival is not None and not arrival.over:
+            _watch(model)
+            return
+        if arrival is not None and arrival.problem:
+            st.warning(as_sentence(arrival.problem))
+        here = plan.bytes - plan.missing
+        already = f", of which {_megabytes(here)} are on this machine already" if here else ""
+        st.markdown(
+            plain(
+                f"{plan.name} at {plan.revision} ({plan.commit[:7]}) is on the hub: {len(plan.files)} files, "
+                f"{_megabytes(plan.bytes)}{already}. It stays on this machine, for everybody here."
+            )
+        )
+        st.button(f"Download {_megabytes(plan.missing)}", type="primary", on_click=_begin, args=(model, plan))
+
+
+def _begin(model: str, plan: "Plan") -> None:
+    st.session_state["began"] = arriving.begin(model, plan)
+
+
+@st.fragment(run_every=1.0)
+def _watch(model: str) -> None:
+    """How much has come; at the end the whole page runs again."""
+    arrival = arriving.arrival_of(model)
+    if arrival is None or arrival.over:
+        if arrival is not None and not arrival.problem:
+            arriving.forget(model)
+        st.rerun()
+    plan = arrival.plan
+    come = f"{_megabytes(arrival.come)} of {_megabytes(plan.missing)}"
+    st.progress(arrival.share, text=plain(f"Downloading {plan.name}: {come}"))
+    if st.session_state.get("began") is arrival:
+        st.button("Cancel", on_click=_cancel, args=(arrival,))
+
+
+def _cancel(arrival: Arrival) -> None:
+    arrival.cancel()
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count < 1e8 else f"{count / 1e6:,.0f} MB"
+
+
+def _within(state: State) -> State:
+    """The nearest layer and head that the model has; of an address that asked for others, say so."""
+    within = state.within()
+    if within != state:
+        if state == st.session_state["first"]:
+            st.session_state["notices"] += _told(state, within)
+            st.session_state["first"] = within
+        st.session_state["layer"], st.session_state["head"] = within.layer, within.head
+    return within
+
+
+def _told(asked: State, within: State) -> list[str]:
+    counts = {"layer": within.layer_count, "head": within.head_count}
+    return [
+        notice(name, str(getattr(asked, name)), f"0 to {count - 1}", str(getattr(within, name)))
+        for name, count in counts.items()
+        if getattr(asked, name) != getattr(within, name)
+    ]

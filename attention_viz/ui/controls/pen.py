@@ -1,0 +1,65 @@
+"""A pen for the picture of a matrix: cells are touched by a click, by a drag, or from the keyboard."""
+
+from collections.abc import Callable, Sequence
+from importlib import resources
+from typing import Any, TypeGuard, cast
+
+import streamlit as st
+from streamlit.components import v2 as components
+
+__all__ = ["show_pen", "strokes"]
+
+_KEY, _SEEN = "pen", "pen-seen"
+
+_HTML = """\
+<div class="pen" tabindex="0" role="application" aria-label="Draw by keyboard">
+  <span></span> <output></output>
+</div>
+"""
+_CSS = """\
+.pen { font-size: 14px; border-radius: 4px; padding: 2px 4px; color: var(--st-text-color); }
+.pen:focus-visible { outline: 2px solid var(--st-primary-color); }
+output { display: block; min-height: 1.5em; font-weight: 600; }
+"""
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_JS = resources.files("attention_viz.explorer").joinpath("static", "page", "pen.js").read_text("utf-8")
+_pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=_JS)
+
+
+def show_pen(
+    chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None], does: str = "blocks or opens"
+) -> None:
+    """Let the cells of a square matrix be touched, and say how.
+
+    Args:
+        chart: the key of the Plotly chart that shows it, queries down and keys across.
+        labels: of its tokens.
+        colour: of the frame around what is touched.
+        on_strokes: called, before the page runs again, when cells were touched; `strokes` tells which.
+        does: what a touch does to a cell, in words.
+    """
+    seen = st.session_state.get(_SEEN, 0)
+    data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
+    _pen(key=_KEY, data=data, on_strokes_change=on_strokes)
+
+
+def strokes(count: int) -> list[tuple[slice, slice]]:
+    """The rows and columns of each stroke that wasn't told before, oldest first; those for another length are lost."""
+    told: Any = getattr(st.session_state.get(_KEY), "strokes", None)
+    found: list[tuple[slice, slice]] = []
+    for stroke in cast("list[object]", told) if isinstance(told, list) else ():
+        if not _whole(stroke) or stroke[0] <= st.session_state.get(_SEEN, 0):
+            continue
+        st.session_state[_SEEN], length, top, bottom, left, right = stroke
+        if length == count and 0 <= top <= bottom < count and 0 <= left <= right < count:
+            found.append((slice(top, bottom + 1), slice(left, right + 1)))
+    return found
+
+
+def _whole(stroke: object) -> TypeGuard[list[int]]:
+    """Whether it is six whole numbers, as the pen sends them: anything can come from a browser."""
+    if not isinstance(stroke, list):
+        return False
+    numbers = cast("list[object]", stroke)
+    return len(numbers) == 6 and all(type(number) is int for number in numbers)

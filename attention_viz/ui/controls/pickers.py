@@ -1,0 +1,246 @@
+"""Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, fields, replace
+from typing import get_args
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.address import EXAMPLES, Positions, State, read_address, write_address
+from attention_viz.ui.controls import model as model_choice
+from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.controls import target as two_texts
+from attention_viz.ui.controls import wording as wording_controls
+from attention_viz.ui.controls.text_box import text_box
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.notices import tell_notices
+
+__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "switch", "went_through_history"]
+
+_NAMES = tuple(field.name for field in fields(State))
+
+
+def begin(first: State | None = None) -> None:
+    """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them.
+
+    Args:
+        first: what a page opens on that has an example of its own, where the address names no other model.
+    """
+    if "first" in st.session_state and not went_through_history():
+        _keep_whole()
+        _bring_along()
+        return
+    # An address never means a file that was opened meanwhile.
+    opening.close()
+    parameters = st.query_params.to_dict()
+    own = first is not None and parameters.get("model", first.model) == first.model
+    state, notices = read_address(parameters, first if own and first else State())
+    if first is not None:
+        state = replace(state, stream=first.stream)
+    if "first" in st.session_state and parameters and "text" not in parameters:
+        # What was too long for the address is only in the box.
+        state = replace(state, text=_held().text)
+    st.session_state["first"], st.session_state["notices"] = state, notices
+    st.session_state.pop("page", None)
+    for name in _NAMES:
+        st.session_state[name] = getattr(state, name)
+    _bring_along()
+
+
+def _keep_whole() -> None:
+    """What was held before, where Streamlit gives a picker's words for its number.
+
+    It does so where another model has fewer layers or heads, and a page runs again before the browser knows of it.
+    """
+    for name in ("layer", "head"):
+        if not isinstance(st.session_state.get(name, 0), int):
+            st.session_state[name] = st.session_state["held"][name]
+
+
+def _bring_along() -> None:
+    """On another page, what the widgets held on the last one: Streamlit empties a text that nobody edited."""
+    context = get_script_run_ctx()
+    page = None if context is None else context.page_script_hash
+    if st.session_state.get("page", page) != page:
+        st.session_state.update(st.session_state["held"])
+    st.session_state["page"], st.session_state["held"] = page, asdict(_held())
+
+
+def went_through_history() -> bool:
+    """Whether the page runs because of Back or Forward: then what is chosen is what the address says."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def show_examples() -> None:
+    """Sentences worth a look, at a click."""
+    entry = CATALOGUE.get(st.session_state.get("model", ""))
+    for example in entry.examples if entry is not None and entry.examples else EXAMPLES:
+        st.button(example, on_click=_take_example, args=(example,), type="tertiary")
+
+
+def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_readings: bool = False) -> State:
+    """The sentence and the pickers on one line.
+
+    Args:
+        stream: the only one that the page is about; by default a model with several has a picker for it.
+        leave_out: what of `wording_controls.WORDING` the page has no use for.
+        with_readings: whether the page shows weights as weights, so that they can be read otherwise.
+    """
+    asked = two_texts.asks_target(_held())
+    # The height holds until the page's style has arrived.
+    with st.container(key="pickers", height=108, border=False):
+        sentence, *target, model, pickers = st.columns(_widths(asked, stream, with_readings), vertical_alignment="top")
+    with sentence.container(key="texts", horizontal=True):
+        text_box("Sentence", "text")
+        beside = wording_controls.places()
+        known = bool(_held().nature.heads)
+        if known:
+            wording_controls.fill_beside(beside, _held(), leave_out)
+    for place in target:
+        with place:
+            text_box("Target", "target", "Empty: the model's own answer")
+    with model:
+        model_choice.pick_model()
+    with st.container():
+        model_choice.show_way()
+        held = model_choice.prepare(_held())
+    if two_texts.asks_target(held) != asked:
+        # It was loaded only now, and turned out to ask for more.
+        st.rerun()
+    two_texts.settle_stream(held, stream)
+    held = _held()
+    if not known:
+        wording_controls.fill_beside(beside, held, leave_out)
+    model.caption(model_choice.described(held))
+    with pickers.container(horizontal=True):
+        width = 80 if with_readings else 94
+        _pick("layer", _layer_count(held), width)
+        _pick("head", _head_count(_held()), width, together=with_readings and readings.together(held))
+        if with_readings:
+            readings.show_picker()
+    several = stream is None and len(two_texts.streams(held)) > 1
+    # Where there is a picker for the stream, it needs the width.
+    with model if several else pickers.container(horizontal=True, key="pickers-below"):
+        wording_controls.show_switches(held, leave_out, words=with_readings)
+    if several:
+        with pickers:
+            two_texts.pick_stream(held)
+    if held.own and opening.opened() is None:
+        _own_settings()
+    state = _held()
+    _tell_notices(state)
+    return state
+
+
+def sentence() -> State:
+    """The sentence alone, for a page that names its models itself: what else was chosen stays as it is."""
+    text_box("Sentence", "text")
+    state = _held()
+    _tell_notices(state)
+    return state
+
+
+def switch(label: str, options: Mapping[str, str], key: str) -> None:
+    """A row of buttons, one of which is pressed.
+
+    Args:
+        label: what is chosen, for those who can't see it.
+        options: by value, what a button says.
+        key: of the widget.
+    """
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+
+
+def keep(state: State, **chosen: str) -> None:
+    """Write what is shown into the address: the state that all pages share, and what this page adds to it.
+
+    Args:
+        state: from `choose`.
+        chosen: parameters of this page alone, as text.
+    """
+    # A link can't carry a file: while one is open, the address stays what it was.
+    if opening.opened() is None:
+        st.query_params.from_dict(write_address(state) | chosen)
+
+
+def address() -> dict[str, str]:
+    """The parameters that carry what is chosen to another page."""
+    return write_address(_held())
+
+
+def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float]:
+    """Of the columns: the sentence, the target where there is one, the model, and what is picked of it."""
+    if with_readings:
+        return [2.6, 1.95, 2.65, 3.15] if target else [5, 2.33, 3.07]
+    if not target:
+        return [6, 2.4, 2]
+    return [3.25, 2.35, 2.8, 2] if stream is not None else [2.5, 2.0, 2.7, 3.2]
+
+
+def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
+    # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
+    st.session_state[name] = min(st.session_state[name], count - 1)
+    if together:
+        st.selectbox(name.capitalize(), ["all"], key=f"all-{name}s", width=width, disabled=True)
+        return
+    shown = model_choice.layer_name if name == "layer" else str
+    st.selectbox(name.capitalize(), range(count), key=name, format_func=shown, width=width, persist_state="session")
+
+
+def _take_example(text: str) -> None:
+    st.session_state["text"] = text
+    st.session_state["examples_taken"] = st.session_state.get("examples_taken", 0) + 1
+    opening.close()
+
+
+def _held() -> State:
+    """What the widgets hold now."""
+    return replace(State(), **{name: st.session_state[name] for name in _NAMES if name in st.session_state})
+
+
+def _layer_count(state: State) -> int:
+    drawn = opening.opened()
+    return state.layer_count if drawn is None else drawn.trace.layer_count(drawn.stream(state))
+
+
+def _head_count(state: State) -> int:
+    drawn = opening.opened()
+    return state.head_count if drawn is None else drawn.trace.head_count(state.layer, drawn.stream(state))
+
+
+def _own_settings() -> None:
+    """What can be changed about our own module."""
+    with st.container(key="own"):
+        width, heads, seed, positions = st.columns(4)
+    width.number_input(
+        "Width (d_model)", 1, 512, key="d_model", help="How many numbers stand for a word.", persist_state="session"
+    )
+    heads.number_input(
+        "Heads", 1, 16, key="heads", help="They share the width evenly: it is a multiple.", persist_state="session"
+    )
+    seed.number_input("Seed", 0, 9999, key="seed", help="Another seed, other random numbers.", persist_state="session")
+    positions.selectbox(
+        "Positions",
+        get_args(Positions),
+        key="positions",
+        help="Whether each word's place is added to it.",
+        persist_state="session",
+    )
+
+
+def _tell_notices(state: State) -> None:
+    """What was wrong with the address, until the visitor chooses something else."""
+    if state != st.session_state["first"]:
+        st.session_state["notices"] = []
+    tell_notices(st.session_state["notices"])

@@ -1,0 +1,87 @@
+"""Plotly pictures on a page, and clicks on them."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["add_targets", "show_picture", "show_to_click"]
+
+_CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
+
+
+def show_picture(figure: "go.Figure", key: str, said: str, *, tools: bool = False) -> None:
+    """Show a picture of ours as it is.
+
+    Args:
+        figure: the picture.
+        key: its name on the page.
+        said: what it shows, for those who can't see it; its largest numbers are added.
+        tools: whether Plotly's own buttons, such as those to zoom, come up over it.
+    """
+    config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
+    st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, said))
+
+
+def _alt(figure: "go.Figure", said: str) -> str:
+    from attention_viz.views.style.description import spoken
+
+    return f"{said if said.endswith(('.', '!', '?')) else f'{said}.'} {spoken(figure)}".strip()
+
+
+def show_to_click(figure: "go.Figure", key: str, said: str, on_click: Callable[[tuple[int, int]], None]) -> None:
+    """Show a picture whose points answer a click.
+
+    Args:
+        figure: the picture; each point of it has two whole numbers as its `customdata`.
+        key: its name on the page.
+        said: what it shows, for those who can't see it; its largest numbers are added.
+        on_click: called with the two numbers of the point that was clicked, before the page runs again.
+    """
+    figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
+    st.plotly_chart(
+        figure,
+        theme=None,
+        key=key,
+        config=_CONFIG,
+        alt=_alt(figure, said),
+        on_select=lambda: _take_click(key, on_click),
+        selection_mode="points",
+    )
+
+
+def add_targets(
+    figure: "go.Figure", cells: Sequence[tuple[int, int]], *, turned: bool = False, size: int = 14, named: bool = True
+) -> None:
+    """Invisible points over the cells of a matrix: Plotly reports clicks on points, not on cells of a heatmap.
+
+    Args:
+        figure: the matrix, its cells' centres at whole numbers.
+        cells: row and column of each cell that answers a click.
+        turned: whether rows stand across and columns down.
+        size: of a point, in pixels.
+        named: whether hovering names the cells, which is the heatmap's to do.
+    """
+    down, across = [row for row, _ in cells], [column for _, column in cells]
+    unseen = {"marker": {"opacity": 0}}
+    figure.add_scatter(
+        x=down if turned else across,
+        y=across if turned else down,
+        customdata=list(cells),
+        mode="markers",
+        marker={"size": size, "opacity": 0},
+        selected=unseen,
+        unselected=unseen,
+        hoverinfo="none" if named else "skip",
+        showlegend=False,
+    )
+
+
+def _take_click(key: str, on_click: Callable[[tuple[int, int]], None]) -> None:
+    points = st.session_state[key]["selection"]["points"]
+    if points:
+        first, second = points[0]["customdata"]
+        on_click((int(first), int(second)))

@@ -1,0 +1,167 @@
+"""What is put around a text, beside it and after it: a second sentence, special tokens, a chat template, going on."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.address import MOST_MORE, State
+from attention_viz.ui.controls.text_box import text_box
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["WORDING", "added_words", "fill_beside", "own_words", "places", "show_switches", "tell_added"]
+
+# What a page may leave out, by the names in the address.
+WORDING = ("second", "more", "special", "chat")
+
+_WIDTH, _WIDTH_OF_SECOND = 288, 200
+_PLACE, _OWN_PLACE = "added-place", "own-words-place"
+_NOTHING = "Nothing was added around the text"
+
+
+def places() -> DeltaGenerator:
+    """The place beside the sentence box; another, for the words above it, waits until `tell_added` knows them."""
+    st.session_state[_PLACE], st.session_state[_OWN_PLACE] = st.empty(), None
+    return st.empty()
+
+
+def fill_beside(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
+    """Beside the sentence, what this model can read or do in addition; nothing where it can't.
+
+    Args:
+        place: an `st.empty` beside the sentence box.
+        state: what is chosen.
+        leave_out: what the page has no use for.
+    """
+    can = state.nature
+    if can.pairs and "second" not in leave_out:
+        with place.container(key="beside", width=_WIDTH_OF_SECOND):
+            text_box("Second sentence", "second", "Read together with the first")
+    elif (can.goes_on and "more" not in leave_out) or (can.template and "chat" not in leave_out):
+        with place.container(key="beside", width=_WIDTH, gap="xsmall"):
+            if can.goes_on and "more" not in leave_out:
+                _going_on(state)
+            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+                if can.template and "chat" not in leave_out:
+                    _switch("chat", "Chat template")
+                st.session_state[_OWN_PLACE] = st.empty()
+
+
+def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool = False) -> None:
+    """Whether the tokenizer adds its special tokens; nothing where it has none to add.
+
+    Args:
+        state: what is chosen.
+        leave_out: what the page has no use for.
+        words: whether pieces of words can be put together here.
+    """
+    in_chat = state.nature.template and state.chat == "on"
+    # What stands around an encoder–decoder's texts belongs to what it is to say.
+    if state.nature.marks and "special" not in leave_out and not in_chat and not state.nature.answers:
+        with st.container(key="wording", width="content"):
+            _switch("special", "Special tokens")
+    if words:
+        with st.container(key="whole-words", width="content"):
+            _switch("words", "Whole words", stays=True)
+
+
+def tell_added(trace: "Trace") -> None:
+    """Say what was added to the text, in the line of the sentence box's label, and below what the model added."""
+    added = added_words(trace)
+    if any(len(st.session_state.get(name, "")) > SETTINGS.longest_link for name in ("text", "second", "target")):
+        # Here no part below has to make room for it.
+        added = f"Too long for a link, which leaves it out{' · ' * bool(added)}{added}"
+    for place, words, key in ((_PLACE, added, "added"), (_OWN_PLACE, own_words(trace), "own-words")):
+        there = st.session_state[place]
+        if words and there is not None:
+            there.container(key=key).caption(plain(words))
+
+
+def added_words(trace: "Trace") -> str:
+    """What was put around the text, in words; "" where nothing could be."""
+    origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
+    end = len(tokens) - _own(trace)
+    around = _around(tokens, end)
+    if not around:
+        return "" if origin.special_tokens and not origin.chat else _NOTHING
+    if origin.chat:
+        return f"The chat template added {_listed(around)}"
+    return f"{_listed(around)} {'was' if len(around) == 1 else 'were'} added{_place(tokens, end)}"
+
+
+def own_words(trace: "Trace") -> str:
+    """What the model put after the text, in words."""
+    own = _own(trace)
+    return (
+        ""
+        if not own
+        else "The last token is the model's own"
+        if own == 1
+        else f"The last {own} tokens are the model's own"
+    )
+
+
+def _own(trace: "Trace") -> int:
+    """How many tokens at the end a decoder chose itself."""
+    return trace.provenance.generated if trace.streams == ("decoder",) else 0
+
+
+def _around(tokens: "Tokens", end: int) -> list[str]:
+    """The different tokens that were added, in order."""
+    kinds = zip(tokens.labels[:end], tokens.special[:end], tokens.padding[:end], strict=True)
+    return list(dict.fromkeys(label for label, special, padding in kinds if special and not padding))
+
+
+def _place(tokens: "Tokens", end: int) -> str:
+    """Where they stand."""
+    if 1 in tokens.sentence:
+        return " around both"
+    real = [at for at in range(end) if not tokens.special[at]]
+    before, after = any(tokens.special[: real[0]]), any(tokens.special[real[-1] + 1 : end])
+    return " around the text" if before and after else " before the text" if before else " after the text"
+
+
+def _listed(labels: list[str]) -> str:
+    from attention_viz.views.style.wording import listed, shown
+
+    return listed([shown(label) for label in labels])
+
+
+def _going_on(state: State) -> None:
+    """By how many tokens the model goes on with the text."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="going-on"):
+        st.number_input(
+            "Go on by … tokens",
+            0,
+            MOST_MORE,
+            key="more",
+            width=138,
+            on_change=opening.close,
+            persist_state="session",
+        )
+        st.button("One more token", on_click=_one_more, disabled=state.more >= MOST_MORE)
+
+
+def _one_more() -> None:
+    st.session_state["more"] = min(st.session_state["more"] + 1, MOST_MORE)
+    opening.close()
+
+
+def _switch(name: str, label: str, *, stays: bool = False) -> None:
+    """A switch for what stands in the address as "on" or "off"; an open file stays open where it is about that."""
+    key = f"{name}-switch"
+    st.session_state[key] = st.session_state[name] == "on"
+    st.toggle(label, key=key, on_change=_take, args=(name, key, stays))
+
+
+def _take(name: str, key: str, stays: bool) -> None:
+    st.session_state[name] = "on" if st.session_state[key] else "off"
+    if not stays:
+        opening.close()

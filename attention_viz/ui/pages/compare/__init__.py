@@ -1,0 +1,1 @@
+"""The Compare page: two heads side by side, and their difference."""

@@ -1,0 +1,72 @@
+"""Which heads differ most: all heads of the second side as a grid, by how far each is from its counterpart."""
+
+import functools
+import weakref
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from attention_viz.errors import TraceError
+from attention_viz.ui.controls.plot import add_targets, show_to_click
+from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.pickers import take_head
+from attention_viz.ui.pages.compare.words import heads_words
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.themes import theme_name
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from attention_viz.analysis.compare import Comparison
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["show_heads"]
+
+_HEIGHT = 340
+
+# Of two runs that the app keeps: every rerun of the page wants the same numbers.
+_known: "WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor, 'layer head']]]" = WeakKeyDictionary()
+
+
+def show_heads(choice: CompareChoice, comparison: "Comparison") -> None:
+    """The grid, where a click chooses the head, and in words the farthest and the nearest."""
+    from attention_viz.views import compared_heads
+
+    one, other = comparison.one, comparison.other
+    # Heads of two models, or of one layer and another, have no counterparts: all are compared with the first side's.
+    fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
+    st.markdown(f"##### {_title(choice, fixed)}")
+    try:
+        apart = _divergences(comparison, fixed)
+    except TraceError as error:
+        st.info(as_sentence(str(error)))
+        return
+    chosen = (other.layer, other.head)
+    words = heads_words(apart, chosen)
+    figure = compared_heads(one.trace, other.trace, apart, other.stream, chosen=chosen, theme=theme_name())
+    figure.update_layout(height=_HEIGHT)
+    layers, heads = apart.shape
+    add_targets(figure, [(layer, head) for layer in range(layers) for head in range(heads)], size=18)
+    show_to_click(figure, "compare-heads", words, functools.partial(take_head, choice))
+    st.caption(plain(f"{words} A click on a head chooses it."))
+
+
+def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
+    if fixed is None:
+        return "Which heads differ most?"
+    return f"How far is every head{' of the second model' * (choice.what == 'models')} from the first?"
+
+
+def _divergences(comparison: "Comparison", fixed: tuple[int, int] | None) -> "Float[Tensor, 'layer head']":
+    from attention_viz.analysis.compare import head_divergences
+
+    one, other = comparison.one, comparison.other
+    wish = (one.stream, other.stream, fixed)
+    known = _known.get(other.trace)
+    if known is not None and known[0]() is one.trace and known[1] == wish:
+        return known[2]
+    found = head_divergences(one.trace, other.trace, one.stream, other.stream, head=fixed)
+    _known[other.trace] = weakref.ref(one.trace), wish, found
+    return found

@@ -1,0 +1,143 @@
+"""The two runs of the Compare page: what is wrong with one is told in its place, and the other is still seen."""
+
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn, draw, is_loaded
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.controls.edits import held_edits, made
+from attention_viz.ui.pages.compare.choice import CompareChoice, sides
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.drawing import hold, show_problem, tell, tell_cut
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.model_words import unknown_words
+
+if TYPE_CHECKING:
+    from attention_viz.analysis.compare import Comparison
+    from attention_viz.edits.kinds import Edit
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Run", "compared", "run_first", "run_second", "tell_both"]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One side.
+
+    Attributes:
+        state: what was asked for.
+        drawn: what ran.
+        shown: the same, read as the state asks.
+    """
+
+    state: State
+    drawn: Drawn
+    shown: Drawn
+
+    @property
+    def stream(self) -> str:
+        """The attention that is shown."""
+        return self.drawn.stream(self.state)
+
+    @property
+    def from_file(self) -> bool:
+        """Whether it ran elsewhere."""
+        return self.drawn.fit is None
+
+
+def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> Run | None:
+    """The first side: an open trace, where there is one; None where there was a problem, which is told in its place."""
+    first, _ = sides(choice, state)
+    if (open_trace := opening.opened()) is not None:
+        return _read(state, open_trace, place)
+    return _draw(first, place, height, ())
+
+
+def run_second(
+    choice: CompareChoice, state: State, first: Run | None, place: DeltaGenerator, height: int
+) -> Run | None:
+    """The second side; errors as for the first, and None, too, where it is the first side's run with a change."""
+    _, second = sides(choice, state)
+    if choice.what == "heads":
+        # The same run, whether from a file or made here.
+        return None if first is None else Run(second, first.drawn, first.shown)
+    if choice.what != "edit":
+        return _draw(second, place, height, ())
+    if first is None:
+        return None
+    if first.from_file:
+        place.info("A trace from a file is a run that is over: no change can be made in it any more.")
+        return None
+    try:
+        edits = made(held_edits(), first.drawn, state)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
+    return _draw(second, place, height, edits)
+
+
+def _draw(state: State, place: DeltaGenerator, height: int, edits: "tuple[Edit, ...]") -> Run | None:
+    # What is on the screen already stays there, paler, until the new one is ready.
+    if not is_loaded(state):
+        hold(state, place, height)
+    try:
+        drawn = draw(state, edits=edits)
+    except AttentionVizError as error:
+        show_problem(error, place, state)
+        return None
+    run = _read(state, drawn, place)
+    if run is not None:
+        place.empty()
+    return run
+
+
+def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Run | None:
+    """The run with its weights read as the page asks; a reading that can't be had is told in its place."""
+    try:
+        return Run(state, drawn, readings.read(drawn, state))
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
+
+
+def tell_both(choice: CompareChoice, chosen: State, first: Run | None, second: Run | None) -> None:
+    """What has to be said of either run: what was cut, what isn't known, and what this page leaves out."""
+    if first is not None:
+        tell(first.drawn, first.state)
+    if second is not None and choice.what in ("sentences", "models"):
+        if second.drawn.fit is not None and second.drawn.fit.cut:
+            tell_cut(second.drawn.fit, second.state, "The second side’s text has")
+        if unknown := unknown_words(second.drawn.trace):
+            st.warning(plain(f"On the second side: {unknown}"))
+    if chosen.more and chosen.nature.goes_on:
+        st.caption("Compared is what was typed: the tokens that the model went on by are left out here.")
+    if chosen.second.strip() and chosen.nature.pairs:
+        st.caption("Compared are single sentences: the one that is read together with the first is left out here.")
+
+
+def compared(choice: CompareChoice, first: Run, second: Run) -> "Comparison":
+    """Both heads on common axes; where two models cut words into different pieces, word by word."""
+    from attention_viz.analysis.compare import compare
+
+    traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
+    one, other = first.state, second.state
+    heads = readings.head(one), readings.head(other)
+    return compare(*traces, one.layer, heads[0], other.layer, heads[1], first.stream, second.stream)
+
+
+def _in_words(first: Run, second: Run) -> "tuple[Trace, Trace]":
+    """The two runs with pieces put together to words, if there are any and words can be made of them."""
+    runs = first, second
+    cuts = [run.shown.trace.key_tokens(run.stream).pieces for run in runs]
+    if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
+        # A reading that can't be had of whole words leaves the pieces as they are, each marked on its side.
+        with contextlib.suppress(AttentionVizError):
+            one, other = (readings.read(run.drawn, replace(run.state, words="on")).trace for run in runs)
+            return one, other
+    return first.shown.trace, second.shown.trace

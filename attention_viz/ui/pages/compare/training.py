@@ -1,0 +1,84 @@
+"""A head over its training: the chosen metric at each moment that was kept, beside how often the model was right."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import draw
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.pages.compare.choice import CURVES, STEPS, TRAINED, CompareChoice, sides
+from attention_viz.ui.pages.compare.pickers import PREFIX
+from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.themes import theme_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["show_curve"]
+
+# Of each head its metrics.
+_Table = dict[tuple[int, int], dict[str, float]]
+
+# Of traces that the app keeps, made once each.
+_tables: "WeakKeyDictionary[Trace, _Table]" = WeakKeyDictionary()
+
+
+def show_curve(choice: CompareChoice, state: State) -> None:
+    """The picker of the metric, its curve from real runs of every moment on this text, and what it says in words."""
+    from attention_viz.analysis.metrics import METRICS
+
+    st.selectbox(
+        "Metric",
+        CURVES,
+        format_func=lambda name: METRICS[name].label,
+        key=f"{PREFIX}metric",
+        persist_state="session",
+    )
+    place = st.empty()
+    try:
+        measured = {step: _measured(choice, state, step) for step in STEPS}
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return
+    metric = METRICS[choice.metric]
+    figure = _figure(choice, measured, metric.label)
+    words = _words(choice, measured, metric.label, state)
+    with place.container():
+        show_picture(figure, "compare-curve", words)
+        st.caption(plain(f"{metric.meaning} {words}"))
+
+
+def _measured(choice: CompareChoice, state: State, step: int) -> float:
+    from attention_viz.analysis.metrics import head_table
+
+    first, _ = sides(replace(choice, step=step), state)
+    trace = draw(first).trace
+    if trace not in _tables:
+        _tables[trace] = cast("_Table", head_table(trace).to_dict("index"))
+    return _tables[trace][state.layer, state.head][choice.metric]
+
+
+def _figure(choice: CompareChoice, measured: dict[int, float], label: str) -> "go.Figure":
+    from attention_viz.models import moments
+    from attention_viz.views import training
+
+    accuracy = cast("dict[int, float]", moments(TRAINED.model)["accuracy"].to_dict())
+    return training(measured, accuracy, label, marked=(choice.step, choice.other_step), theme=theme_name())
+
+
+def _words(choice: CompareChoice, measured: dict[int, float], label: str, state: State) -> str:
+    if math.isnan(measured[choice.step]):
+        return f"{label}: no token of this text comes again, so there is nothing to measure."
+    numbers = ", ".join(f"{measured[step]:.3f} after {step} steps" for step in (choice.step, choice.other_step))
+    return (
+        f"{label} of layer {state.layer}, head {state.head} on this text: {numbers}. Right answers are those on "
+        "rows of words said twice, measured at the training."
+    )

@@ -1,0 +1,111 @@
+"""The Compare page in words: what each side is, how far apart they are, and where most."""
+
+import math
+from typing import TYPE_CHECKING
+
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.pages.compare.choice import CompareChoice
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from attention_viz.analysis.align import Axis
+    from attention_viz.analysis.compare import Comparison
+
+__all__ = ["apart_words", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
+
+# A change below this is none that could be seen.
+_NOTHING = 0.005
+_NAMED = 3
+
+
+def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:
+    """What one of the two pictures shows, as its title."""
+    head = "all heads" if readings.together(state) else f"head {state.head}"
+    where = f"{stream} " * (len(state.nature.heads) > 1) + f"layer {state.layer}, {head}"
+    step = choice.other_step if second else choice.step
+    return {
+        "sentences": f"{'Second' if second else 'First'} sentence: {where}",
+        "models": f"{state.model[-28:]}: {where}",
+        "heads": f"{'Second' if second else 'First'}: {where}",
+        "edit": f"{'After' if second else 'Before'}: {where}",
+        "snapshots": f"After {step} steps: {where}",
+    }[choice.what]
+
+
+def far_words(comparison: "Comparison") -> str:
+    """The number for how different, in a few words: the title of the difference."""
+    return "No token in common" if math.isnan(comparison.mean) else f"{comparison.mean:.3f} bits apart: second − first"
+
+
+def apart_words(comparison: "Comparison") -> str:
+    """What that number is, and in which row it is largest."""
+    if math.isnan(comparison.mean):
+        return "The two texts have no token in common, so no row can be compared with another."
+    counted = [place for place, counts in enumerate(comparison.queries.counted) if counts]
+    most = max(counted, key=lambda place: float(comparison.divergence[place]))
+    told = (
+        f"Mean Jensen–Shannon divergence of the {len(counted)} rows that both have: {comparison.mean:.3f} bits "
+        "(0: equal, 1: nothing in common)."
+    )
+    if float(comparison.divergence[most]) < _NOTHING:
+        return told
+    name = _name(comparison.queries, most)
+    return f"{told} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
+
+
+def token_words(comparison: "Comparison") -> str:
+    """Which tokens only one of the texts has; "" where both have the same."""
+    told = [
+        f"{sign} only in the {which}: {', '.join(dict.fromkeys(_name(axis, place) for place in places))}"
+        for sign, which, axis, places in (
+            ("−", "first", comparison.keys, comparison.keys.gone),
+            ("+", "second", comparison.keys, comparison.keys.come),
+        )
+        if places
+    ]
+    return f"{'; '.join(told)}." if told else ""
+
+
+def moved_words(comparison: "Comparison") -> str:
+    """The cells that changed most, in the rows that both have."""
+    change = comparison.difference.nan_to_num().abs()
+    order = change.flatten().argsort(descending=True, stable=True)[:_NAMED].tolist()
+    cells = [divmod(cell, change.shape[1]) for cell in order]
+    told = [
+        f"{_name(comparison.queries, query)} at {_name(comparison.keys, key)} {_from(comparison, query, key)}"
+        for query, key in cells
+        if float(change[query, key]) >= _NOTHING
+    ]
+    return f"Most changed: {'; '.join(told)}." if told else "No weight differs by as much as 0.005."
+
+
+def heads_words(apart: "Float[Tensor, 'layer head']", chosen: tuple[int, int]) -> str:
+    """Which heads are farthest apart and which least, and where the chosen one stands."""
+    known = [(float(apart[cell]), cell) for cell in _cells(apart) if not math.isnan(float(apart[cell]))]
+    if not known:
+        return "No head can be compared: the two have no token in common."
+    (most, far), (least, near) = max(known), min(known)
+    rank = sum(value > float(apart[chosen]) for value, _ in known) + 1
+    return (
+        f"Farthest apart: layer {far[0]}, head {far[1]}, {most:.3f} bits; nearest: layer {near[0]}, head {near[1]}, "
+        f"{least:.3f}. Layer {chosen[0]}, head {chosen[1]} is number {rank} of {len(known)}: {float(apart[chosen]):.3f}"
+        "."
+    )
+
+
+def _cells(apart: "Float[Tensor, 'layer head']") -> list[tuple[int, int]]:
+    return [(layer, head) for layer in range(apart.shape[0]) for head in range(apart.shape[1])]
+
+
+def _from(comparison: "Comparison", query: int, key: int) -> str:
+    numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
+    return " → ".join("not there" if math.isnan(one) else f"{one:.3f}" for one in numbers)
+
+
+def _name(axis: "Axis", place: int) -> str:
+    from attention_viz.views.style.wording import shortened, shown
+
+    return f"“{shortened(shown(axis.labels[place]))}”"

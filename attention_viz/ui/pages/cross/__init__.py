@@ -1,0 +1,1 @@
+"""The Cross-attention page: which source word each step looks at."""

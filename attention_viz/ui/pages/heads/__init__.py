@@ -1,0 +1,1 @@
+"""The Heads page: all heads of a model as one atlas."""

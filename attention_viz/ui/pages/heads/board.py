@@ -1,0 +1,124 @@
+"""The pattern that is drawn by hand on the chosen head's matrix, to look for heads that look like it."""
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import streamlit as st
+
+from attention_viz.errors import ShapeError
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.pen import show_pen, strokes
+from attention_viz.ui.controls.reading import is_raw
+from attention_viz.ui.pages.heads.choice import PREFIX
+from attention_viz.ui.pages.masks.choice import LONGEST_DRAWN, Cells, from_code, to_code
+from attention_viz.ui.parts.themes import theme_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen"]
+
+_KEY = f"{PREFIX}pattern"
+
+
+def cannot_draw(trace: "Trace", stream: str, state: State) -> str:
+    """Why nothing can be drawn on this text's matrices, in a sentence; empty where it can."""
+    if not is_raw(state):
+        return "A pattern is drawn on the raw weights, token by token: choose them as the reading above."
+    if stream == "cross":
+        return "A pattern is drawn on the attention of a text to itself: choose another stream, or search by words."
+    count = len(trace.query_tokens(stream))
+    if count > LONGEST_DRAWN:
+        return f"Patterns can be drawn for texts of up to {LONGEST_DRAWN} tokens, and this one has {count}. Shorten it."
+    return ""
+
+
+def drawn_cells(code: str, count: int) -> Cells:
+    """The cells that were drawn, for a text of that many tokens.
+
+    Raises:
+        ShapeError: they were drawn for another length, or the code is nothing of ours.
+    """
+    return from_code(code, count)
+
+
+def show_board_controls(trace: "Trace", stream: str, layer: int, head: int) -> None:
+    """The drawn cells as text, and where to begin from."""
+    st.text_input(
+        "Cells",
+        key=_KEY,
+        placeholder="Drawn on the matrix, or as the Masks page writes them",
+        persist_state="session",
+    )
+    with st.container(horizontal=True, key="heads-board"):
+        st.button("This head's strongest", on_click=_take_strongest, args=(trace, stream, layer, head))
+        st.button("Clear", on_click=_write, args=("",))
+
+
+def mark_drawn(figure: "go.Figure", code: str, count: int) -> None:
+    """Draw the cells over a head's matrix, which is held in place for the pen."""
+    from attention_viz.views.style.theme import palette
+
+    colours = palette(theme_name())
+    try:
+        cells = drawn_cells(code, count)
+    except ShapeError:
+        cells = numpy.zeros((count, count), dtype=bool)
+    matrix: Any = figure.data[0]
+    printed = matrix if matrix.texttemplate else None
+    if cells.any():
+        figure.add_heatmap(
+            z=numpy.where(cells, 1.0, numpy.nan),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, colours.difference_high], [1, colours.difference_high]],
+            # A marked cell lies over its weight, and has it written as it was.
+            text=None if printed is None else numpy.where(cells, printed.text, ""),
+            texttemplate=None if printed is None else printed.texttemplate,
+            xgap=2,
+            ygap=2,
+            showscale=False,
+            hoverinfo="skip",
+            hoverongaps=False,
+        )
+    figure.update_layout(dragmode=False)
+    figure.update_xaxes(fixedrange=True)
+    figure.update_yaxes(fixedrange=True)
+
+
+def show_board_pen(chart: str, tokens: "Tokens") -> None:
+    """What draws on the chart of that key."""
+    from attention_viz.views.style.theme import palette
+    from attention_viz.views.style.wording import shown
+
+    labels = [shown(label) for label in tokens.labels]
+    take = functools.partial(_take_strokes, len(labels))
+    show_pen(chart, labels, palette(theme_name()).ink, take, "marks or clears")
+
+
+def _take_strokes(count: int) -> None:
+    """Cells that were touched in one stroke: marked if any of them wasn't, else cleared."""
+    try:
+        cells = drawn_cells(st.session_state.get(_KEY, ""), count).copy()
+    except ShapeError:
+        cells = numpy.zeros((count, count), dtype=bool)
+    for rows, columns in strokes(count):
+        cells[rows, columns] = not cells[rows, columns].all()
+    _write(to_code(cells) if cells.any() else "")
+
+
+def _take_strongest(trace: "Trace", stream: str, layer: int, head: int) -> None:
+    """The strongest key of each token, those that the tokenizer added left out."""
+    weights = trace.weights(layer, head, stream)
+    cells = numpy.zeros(tuple(weights.shape), dtype=bool)
+    rows = list(trace.query_tokens(stream).counted) or list(range(len(cells)))
+    cells[rows, weights[rows].argmax(dim=-1).tolist()] = True
+    _write(to_code(cells))
+
+
+def _write(code: str) -> None:
+    st.session_state[_KEY] = code

@@ -1,0 +1,76 @@
+"""What one and the same change does when it is made to other heads: worked out in batches, and kept."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from attention_viz.serving.runs import Drawn, ask
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.edit_text import Change, to_edits
+
+__all__ = ["Head", "effects_of", "heads_of", "known_effects"]
+
+_KEPT = "edits-effects"
+
+Head = tuple[int, int]
+
+
+def heads_of(drawn: Drawn, stream: str, layer: int | None = None) -> list[Head]:
+    """Layer and head of every head of a stream, or of one layer."""
+    layers = range(drawn.trace.layer_count(stream)) if layer is None else [layer]
+    return [(one, head) for one in layers for head in range(drawn.trace.head_count(one, stream))]
+
+
+def known_effects(drawn: Drawn, change: Change, stream: str) -> dict[Head, float]:
+    """What is worked out already for this text and this change, whichever head it was made to.
+
+    Whoever writes into it keeps that, also where a click stops the page's run a moment later.
+    """
+    wish = (drawn.trace.provenance, replace(change, layer=None, head=None, stream=stream))
+    kept = st.session_state.get(_KEPT)
+    if kept is None or kept[0] != wish:
+        kept = st.session_state[_KEPT] = (wish, dict[Head, float]())
+    return kept[1]
+
+
+def effects_of(
+    drawn: Drawn,
+    state: State,
+    change: Change,
+    stream: str,
+    heads: Sequence[Head],
+    told: Callable[[int], object] = lambda _: None,
+) -> Mapping[Head, float]:
+    """How far the output moves when the change is made to each of these heads alone, all else as it was.
+
+    The length of the change over the length before, on average over the tokens. What was worked out before isn't
+    again.
+
+    Args:
+        drawn: the run without any change.
+        state: what the pickers say.
+        change: what is done to each head, whichever it was chosen for.
+        stream: whose heads.
+        heads: layer and head of each.
+        told: is told before each batch how many of the heads are done.
+
+    Raises:
+        AttentionVizError: the change can't be made in this model; the message says why.
+    """
+    from attention_viz.edits.effects import moved_rows
+    from attention_viz.models.recording.batched_edits import rows_at_once, try_each
+
+    known = known_effects(drawn, change, stream)
+    missing, size = [head for head in heads if head not in known], rows_at_once(drawn.trace)
+    named = stream if len(drawn.trace.streams) > 1 else None
+    for start in range(0, len(missing), size):
+        told(len(heads) - len(missing) + start)
+        batch = missing[start : start + size]
+        tries = [to_edits(replace(change, layer=layer, head=head, stream=named), drawn.trace) for layer, head in batch]
+        outputs = ask(state, lambda model, tries=tries: try_each(model, drawn.trace, tries))
+        known |= {
+            head: float(moved_rows(drawn.trace.output, output).mean())
+            for head, output in zip(batch, outputs, strict=True)
+        }
+    return {head: known[head] for head in heads}

@@ -1,0 +1,176 @@
+"""Looking for heads on the Heads page: by two words, by a drawn pattern, by what a detector tells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
+from attention_viz.ui.pages.heads.choice import PREFIX, SEARCHES, HeadsChoice
+from attention_viz.ui.pages.heads.numbers import kept
+from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Atlas", "show_search", "take_head"]
+
+_LISTED = 12
+_HEIGHT = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """What the page is about.
+
+    Attributes:
+        trace: of the sentence, with all its streams.
+        stream: the one that is shown.
+        texts: more texts, whose traces follow.
+        others: their traces.
+        table: the metrics of every head, the mean where there are more texts.
+    """
+
+    trace: "Trace"
+    stream: str
+    texts: tuple[str, ...]
+    others: "tuple[Trace, ...]"
+    table: "pandas.DataFrame"
+
+
+def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+    """The way of searching, what it asks for, and the heads that were found, best first."""
+    pickers.switch("Search by", SEARCHES, f"{PREFIX}search")
+    ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
+    find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
+    ask(atlas, state)
+    try:
+        found = find(atlas, state, choice)
+    except AttentionVizError as error:
+        st.info(as_sentence(str(error)))
+        return
+    if found is not None:
+        _show_found(*found)
+
+
+def take_head(head: tuple[int, int]) -> None:
+    """Choose a head, on this page and all others."""
+    st.session_state["layer"], st.session_state["head"] = head
+
+
+def _ask_words(_atlas: Atlas, _state: State) -> None:
+    words = (("query", "Word that looks"), ("key", "Word looked at"))
+    for place, (name, label) in zip(st.columns(2, gap="small"), words, strict=True):
+        place.text_input(label, key=PREFIX + name, persist_state="session")
+
+
+def _ask_pattern(atlas: Atlas, state: State) -> None:
+    if not cannot_draw(atlas.trace, atlas.stream, state):
+        show_board_controls(atlas.trace, atlas.stream, state.layer, state.head)
+
+
+def _ask_detector(_atlas: Atlas, _state: State) -> None:
+    from attention_viz.analysis.search import DETECTORS
+
+    st.selectbox(
+        "Heads that look at",
+        list(DETECTORS),
+        format_func=lambda name: DETECTORS[name].label,
+        key=f"{PREFIX}detector",
+        persist_state="session",
+    )
+
+
+def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
+    from attention_viz.analysis.search import find_heads
+
+    if not choice.query.strip() or not choice.key.strip():
+        st.caption("Type the word that looks and the word that it looks at.")
+        return None
+    traces = (atlas.trace, *atlas.others)
+    wish = ("words", atlas.stream, atlas.texts, choice.query, choice.key)
+    asked = traces if atlas.others else atlas.trace
+    found = kept(atlas.trace, wish, lambda: find_heads(asked, choice.query, choice.key, atlas.stream))
+    if atlas.others:
+        return found.rename(columns={"mean_rank": "mean rank"}), "weight", several_words(found, len(traces))
+    return found, "weight", found_words(atlas.trace, found, atlas.stream)
+
+
+def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
+    if why := cannot_draw(atlas.trace, atlas.stream, state):
+        st.info(plain(why))
+        return None
+    cells = drawn_cells(choice.pattern, len(atlas.trace.query_tokens(atlas.stream)))
+    if not cells.any():
+        st.caption("Mark cells on the matrix beside: the heads that look most like them come first.")
+        return None
+    found = kept(atlas.trace, ("pattern", atlas.stream, choice.pattern), lambda: _alike(atlas, cells.tolist()))
+    return found, "likeness", like_words(found, int(cells.any(axis=1).sum()))
+
+
+def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> "pandas.DataFrame":
+    import pandas
+    import torch
+
+    from attention_viz.analysis.likeness import similarity
+
+    alike = similarity(atlas.trace, torch.tensor(cells, dtype=torch.float32), atlas.stream)
+    heads = atlas.table.index.to_frame(index=False)
+    values = [float(alike[layer, head]) for layer, head in zip(heads["layer"], heads["head"], strict=True)]
+    table = pandas.DataFrame({"layer": heads["layer"], "head": heads["head"], "likeness": values})
+    return table.sort_values("likeness", ascending=False, kind="stable", ignore_index=True)
+
+
+def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
+    import pandas
+
+    from attention_viz.analysis.metrics import METRICS
+    from attention_viz.analysis.search import DETECTORS
+
+    detector = DETECTORS[choice.detector]
+    unit = METRICS[detector.metric].unit
+    numbers = pandas.DataFrame({unit: atlas.table[detector.metric].dropna()})
+    if numbers.empty:
+        st.caption(f"{detector.finds} Nothing in this text has what that asks for.")
+        return None
+    found = numbers.sort_values(unit, ascending=False, kind="stable").reset_index()
+    return found, unit, detected_words(detector, found, len(atlas.texts) + 1)
+
+
+def _show_found(found: "pandas.DataFrame", value: str, words: str) -> None:
+    """The best heads, one of which may be chosen, and the best of all in a sentence."""
+    from attention_viz.views.figures.heatmap import round_up
+
+    shown = found.head(_LISTED)
+    columns = ["layer", "head", value, *(["mean rank"] if "mean rank" in shown.columns else [])]
+    heads = [(int(layer), int(head)) for layer, head in zip(shown["layer"], shown["head"], strict=True)]
+    full = 1.0 if value in ("weight", "likeness") else round_up(max(shown[value].tolist()))
+    st.dataframe(
+        shown[columns],
+        hide_index=True,
+        height=_HEIGHT,
+        key="heads-found",
+        on_select=lambda: take_row("heads-found", heads),
+        selection_mode="single-row",
+        column_config={
+            "layer": st.column_config.NumberColumn(width=50),
+            "head": st.column_config.NumberColumn(width=50),
+            value: st.column_config.ProgressColumn(width=125, min_value=0, max_value=full, format="%.3f"),
+            "mean rank": st.column_config.NumberColumn(width=70, format="%.1f"),
+        },
+    )
+    st.caption(plain(f"{words} A click on a row's box chooses that head."))
+
+
+def take_row(key: str, heads: Sequence[tuple[int, int]]) -> None:
+    """Choose the head of the row that was ticked in a table."""
+    rows = st.session_state[key]["selection"]["rows"]
+    if rows and rows[0] < len(heads):
+        take_head(heads[rows[0]])

@@ -1,0 +1,110 @@
+"""More texts for the Heads page: each runs through the same model, and the numbers are their mean."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.heads.choice import PREFIX
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["MOST_TEXTS", "MoreTexts", "pick_texts", "run_texts", "split_texts", "tell_texts"]
+
+# Fewer than the app keeps traces, so that a click doesn't run them all again.
+MOST_TEXTS = 20
+
+_LONGEST_TOLD = 60
+
+
+@dataclass(frozen=True)
+class MoreTexts:
+    """What became of the texts.
+
+    Attributes:
+        texts: those that ran.
+        traces: a trace for each of them.
+        notices: a sentence for whatever was left out or cut.
+    """
+
+    texts: tuple[str, ...] = ()
+    traces: "tuple[Trace, ...]" = ()
+    notices: list[str] = field(default_factory=list[str])
+
+
+def split_texts(typed: str) -> list[str]:
+    """The texts that were typed, one a line; empty lines stand for nothing."""
+    return [line.strip() for line in typed.splitlines() if line.strip()]
+
+
+def pick_texts(typed: str) -> None:
+    """Where they are typed."""
+    count = len(split_texts(typed))
+    with st.popover(f"More texts ({count})" if count else "More texts", key=f"{PREFIX}more-texts"):
+        st.text_area(
+            "More texts",
+            key=f"{PREFIX}texts",
+            height=180,
+            width=420,
+            max_chars=SETTINGS.longest_input,
+            placeholder="One text a line",
+            persist_state="session",
+        )
+        st.caption(
+            f"One a line, {MOST_TEXTS} at most. Numbers are then the mean over the sentence and these texts, and the "
+            "search by words goes over all of them. Patterns are the sentence's."
+        )
+        if len(typed) > SETTINGS.longest_link:
+            st.caption("Too long for a link, which leaves them out")
+
+
+def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:
+    """Run them, with progress where it takes a while; what was run before is there at once.
+
+    Args:
+        drawn: of the sentence; nothing can be run beside a trace from a file.
+        state: what the pickers say.
+        typed: one text a line.
+    """
+    texts = split_texts(typed)
+    if not texts:
+        return MoreTexts()
+    if drawn.fit is None:
+        return MoreTexts(notices=["A trace from a file stands alone: close it to have more texts beside a sentence."])
+    notices: list[str] = []
+    if len(texts) > MOST_TEXTS:
+        notices.append(f"Of the {len(texts)} other texts the first {MOST_TEXTS} are read: that is the most here.")
+    place, found = st.empty(), list["tuple[str, Trace]"]()
+    for done, text in enumerate(texts[:MOST_TEXTS]):
+        place.progress(done / len(texts), f"Text {done + 1} of {min(len(texts), MOST_TEXTS)}")
+        try:
+            one = draw(replace(state, text=text, second="", target="", more=0))
+        except AttentionVizError as error:
+            notices.append(f"The text “{_short(text)}” is left out: {error}.")
+            continue
+        if one.fit is not None and one.fit.cut:
+            notices.append(f"The text “{_short(text)}” is cut after {one.fit.limit} tokens.")
+        found.append((text, one.trace))
+    place.empty()
+    return MoreTexts(tuple(text for text, _ in found), tuple(trace for _, trace in found), notices)
+
+
+def tell_texts(more: MoreTexts) -> None:
+    """Say over how many texts the numbers are, and what was left out."""
+    if more.texts:
+        st.caption(
+            f"Numbers are the mean over {len(more.texts) + 1} texts, with their spread (standard deviation) in the "
+            "table and beside a head that is pointed at. Patterns and likeness are those of the sentence alone."
+        )
+    for one in more.notices:
+        st.caption(plain(one))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TOLD else f"{text[: _LONGEST_TOLD - 1]}…"

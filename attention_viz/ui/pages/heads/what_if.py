@@ -1,0 +1,200 @@
+"""What if the model were changed: the changes run inside it, and the page shows what became of the rest."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn, draw
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.edit_text import Change, misfit, read_changes
+from attention_viz.ui.controls.edits import held_edits, made, show_edit_controls
+from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
+from attention_viz.ui.pages.heads.effects import Head, effects_of, heads_of, known_effects
+from attention_viz.ui.pages.heads.search import take_head
+from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.likelier import predicted, show_likelier
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.themes import theme_name
+
+if TYPE_CHECKING:
+    import pandas
+    import plotly.graph_objects as go
+
+__all__ = ["show_what_if"]
+
+_HEIGHT = 330
+
+
+def show_what_if(drawn: Drawn, state: State) -> None:
+    """The changes to choose, what follows from them, and which heads matter.
+
+    Args:
+        drawn: the run that the page shows, with all its streams.
+        state: what the pickers say.
+    """
+    st.markdown("##### What if the model were changed?")
+    if drawn.fit is None:
+        st.caption("A change runs inside a model, and a trace from a file is a run that is over: close it to try one.")
+        return
+    if state.more and state.nature.goes_on:
+        st.caption("Changed is the run of what was typed: the tokens that the model went on by are left out here.")
+    try:
+        state = replace(state, more=0)
+        before = draw(state)
+        show_edit_controls(before, state)
+        edits = made(held_edits(), before, state)
+        after = draw(state, edits=edits) if edits else None
+        if after is not None:
+            _show_changed(before, after, state)
+        places = [] if after is None else predicted(before, after, state)
+        left, right = st.columns([1, 2.2]) if places else (st.empty(), st.container())
+        if after is not None and places:
+            with left:
+                show_likelier(before, after, state, places)
+        with right:
+            _show_scale(before, state)
+    except AttentionVizError as error:
+        st.info(as_sentence(str(error)))
+
+
+def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
+    """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
+    from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
+    from attention_viz.views import changed_heads, changed_outputs, difference
+
+    theme, stream, (layer, head) = theme_name(), before.stream(state), before.chosen(state)
+    moved = float(moved_output(before.trace, after.trace).mean())
+    st.markdown(plain(f"So changed, the output moves by {moved:.2%} of its length, on average over the tokens."))
+    outputs, heads, here = st.columns(3)
+    outputs_words = "How far each token's output moved"
+    with outputs:
+        _show(changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
+        st.caption("The length of the change over the length before, of what the model hands out for each token.")
+        show_figure_exports(
+            "what-if-outputs",
+            lambda: changed_outputs(before.trace, after.trace),
+            lambda: output_table(before.trace, after.trace),
+            after.trace,
+        )
+    heads_words = "Share of the weight that moved, by head"
+    with heads:
+        _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
+        st.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
+        show_figure_exports(
+            "what-if-heads",
+            lambda: changed_heads(before.trace, after.trace, stream),
+            lambda: weight_table(before.trace, after.trace, stream),
+            after.trace,
+            stream=stream,
+        )
+    share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
+    if share:
+        figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
+        told = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+        with here:
+            _show(figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
+        here.caption(f"The chosen head: {told} of its weight moved. Orange gained weight, blue lost it.")
+    else:
+        here.caption(
+            f"Layer {layer}, head {head}, the chosen one, has the weights that it had: nothing that it reads changed, "
+            "and a head that is silenced or averaged hands on something else by the same weights."
+        )
+
+
+def _show_scale(before: Drawn, state: State) -> None:
+    """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
+    import pandas
+
+    from attention_viz.views import head_effects
+
+    stream, chosen = before.stream(state), before.chosen(state)
+    last = _last(before, stream)
+    if last is not None and last.layer is not None:
+        chosen = (last.layer, chosen[1] if last.head is None else last.head)
+    change = last or Change("zero")
+    every, layer = heads_of(before, stream), heads_of(before, stream, chosen[0])
+    known = known_effects(before, change, stream)
+    if last is not None:
+        _ = effects_of(before, state, change, stream, layer)
+    if last is None:
+        st.caption("Nothing is changed yet. Add a change, or let each head fall silent in turn.")
+    if not known:
+        _offer_all(before, state, change, stream, every)
+        return
+    moved = pandas.Series({head: known[head] for head in every if head in known}, dtype="float64")
+    words = _rank_words(moved, chosen, change)
+    picture, said = st.columns([2, 1], vertical_alignment="center")
+    figure = head_effects(before.trace, moved, stream, chosen=chosen, theme=theme_name())
+    layers = sorted({layer for layer, _ in known})
+    add_targets(figure, [(layers.index(layer), head) for layer, head in known], size=18)
+    figure.update_layout(height=_HEIGHT)
+    with picture:
+        show_to_click(figure, "what-if-effects", words, lambda cell: take_head((layers[cell[0]], cell[1])))
+    with said:
+        st.markdown(plain(words))
+        st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
+        show_figure_exports(
+            "what-if-effects",
+            lambda: head_effects(before.trace, moved, stream, chosen=chosen),
+            lambda: moved.rename_axis(["layer", "head"]).rename("moved").reset_index(),
+            before.trace,
+            stream=stream,
+        )
+        _offer_all(before, state, change, stream, every)
+
+
+def _last(before: Drawn, stream: str) -> Change | None:
+    """The last change that can be made in this model and text, to heads of the stream that is shown."""
+    several = len(before.trace.streams) > 1
+    here = [
+        change
+        for change in read_changes(held_edits())[0]
+        if not misfit(change, before.trace) and (not several or change.stream == stream)
+    ]
+    return here[-1] if here else None
+
+
+def _rank_words(moved: "pandas.Series", chosen: Head, change: Change) -> str:
+    """The chosen head among those that were tried."""
+    done = {
+        "zero": "that says nothing",
+        "mean": "that always says its average",
+        "temp": f"at temperature {change.value:g}",
+        "block": "in which that cell is blocked",
+        "draw": "with the drawn pattern",
+    }[change.what]
+    if chosen not in moved.index:
+        return f"Tried so far: {len(moved)} heads, each {done}."
+    here = float(moved.loc[chosen])
+    rank = int((moved > here).sum()) + 1
+    layers = sorted(set(moved.index.get_level_values(0)))
+    where = f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]} to {layers[-1]}"
+    return (
+        f"Only layer {chosen[0]}, head {chosen[1]}, {done}: the output moves by {here:.2%}. That is number {rank} of "
+        f"the {len(moved)} heads tried, in {where}."
+    )
+
+
+def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: list[Head]) -> None:
+    """The same change for every head of the model in turn, when somebody asks; a click elsewhere stops it."""
+    known = known_effects(before, change, stream)
+    missing = len([head for head in every if head not in known])
+    if not missing:
+        return
+    st.markdown("**Which heads matter here?**")
+    if not st.button(f"Try all {len(every)}"):
+        return
+    st.button("Stop")
+    bar = st.progress(0.0)
+
+    def told(done: int) -> None:
+        bar.progress(done / len(every), f"{done} of {len(every)} heads tried")
+
+    _ = effects_of(before, state, change, stream, every, told)
+    st.rerun()
+
+
+def _show(figure: "go.Figure", key: str, said: str) -> None:
+    show_picture(figure.update_layout(height=_HEIGHT), key, said)

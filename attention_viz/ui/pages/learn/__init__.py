@@ -1,0 +1,1 @@
+"""The Learn page: a course of short lessons on the reader's own sentence."""

@@ -1,0 +1,177 @@
+"""An exercise on the page: the question, what is given, a way to answer of its kind, and what is said to the answer."""
+
+import html
+import zlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from attention_viz.ui.pages.learn.state import GIVEN
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.lesson.exercise import Cells, Exercise, Table
+
+__all__ = ["answer_key", "show_exercise", "show_given", "table_html"]
+
+# How many hints were shown, whether the solution was, and what was answered (`GIVEN`), each together with the exercise
+# that it belongs to.
+_HINTS, _SOLVED = "learn-hints", "learn-solution"
+_MOST_SEEDS = 10_000
+
+
+def answer_key(kind: str, text: str, seed: int) -> str:
+    """What tells one exercise from another on the page: another sentence or seed begins with an empty answer."""
+    return f"learn-{kind}-{seed}-{zlib.crc32(text.encode('utf-8', 'replace'))}"
+
+
+def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callable[[], None]) -> None:
+    """Everything of one exercise.
+
+    Args:
+        exercise: what is asked.
+        label: what is to be done, in a few words.
+        key: from `answer_key`.
+        on_solved: called, before the page runs again, once the answer is right.
+    """
+    from attention_viz.lesson.exercise import Cells
+
+    st.markdown(f"##### Exercise: {plain(label[:1].lower() + label[1:])}")
+    left, right = st.columns([2, 3] if isinstance(exercise.answer, Cells) else [3, 2])
+    with left:
+        st.markdown(plain(exercise.question))
+        show_given(exercise.given)
+    with right:
+        with st.form(f"{key}-form", border=False):
+            _ask(exercise, key)
+            st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
+        # Below the button that is always there, so that nothing said moves them.
+        hints = _buttons(exercise, key)
+        _feedback(exercise, key)
+        _told(exercise, key, hints)
+
+
+def show_given(tables: "Sequence[Table]") -> None:
+    """The numbers to work with, as tables that print, too; nothing where there are none."""
+    if tables:
+        st.html("".join(map(table_html, tables)))
+
+
+def table_html(table: "Table") -> str:
+    """One of these tables, everything in it harmless."""
+    from attention_viz.lesson.exercise import written
+
+    def cells(tag: str, texts: list[str], scope: str = "") -> str:
+        return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
+
+    head = cells("td", [""]) + cells("th", list(table.columns), ' scope="col"')
+    rows = [
+        cells("th", [name], ' scope="row"') + cells("td", [written(number) for number in numbers])
+        for name, numbers in zip(table.rows, table.numbers, strict=True)
+    ]
+    body = "".join(f"<tr>{row}</tr>" for row in (head, *rows))
+    title = f"<caption>{html.escape(table.title)}</caption>"
+    return f'<div class="learn-given" tabindex="0"><table>{title}{body}</table></div>'
+
+
+def _ask(exercise: "Exercise", key: str) -> None:
+    """What an answer is given with."""
+    from attention_viz.lesson.exercise import Cells, Choice
+
+    answer = exercise.answer
+    if isinstance(answer, Choice):
+        options = answer.options
+        st.radio(
+            "Your answer", range(len(options)), index=None, key=key, format_func=lambda place: plain(options[place])
+        )
+    elif isinstance(answer, Cells):
+        _ask_cells(answer, key)
+    else:
+        st.text_input("Your answer", key=key, placeholder="A number, such as 0.58 or 1/3")
+
+
+def _ask_cells(answer: "Cells", key: str) -> None:
+    """A line of switches for each row; the columns stand under each other, as every line has the same names."""
+    st.caption("Marked cells are blocked. Each line is a row; press a column's name to mark or to free it.")
+    with st.container(key="learn-cells", gap=None):
+        for row, name in enumerate(answer.rows):
+            place = f"{key}-{row}"
+            st.session_state.setdefault(place, sorted(column for at, column in answer.start if at == row))
+            st.pills(
+                plain(name),
+                range(len(answer.columns)),
+                format_func=lambda column: plain(f"{column} {answer.columns[column]}"),
+                selection_mode="multi",
+                key=place,
+            )
+
+
+def _given(exercise: "Exercise", key: str) -> str | None:
+    """The answer as text that `Exercise.check` reads; None where nothing was answered yet."""
+    from attention_viz.lesson.exercise import Cells, Choice
+
+    held: Any = st.session_state.get(key)
+    if isinstance(exercise.answer, Choice):
+        return None if held is None else exercise.answer.options[held]
+    if isinstance(exercise.answer, Cells):
+        rows = range(len(exercise.answer.rows))
+        return ",".join(f"{row}>{column}" for row in rows for column in sorted(st.session_state[f"{key}-{row}"]))
+    return held or None
+
+
+def _check(exercise: "Exercise", key: str, on_solved: Callable[[], None]) -> None:
+    given = _given(exercise, key)
+    st.session_state[GIVEN] = key, given
+    if given is not None and exercise.check(given).right:
+        on_solved()
+
+
+def _feedback(exercise: "Exercise", key: str) -> None:
+    """What is said to the last answer, with the arithmetic."""
+    whose, given = st.session_state.get(GIVEN, ("", None))
+    if whose != key:
+        return
+    if given is None:
+        st.info("Choose or type an answer first.")
+        return
+    found = exercise.check(given)
+    if not found.understood:
+        st.info(plain(found.words))
+    elif found.right:
+        st.success(f"**Right.** {plain(found.words)}")
+    else:
+        st.warning(f"**Not yet.** {plain(found.words)}")
+
+
+def _buttons(exercise: "Exercise", key: str) -> int:
+    """Another hint, the solution for who has tried, and another exercise of the kind; how many hints are asked for."""
+    whose, count = st.session_state.get(_HINTS, ("", 0))
+    count = min(count, len(exercise.hints)) if whose == key else 0
+    tried = st.session_state.get(GIVEN, ("", None))[0] == key or count == len(exercise.hints)
+    with st.container(horizontal=True, key="learn-more"):
+        label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
+        st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
+        st.button("Solution", on_click=_solve, args=(key,), disabled=not tried)
+        st.button("Another one", on_click=_another)
+    return count
+
+
+def _told(exercise: "Exercise", key: str, hints: int) -> None:
+    """The hints and the solution, as far as they were asked for."""
+    for at, hint in enumerate(exercise.hints[:hints], 1):
+        st.markdown(f"**Hint {at}.** {plain(hint)}")
+    if st.session_state.get(_SOLVED) == key:
+        st.markdown(f"**Solution: {plain(exercise.solution)}.** {plain(exercise.working)}")
+
+
+def _hint(key: str, count: int) -> None:
+    st.session_state[_HINTS] = key, count
+
+
+def _solve(key: str) -> None:
+    st.session_state[_SOLVED] = key
+
+
+def _another() -> None:
+    st.session_state["seed"] = (st.session_state["seed"] + 1) % _MOST_SEEDS

@@ -1,0 +1,95 @@
+"""For the teacher: keys and a pointer for presenting, a link to what is shown, progress as a file, the answer sheet."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.components import v2 as components
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.ui.pages.learn.choice import read_progress
+from attention_viz.ui.pages.learn.exercise import show_given
+from attention_viz.ui.parts.links import link
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.lesson import Lesson, Scene
+
+__all__ = ["present", "show_answers", "show_link", "show_progress"]
+
+_HTML = '<span class="teaching"></span>'
+_CSS = ".teaching { display: none; }"
+# The brightest red of a laser, on both themes.
+_DOT = "#FF2D2D"
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_JS = resources.files("attention_viz.explorer").joinpath("static", "page", "teaching.js").read_text("utf-8")
+_teaching = components.component("attention_viz_teaching", html=_HTML, css=_CSS, js=_JS)
+
+
+def present() -> None:
+    """Let keys press the buttons learn-next, learn-back and learn-end, and a dot follow the pointer."""
+    _teaching(key="learn-teaching", data={"colour": _DOT})
+
+
+def show_link(parameters: Mapping[str, str]) -> None:
+    """The link, to copy, without what is the reader's own business: what is done."""
+    shared = {name: text for name, text in parameters.items() if name != "done"}
+    with st.popover("Link", key="learn-link"):
+        st.markdown("Whoever opens this link starts from what you see now: lesson, sentence, choice and exercise.")
+        st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
+        st.caption(
+            "For a handout, print the page from the browser (Ctrl+P): text, picture, exercise and tables, with these "
+            "numbers, and none of the buttons."
+        )
+
+
+def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
+    """What was done, to keep as a file and to open again; nothing of it stays on the server.
+
+    Args:
+        done: lessons whose exercises were solved.
+        lessons: all of them, in order.
+        on_read: called with the lessons that a file says are done.
+    """
+    opened = st.session_state.setdefault("learn-files", 0)
+    with st.popover("Progress", key="learn-progress"):
+        st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does this file:")
+        content = json.dumps({"done": list(done)}, indent=1)
+        st.download_button("Save my progress", content, "attention-progress.json", "application/json")
+        brought = st.file_uploader("Open my progress", type=["json"], max_upload_size=1, key=f"learn-file-{opened}")
+        if "learn-refused" in st.session_state:
+            st.error(plain(f"This can't be opened: {st.session_state['learn-refused']}."))
+        if brought is not None:
+            _read(brought.getvalue(), lessons, on_read)
+
+
+def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
+    # A new key empties the box, so that the file isn't read again at every click.
+    st.session_state["learn-files"] += 1
+    st.session_state.pop("learn-refused", None)
+    try:
+        on_read(read_progress(content, lessons))
+    except AttentionVizError as error:
+        st.session_state["learn-refused"] = str(error)
+    st.rerun()
+
+
+def show_answers(scene: "Scene", seed: int, lessons: "Mapping[str, Lesson]") -> None:
+    """Every question with its numbers and its answer for this sentence and seed, to print."""
+    from attention_viz.lesson import answer_sheet
+
+    st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
+    for name, lesson in lessons.items():
+        called = f"**{list(lessons).index(name) + 1}\\. {plain(lesson.title)}.**"
+        with st.container(key=f"learn-solved-{name}"):
+            try:
+                (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
+            except AttentionVizError as error:
+                st.markdown(f"{called} This can't be had: {plain(str(error))}.")
+                continue
+            st.markdown(f"{called} {plain(solved.question)}")
+            show_given(solved.given)
+            st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")

@@ -1,0 +1,136 @@
+"""What a mask does to one head, in plain words with its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.trace.trace import Trace
+
+__all__ = [
+    "allowed_of",
+    "blocked_words",
+    "blocks_more",
+    "mask_words",
+    "own_mask_words",
+    "silent_rows_words",
+    "unfit_words",
+]
+
+_MOST_NAMED = 6
+
+
+def allowed_of(trace: "Trace", layer: int, head: int, stream: str | None = None) -> "Tensor":
+    """Who may look at whom in one head, (query, key); of the first stream, where none is named."""
+    import torch
+
+    one = trace.attention(layer, stream or trace.streams[0]).head(head)
+    if one.allowed is None:
+        return torch.ones(one.shape, dtype=torch.bool)
+    return one.allowed.cpu().expand(one.shape)
+
+
+def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
+    """What the model's own mask is, recognised from the cells that it blocked; other layers too, where they differ."""
+    from attention_viz.operation.masks import recognise
+
+    here = recognise(allowed_of(trace, layer, head))
+    # Of a file, which tells what was put on top but not how the run went without.
+    whose = (
+        "The mask here, the model's own and what was put on top" if trace.provenance.edits else "The model's own mask"
+    )
+    first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
+    layers = range(trace.layer_count(trace.streams[0]))
+    others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
+    if len(set(others.values())) == 1:
+        return f"{first} It is the same in every layer." if len(layers) > 1 else first
+    kinds = dict.fromkeys(others.values())
+    told = [f"{kind} in layers {', '.join(str(n) for n in others if others[n] == kind)}" for kind in kinds]
+    return f"{first} Over all layers: {'; '.join(told)}."
+
+
+def mask_words(choice: MaskChoice) -> str:
+    """What a mask means, with its number."""
+    if choice.mask == "window":
+        near = f"itself and at {choice.window - 1} on each side" if choice.window > 1 else "nothing but itself"
+        return f"With a window of {choice.window}, each token may look at {near}."
+    if choice.mask == "prefix" and choice.prefix > 0:
+        first = "first token is" if choice.prefix == 1 else f"first {choice.prefix} tokens are"
+        return f"The {first} open to everyone; after that, no looking ahead."
+    return "" if choice.mask == "drawn" else MASKS[choice.mask][1]
+
+
+def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice: MaskChoice) -> str:
+    """How many cells of the head on the screen are blocked now, and where else the mask acts."""
+    own, now = allowed_of(before, layer, head), allowed_of(after, layer, head)
+    added, total = int((own & ~now).sum()), now.numel()
+    if choice.mask == "none":
+        return ""
+    last = after.layer_count(after.streams[0]) - 1
+    depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of 0 to {last})"
+    wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
+    if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
+        return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
+    if not blocks_more(before, after):
+        return _nothing(after, choice)
+    cells = f"{added:,} of {total:,} cells here"
+    return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
+
+
+def _nothing(after: "Trace", choice: MaskChoice) -> str:
+    """Why a mask changes nothing."""
+    if choice.mask == "drawn" and not choice.cells:
+        return "Nothing is drawn yet."
+    if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
+        return "In this row there is no padding, so it changes nothing here."
+    return "But a mask can only take away, and the model blocks all these cells already: it changes nothing here."
+
+
+def blocks_more(before: "Trace", after: "Trace") -> bool:
+    """Whether any cell of any head is blocked only by the mask that was added."""
+    stream = before.streams[0]
+    return any(
+        bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
+        for layer in range(before.layer_count(stream))
+        for head in range(before.head_count(layer, stream))
+    )
+
+
+def unfit_words(state: State, choice: MaskChoice) -> str:
+    """Why a mask can't be put on the kind of attention that is shown; empty where it can."""
+    if choice.mask == "none" or not state.nature.answers:
+        return ""
+    if choice.batched:
+        return (
+            f"Padding fills up the shorter of two sentences. {state.model} reads one text and says another, and is "
+            "shown one text at a time here: this is the run without a mask."
+        )
+    if state.stream != "cross":
+        return ""
+    if choice.mask == "drawn":
+        return (
+            "Drawing is for a text that looks at itself; cross-attention has two. This is the run without a mask. In "
+            'Python, attention_viz.Allow(cells, stream="cross") takes any cells.'
+        )
+    return (
+        f"The mask “{choice.mask}” makes no sense for cross-attention: its rows are the words that are said and its "
+        "columns those of the source, so no word of one stands before or near a word of the other. This is the run "
+        "without a mask; choose the encoder or the decoder as the stream, or mask none."
+    )
+
+
+def silent_rows_words(trace: "Trace", layer: int, head: int) -> str:
+    """Which tokens have nothing left to look at; empty where each has something."""
+    blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
+    if not blind:
+        return ""
+    labels = trace.query_tokens(trace.streams[0]).labels
+    named = ", ".join(f"“{labels[position]}” (row {position})" for position in blind[:_MOST_NAMED])
+    more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""
+    have = "has" if len(blind) == 1 else "have"
+    return (
+        f"{named}{more} {have} nothing left to look at: the row is all 0, sums to 0 instead of 1, and fetches nothing."
+    )

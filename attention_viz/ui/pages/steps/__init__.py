@@ -1,0 +1,1 @@
+"""The Step by step page: every intermediate number of one head."""

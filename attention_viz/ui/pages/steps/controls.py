@@ -1,0 +1,218 @@
+"""The controls of the Step by step page: which step, which cell, and the switches that compute a head otherwise."""
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.steps.choice import PREFIX
+from attention_viz.ui.pages.steps.runs import LARGEST_WIDTH
+
+if TYPE_CHECKING:
+    from attention_viz.steps.head import OpenHead
+    from attention_viz.steps.steps import Step
+    from attention_viz.trace.trace import Trace
+
+__all__ = [
+    "as_the_model",
+    "chosen_cell",
+    "possible",
+    "show_step_list",
+    "show_switches",
+    "take_cell",
+    "variants",
+]
+
+_SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
+_NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
+
+# The switch's key: what it holds is told by the page, which Back and Forward may change.
+_ALL = f"{PREFIX}all-at-once"
+
+# In pixels, so that all of them stand on one line with the cell's pickers, and two side by side on a phone.
+_WIDTHS = {"scale": 120, "notation": 230, "precision": 115, "variant": 190}
+# Where the place on an axis of tokens is kept; on any other axis it is the dimension.
+_NAMES = {"token": "query", "query": "query", "key": "key"}
+_TOKEN_WIDTH, _DIMENSION_WIDTH, _SLIDER_WIDTH = 140, 130, 175
+
+
+def possible(as_run: "OpenHead") -> dict[str, Any]:
+    """By name, what may be chosen for this trace; the model's own way first."""
+    from attention_viz.steps.head import PRECISIONS
+    from attention_viz.steps.steps import NOTATIONS, steps_of
+
+    own = str(as_run.attention.query.dtype).removeprefix("torch.")
+    queries, keys = as_run.attention.shape
+    widest = max(as_run.d_model or 0, as_run.d_k, as_run.attention.value.shape[-1])
+    return {
+        "step": list(steps_of(as_run)),
+        "query": range(queries),
+        "key": range(keys),
+        "dimension": range(widest),
+        "scale": _scales(as_run),
+        "precision": ["model", *(kind for kind in PRECISIONS if kind != own)],
+        "notation": list(NOTATIONS),
+        "variant": variants(),
+        "all": ["no", "yes"],
+    }
+
+
+def variants() -> list[str]:
+    """The stages of attention that our own module can show, itself first."""
+    from attention_viz.scratch.variants import VARIANTS
+
+    return ["multi", *(name for name in VARIANTS if name != "multi")]
+
+
+def _scales(as_run: "OpenHead") -> list[str]:
+    known = ["model", "d_k", "d_model", "none"]
+    return [name for name in known if not (name == "d_k" and _usual(as_run)) and (name != "d_model" or as_run.d_model)]
+
+
+def _usual(as_run: "OpenHead") -> bool:
+    """Whether the model itself scales by 1/√d_k."""
+    return abs(as_run.attention.scale * as_run.d_k**0.5 - 1) < 1e-6
+
+
+def as_the_model(as_run: "OpenHead") -> dict[str, str]:
+    """By the name of a switch, what its option "model" stands for: how the model itself computed."""
+    precision = str(as_run.attention.query.dtype).removeprefix("torch.")
+    return {"precision": precision} | ({"scale": "d_k"} if _usual(as_run) else {})
+
+
+def show_step_list(steps: "dict[str, Step]") -> None:
+    """Every step by name, in order, and buttons that walk one on or back."""
+    names = list(steps)
+    with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
+        st.segmented_control(
+            "Step",
+            names,
+            format_func=lambda name: steps[name].label,
+            key=f"{PREFIX}step",
+            required=True,
+            wrap=True,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        _show_walk(names)
+
+
+def _show_walk(names: list[str]) -> None:
+    """Buttons that go one step on or back, and the switch that shows all; together where the line is full."""
+    place = names.index(st.session_state[f"{PREFIX}step"])
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        for label, other in (("Back", place - 1), ("Next", place + 1)):
+            inside = 0 <= other < len(names)
+            st.button(
+                label,
+                key=f"{PREFIX}{label.lower()}",
+                disabled=not inside,
+                on_click=_go_to,
+                args=(names[other] if inside else names[place],),
+            )
+        st.session_state[_ALL] = st.session_state[f"{PREFIX}all"] == "yes"
+        st.toggle("All at once", key=_ALL, on_change=_take_all)
+
+
+def _take_all() -> None:
+    st.session_state[f"{PREFIX}all"] = "yes" if st.session_state[_ALL] else "no"
+
+
+def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, own: bool) -> None:
+    """Which cell is opened, and scale, notation and precision; for our own module its variant and d_k, too."""
+    from attention_viz.scratch.variants import VARIANTS
+
+    labels: dict[str, dict[str, str]] = {
+        "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
+        "notation": _NOTATION_LABELS,
+        "precision": {"model": as_the_model(as_run)["precision"]},
+        **({"variant": VARIANTS} if own else {}),
+    }
+    with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
+        _show_cell_pickers(as_run)
+        for name, said in labels.items():
+            st.selectbox(
+                name.capitalize(),
+                options[name],
+                format_func=functools.partial(_called, said),
+                key=PREFIX + name,
+                width=_WIDTHS[name],
+                persist_state="session",
+            )
+        if own:
+            _show_width(state)
+
+
+def _called(labels: dict[str, str], option: str) -> str:
+    return labels.get(option, option)
+
+
+def _show_width(state: State) -> None:
+    """The width of a head: another handle on the module's own width, which is as many times larger as it has heads."""
+    single = st.session_state[f"{PREFIX}variant"] != "multi"
+    step, heads = (state.heads, 1) if single else (1, state.heads)
+    largest = LARGEST_WIDTH // heads // step * step
+    st.session_state[f"{PREFIX}d_k"] = min(largest, max(step, state.d_model // heads // step * step))
+    if largest > step:
+        st.slider(
+            "d_k",
+            step,
+            largest,
+            step=step,
+            key=f"{PREFIX}d_k",
+            on_change=_take_width,
+            args=(heads,),
+            width=_SLIDER_WIDTH,
+        )
+
+
+def _show_cell_pickers(as_run: "OpenHead") -> None:
+    """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
+    from attention_viz.steps.steps import STEPS
+
+    step = STEPS[st.session_state[f"{PREFIX}step"]]
+    matrix = step.function(as_run)
+    if matrix is None or st.session_state[f"{PREFIX}all"] == "yes":
+        return
+    for axis, count in zip(step.axes, matrix.shape, strict=True):
+        _show_cell_picker(axis, as_run.trace, as_run.stream, count)
+
+
+def chosen_cell(step: "Step") -> tuple[int, int]:
+    """The cell that is opened, by row and column with tokens as rows."""
+    row, column = (st.session_state[PREFIX + _NAMES.get(axis, "dimension")] for axis in step.axes)
+    return row, column
+
+
+def _show_cell_picker(axis: str, trace: "Trace", stream: str, count: int) -> None:
+    from attention_viz.views.style.wording import shortened, shown
+
+    if axis in _NAMES:
+        tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
+        st.selectbox(
+            f"{axis.capitalize()} token" if axis != "token" else "Token",
+            range(count),
+            format_func=lambda place: f"{place} · {shortened(shown(tokens.labels[place]))}",
+            key=PREFIX + _NAMES[axis],
+            width=_TOKEN_WIDTH,
+            persist_state="session",
+        )
+        return
+    st.session_state[f"{PREFIX}dimension"] = min(st.session_state[f"{PREFIX}dimension"], count - 1)
+    key = f"{PREFIX}dimension"
+    st.number_input("Dimension", 0, count - 1, key=key, width=_DIMENSION_WIDTH, persist_state="session")
+
+
+def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
+    """Open another cell, as after a click on the picture."""
+    for axis, place in zip(axes, cell, strict=True):
+        st.session_state[PREFIX + _NAMES.get(axis, "dimension")] = place
+
+
+def _go_to(step: str) -> None:
+    st.session_state[f"{PREFIX}step"] = step
+
+
+def _take_width(heads: int) -> None:
+    st.session_state["d_model"] = st.session_state[f"{PREFIX}d_k"] * heads

@@ -1,0 +1,207 @@
+"""A step's numbers as tables: a window around the chosen cell, that cell's arithmetic, and how sharp its row is."""
+
+import html
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.steps.arithmetic import Arithmetic
+    from attention_viz.steps.head import OpenHead
+    from attention_viz.steps.steps import Step
+    from attention_viz.views.style.theme import Palette
+
+__all__ = ["in_notation", "label_of", "show_arithmetic", "show_statistics", "show_window"]
+
+# Rows and columns on each side of the chosen cell.
+_AROUND = 4
+# On a phone, columns further than this from the chosen one are left out of the window.
+_NEAR = 2
+# A table of up to so many lines stands there whole, a longer one scrolls.
+_WHOLE = 17
+
+
+def label_of(opened: "OpenHead", axis: str, place: int) -> str:
+    """What stands at a place of an axis: a token, or the number of a dimension."""
+    from attention_viz.views.style.wording import shortened, shown
+
+    if axis not in ("token", "query", "key"):
+        return str(place)
+    tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
+    return shortened(shown(tokens(opened.stream).labels[place]))
+
+
+def in_notation(words: str, step: "Step", notation: str) -> str:
+    """The same said of columns, where the notation writes the step's rows as columns."""
+    from attention_viz.steps.steps import transposed
+
+    return re.sub(r"\b([Rr])ow(s?)\b", _column, words) if transposed(step, notation) else words
+
+
+def _column(found: re.Match[str]) -> str:
+    return f"{'C' if found[1] == 'R' else 'c'}olumn{found[2]}"
+
+
+def show_window(
+    opened: "OpenHead", step: "Step", matrix: "Tensor", cell: tuple[int, int], colours: "Palette", *, turned: bool
+) -> None:
+    """The numbers around the chosen cell; of a small matrix, all."""
+    rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
+    down, across = [(step.axes[0], rows), (step.axes[1], columns)]
+    values = matrix[rows.start : rows.stop, columns.start : columns.stop].tolist()
+    at = (cell[0] - rows.start, cell[1] - columns.start)
+    if turned:
+        (down, across), values, at = (across, down), [list(line) for line in zip(*values, strict=True)], at[::-1]
+    names = [[label_of(opened, axis, place) for place in places] for axis, places in (down, across)]
+    whole = tuple(matrix.shape) == (len(rows), len(columns))
+    said = "All numbers" if whole else f"The numbers around the chosen cell, of {matrix.numel():,}"
+    st.caption(said)
+    near = _near(at[1], len(names[1]), _NEAR)
+    far = ["" if place in near else "far" for place in range(len(names[1]))]
+    lines = [
+        [
+            _cell(name, "th", colours),
+            *(_number(value, (i, j) == at, colours, 3, far[j]) for j, value in enumerate(line)),
+        ]
+        for i, (name, line) in enumerate(zip(names[0], values, strict=True))
+    ]
+    head = [_cell("", "th", colours), *(_cell(name, "th", colours, far[j]) for j, name in enumerate(names[1]))]
+    _show_table(head, lines, "window", colours)
+
+
+def show_arithmetic(
+    opened: "OpenHead", step: "Step", cell: tuple[int, int], found: "Arithmetic", colours: "Palette", notation: str
+) -> None:
+    """One cell as the products that make it."""
+    where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
+    total = f'<b data-testid="total">{_said(found.total)}</b>'
+    st.html(
+        f'<p style="margin:0;color:{colours.ink}">{html.escape(step.label)} at '
+        f'<code style="color:{colours.ink}">{html.escape(where)}</code> = {total}<br>'
+        f'<span style="color:{colours.muted}">{html.escape(in_notation(found.sentence, step, notation))}</span></p>'
+    )
+    if not found.terms:
+        return
+    names = [name for name, _ in found.terms[0].factors]
+    plain_names = [
+        name if len({term.factors[i][0] for term in found.terms if term.factors}) == 1 else ""
+        for i, name in enumerate(names)
+    ]
+    last = "exp" if found.rule == "share" else "product" if names else "number"
+    head = [_cell(name, "th", colours) for name in ("", *plain_names, last)]
+    lines = [_term(opened, found, place, len(names), colours) for place in range(len(found.terms))]
+    _show_table(head, lines, "arithmetic", colours, _closing(found, len(names), colours))
+    if found.rule == "share":
+        _share(found, colours)
+
+
+def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int, colours: "Palette") -> list[str]:
+    from attention_viz.views.style.wording import shortened, shown
+
+    term, picked = found.terms[place], found.rule == "share" and place == found.chosen
+    cells = [_number(number, False, colours) for _, number in term.factors]
+    cells += [_cell("", "td", colours)] * (factors - len(cells))
+    return [
+        _cell(shortened(shown(term.label), 32).replace("␣", " "), "th", colours),
+        *cells,
+        _number(term.product, picked, colours),
+    ]
+
+
+def _closing(found: "Arithmetic", factors: int, colours: "Palette") -> list[str]:
+    """The line under the sum."""
+    empty = [_cell("", "td", colours)] * factors
+    return [_cell("sum", "th", colours), *empty, _number(found.sum, found.rule == "sum", colours)]
+
+
+def _share(found: "Arithmetic", colours: "Palette") -> None:
+    part = found.terms[found.chosen].product
+    said = " / ".join(_said(number, 7) for number in (part, found.sum)) + f" = {_said(found.computed)}"
+    st.html(f'<p style="margin:0;color:{colours.ink};font-variant-numeric:tabular-nums">{said}</p>')
+
+
+def show_statistics(
+    opened: "OpenHead", as_run: "OpenHead", step: "Step", row: int, colours: "Palette", notation: str
+) -> None:
+    """How sharp the softmax is: of the chosen query's row, and on average; as the model did it beside it."""
+    from attention_viz.steps.head import row_statistics
+
+    sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
+    names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
+    head, lines = [_cell(name, "th", colours) for name in ("weights of", *names.values())], list[list[str]]()
+    for said, one in sides.items():
+        found = row_statistics(one.weights)
+        columns = [getattr(found, name) for name in names]
+        token = label_of(opened, "query", row)
+        lines.append(
+            [
+                _cell(in_notation(f"row {token}{said}", step, notation), "th", colours),
+                *(_number(float(c[row]), False, colours) for c in columns),
+            ]
+        )
+        lines.append(
+            [
+                _cell(in_notation(f"all rows, mean{said}", step, notation), "th", colours),
+                *(_number(float(c.mean()), False, colours) for c in columns),
+            ]
+        )
+    _show_table(head, lines, "statistics", colours)
+    st.caption(
+        "Of the weights that the softmax makes of these numbers. Entropy: how far they spread, from 0 (all on one "
+        f"key) to {math.log(opened.weights.shape[-1]):.2f} (evenly over all keys). Gradient: how much they still "
+        "answer to a change of the scores, $\\lVert \\mathrm{diag}(p) - pp^\\top \\rVert$; near 0, learning stops."
+    )
+
+
+def _near(place: int, count: int, around: int = _AROUND) -> range:
+    """The window along one axis, as wide at the edges as in the middle."""
+    start = max(0, min(place - around, count - 2 * around - 1))
+    return range(start, min(count, start + 2 * around + 1))
+
+
+def _said(number: float, digits: int = 5) -> str:
+    if math.isinf(number):
+        return "−∞" if number < 0 else "∞"
+    if 0 < abs(number) < 10 ** (1 - digits):
+        return f"{number:.2e}".replace("-", "−")
+    # Adding 0 makes −0 into 0.
+    return (f"{number + 0.0:.{digits}f}" if abs(number) < 1000 else f"{number:.6g}").replace("-", "−")
+
+
+def _number(number: float, marked: bool, colours: "Palette", digits: int = 5, kind: str = "") -> str:
+    style = f"outline:2px solid {colours.ink};outline-offset:-2px;font-weight:600;" if marked else ""
+    return (
+        f'<td class="{kind}" '
+        f'style="padding:2px 6px;text-align:right;white-space:nowrap;border:0;color:{colours.ink};{style}">'
+        f"{_said(number, digits)}</td>"
+    )
+
+
+def _cell(text: str, tag: str, colours: "Palette", kind: str = "") -> str:
+    style = f"padding:2px 6px;text-align:right;white-space:nowrap;border:0;font-weight:500;color:{colours.muted}"
+    return f'<{tag} class="{kind}" style="{style}">{html.escape(text)}</{tag}>'
+
+
+def _show_table(
+    head: list[str], lines: list[list[str]], name: str, colours: "Palette", closing: Sequence[str] = ()
+) -> None:
+    """A table that scrolls in itself, by keyboard too, so that the page stays within the screen.
+
+    Its head stays in sight, and so does its closing line.
+    """
+    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
+    stays = f"position:sticky;background:{colours.background}"
+    height = "none" if len(lines) <= _WHOLE else "340px"
+    line = f"box-shadow:0 -1px {colours.line}"
+    foot = f'<tfoot style="{stays};bottom:0;{line}"><tr>{"".join(closing)}</tr></tfoot>' if closing else ""
+    st.html(
+        f'<div data-testid="{name}" role="region" aria-label="{name}" tabindex="0" '
+        f'style="overflow:auto;max-height:{height};border:1px solid {colours.line};border-radius:6px">'
+        '<table style="border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:0">'
+        f'<thead style="{stays};top:0"><tr>{"".join(head)}</tr></thead><tbody>{body}</tbody>{foot}</table></div>'
+    )

@@ -1,0 +1,79 @@
+"""The badge: how far the model's output with our attention is from its output without."""
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import streamlit as st
+
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Badge"]
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Badge:
+    """A place on the page that says it is being worked out, until `show` fills it."""
+
+    def __init__(self) -> None:
+        """Take the place."""
+        self._words = st.empty()
+        self._words.badge("Comparing with the model's own attention …", color="gray")
+        self._meaning = st.popover("What was compared", type="tertiary")
+
+    def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
+        """Say how far; for a trace from a file, that nothing was compared here.
+
+        Args:
+            trace: what ran.
+            from_file: whether it was opened, and ran elsewhere.
+            switched: whether what the page shows was computed otherwise afterwards.
+        """
+        colour, words = _verdict(trace, from_file, switched)
+        self._words.badge(words, color=colour)
+        self._meaning.markdown(plain(_comparison(trace)))
+
+
+def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
+    """The badge's colour and words; they begin with "Verified" or "Not verified"."""
+    fidelity = trace.fidelity
+    far = _power(max(fidelity.output_error, fidelity.weight_error))
+    if from_file:
+        return "orange", f"Not verified here: the file says {far} off"
+    # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
+    when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
+    if fidelity.ok:
+        return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"
+    return "red", f"Not verified{when}: {far} off the model's own result"
+
+
+def _unedited(trace: "Trace") -> bool:
+    """Whether an edited trace carries the fidelity of its run without the edits."""
+    return bool(trace.provenance.edits) and trace.fidelity.reference.endswith("before the edits")
+
+
+def _comparison(trace: "Trace") -> str:
+    """What the badge means, in words."""
+    fidelity = trace.fidelity
+    return (
+        f"The same text ran twice: with our attention, which you see, and with {fidelity.reference}. The largest "
+        f"difference in the output is {_power(fidelity.output_error)} and in any weight "
+        f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
+        "as the same: that is how far two orders of adding the same numbers can lie apart."
+    ) + (f" The {_edit(trace)} was added afterwards, in the same place." if _unedited(trace) else "")
+
+
+def _edit(trace: "Trace") -> str:
+    """What was done to the run, in a word."""
+    return "mask" if all(edit.startswith("allow") for edit in trace.provenance.edits) else "change"
+
+
+def _power(error: float) -> str:
+    """A small number in ordinary type: 6.1e-07 as 6×10⁻⁷."""
+    if error == 0 or not math.isfinite(error):
+        return f"{error:g}"
+    digit, exponent = f"{error:.0e}".split("e")
+    return f"{digit}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"

@@ -1,0 +1,98 @@
+"""What can be taken away: made from the trace when a button is pressed, never from what the screen shows."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.ui.parts.exports import csv_bytes, model_part, show_more_formats
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["BUTTONS", "show_downloads"]
+
+
+def _weights(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    return csv_bytes(trace.table(layer, head, stream))
+
+
+def _tensors(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.trace.tensors import to_safetensors
+
+    return to_safetensors(trace, layer, head, stream)
+
+
+def _picture(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.views import heatmap_svg
+
+    return heatmap_svg(trace, layer, head, stream).encode()
+
+
+def _page(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+    from attention_viz.explorer import explore
+
+    return explore(trace, stream=stream, layer=layer, head=head).html().encode()
+
+
+# Label, ending, media type, what it holds, and what makes it.
+BUTTONS: dict[str, tuple[str, str, str, Callable[["Trace", str, int, int], bytes]]] = {
+    "Weights (CSV)": ("csv", "text/csv", "Every weight of this head, a row each, for a spreadsheet", _weights),
+    "Tensors (safetensors)": (
+        "safetensors",
+        "application/octet-stream",
+        "Query, key, value and every step to the output of this head, as exact numbers",
+        _tensors,
+    ),
+    "Picture (SVG)": ("svg", "image/svg+xml", "This head as a picture for print or slides", _picture),
+    "Explorer (HTML)": ("html", "text/html", "This explorer with all heads as one file that works offline", _page),
+}
+
+
+def _place(trace: "Trace", layer: int, head: int) -> str:
+    """Which head of which layer, and how it is read where it isn't the weights that are shown."""
+    from attention_viz.analysis.readings import READINGS
+    from attention_viz.trace.merging import MERGED
+
+    read = trace.provenance.reading
+    together = read in READINGS and not READINGS[read].per_head
+    parts = [f"layer{layer}", "all-heads" if together else f"head{head}", *([read] if read != "raw" else [])]
+    return "_".join([*parts, *(["words"] if MERGED in trace.provenance.edits else [])])
+
+
+def show_downloads(
+    trace: "Trace",
+    stream: str,
+    layer: int,
+    head: int,
+    labels: Sequence[str] = tuple(BUTTONS),
+    instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
+) -> None:
+    """A button each, in sight, and one behind which there are more formats and the link.
+
+    A file is made when its button is pressed, and the page doesn't run again for it. The link is the address as it is
+    by now: write what was chosen into it before.
+
+    Args:
+        trace: what is on the screen.
+        stream: of the head on the screen.
+        layer: of the head on the screen.
+        head: the head on the screen.
+        labels: which of `BUTTONS` to show.
+        instead: by label, what makes a file that this page fills in its own way.
+    """
+    name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
+    for label in labels:
+        ending, media, help_text, make = BUTTONS[label]
+        st.download_button(
+            label,
+            data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
+            file_name=f"{name}.{ending}",
+            mime=media,
+            help=help_text,
+            on_click="ignore",
+            key=f"download-{ending}",
+        )
+    show_more_formats(trace, stream, layer, head, name)

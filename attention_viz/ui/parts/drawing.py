@@ -1,0 +1,108 @@
+"""What every page does with a sentence: run it while its place is kept, and say what was cut or what can't be shown."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
+from attention_viz.models import CATALOGUE
+from attention_viz.serving.runs import Drawn, draw, is_loaded
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.wording import tell_added
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.model_words import stopped_words, unknown_words, without_words
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Fit
+
+__all__ = ["draw_in_place", "hold", "show_problem", "tell", "tell_cut"]
+
+
+def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bool = False) -> Drawn | None:
+    """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
+
+    Args:
+        state: what the pickers say.
+        place: an `st.empty`.
+        height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
+        whole: with all streams of an open trace; by default with the one that is shown.
+
+    Returns:
+        The open trace, where one is open; None where there was a problem.
+    """
+    if (open_trace := opening.opened()) is not None:
+        return open_trace if whole else open_trace.alone(state)
+    hold(state, place, height)
+    try:
+        drawn = draw(state)
+    except AttentionVizError as error:
+        show_problem(error, place, state)
+        return None
+    # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
+    place.empty()
+    return drawn
+
+
+def hold(state: State, place: DeltaGenerator, height: int) -> None:
+    """Fill the place of what is being worked out, and say what takes long."""
+    with place.container():
+        if not is_loaded(state):
+            size = f" ({CATALOGUE[state.model].size / 1e6:.0f} MB)" if state.model in CATALOGUE else ""
+            st.caption(f"Loading {state.model}{size} into memory, once for everybody: some seconds …")
+        st.skeleton(height=height)
+
+
+def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State | None = None) -> None:
+    """An error of ours as a sentence in the place of what can't be shown.
+
+    Args:
+        error: what came.
+        place: an `st.empty`.
+        state: what was asked for, where there is more to say than the error knows.
+    """
+    message = str(error)
+    if isinstance(error, TextTooLong) and state is not None and state.target.strip():
+        # A sentence is cut where it is too long; what a model is told to say isn't.
+        message = (
+            f"the target has {error.count:,} tokens, and the model can say at most {error.limit:,}. Shorten it, or "
+            "leave it empty for the model's own answer. What you typed stays in the box."
+        )
+    # A text with nothing in it yet is no mistake.
+    show = place.info if type(error) is UnusableText else place.error
+    show(as_sentence(message))
+
+
+def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
+    """Say what is shown instead of what, and what was cut; nothing typed is lost.
+
+    Args:
+        drawn: what is shown.
+        state: what the pickers say.
+        rows: whether to say, too, by what the rows of cross-attention are named.
+    """
+    tell_added(drawn.trace)
+    if rows and drawn.stream(state) == "cross":
+        st.caption("Each row is named by the word that its step produces, one after the word that the step reads.")
+    if drawn.fit is None:
+        opening.tell(drawn)
+        return
+    if drawn.fit.cut:
+        tell_cut(drawn.fit, state, "This text has")
+    if drawn.second is not None and drawn.second.cut:
+        tell_cut(drawn.second, state, "With the second sentence there are")
+    if unknown := unknown_words(drawn.trace):
+        st.warning(plain(unknown))
+    for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
+        if words:
+            st.caption(plain(words))
+
+
+def tell_cut(fit: "Fit", state: State, has: str) -> None:
+    """Say what of a text was cut, and that it stays in its box; `has` names the text."""
+    start = " ".join(fit.cut.split())[:80]
+    st.warning(
+        f"{has} {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
+        f"in the box; the picture ends before: “{plain(start)} …”"
+    )

@@ -1,0 +1,181 @@
+"""More formats than the buttons in sight: pictures that a browser on the server draws, tables, and the link."""
+
+import functools
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.links import link
+from attention_viz.ui.parts.markdown import as_sentence
+from attention_viz.views.export.browsers import at_hand
+
+if TYPE_CHECKING:
+    import pandas
+    import plotly.graph_objects as go
+
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["csv_bytes", "model_part", "show_figure_exports", "show_more_formats"]
+
+# Of a model's name in a file's: file systems take 255 bytes for all of it.
+_LONGEST_NAME = 60
+
+_MEDIA = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+}
+_NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
+
+
+def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: str) -> None:
+    """What else can be taken away of the head on the screen, behind one button: pictures, weights, the link.
+
+    Args:
+        trace: what is on the screen.
+        stream: of the head on the screen.
+        layer: of the head on the screen.
+        head: the head on the screen.
+        name: of the files, without an ending.
+    """
+
+    def picture(form: str) -> bytes:
+        from attention_viz.views import heatmap_svg
+        from attention_viz.views.export.save import printed
+
+        return printed(heatmap_svg(trace, layer, head, stream), (form,))[form]
+
+    with st.popover("More formats", type="tertiary", key="more-formats"):
+        drawn = at_hand() is not None
+        if not drawn:
+            st.caption(f"Pictures as PNG or PDF {_NO_BROWSER} *Picture (SVG)* needs none.")
+        buttons, refusals = st.container(horizontal=True), st.empty()
+        with buttons:
+            if drawn:
+                _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
+                _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
+            _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
+        _show_link()
+
+
+def show_figure_exports(
+    name: str,
+    figure_maker: "Callable[[], go.Figure]",
+    table_maker: "Callable[[], pandas.DataFrame] | None",
+    trace: "Trace",
+    layer: int | None = None,
+    head: int | None = None,
+    stream: str | None = None,
+) -> None:
+    """A button "Export" with a figure as SVG, PNG and PDF, and its numbers as CSV and parquet.
+
+    Args:
+        name: of the files, and of the widgets: once on a page.
+        figure_maker: makes the figure, in the light theme; called when a picture is asked for, outside the page's run.
+        table_maker: makes the table of the figure's numbers, likewise; None where there is none.
+        trace: what they are made from; the line under the picture says so.
+        layer: which layer the figure shows, if it shows one.
+        head: which head the figure shows, if it shows one.
+        stream: which stream the figure shows, of a trace with several.
+    """
+
+    def picture(form: str) -> bytes:
+        from attention_viz.views.export.save import printed
+
+        return printed(figure_maker(), (form,), trace, layer=layer, head=head, stream=stream)[form]
+
+    with st.popover("Export", type="tertiary", key=f"export-{name}"):
+        drawn, file = at_hand() is not None, f"{name}_{model_part(trace)}"
+        if not drawn:
+            st.caption(f"Pictures {_NO_BROWSER}")
+        buttons, refusals = st.container(horizontal=True), st.empty()
+        with buttons:
+            for form in ("svg", "png", "pdf") if drawn else ():
+                make = functools.partial(picture, form)
+                _button(f"Picture ({form.upper()})", file, form, make, refusals, key=name)
+            if table_maker is not None:
+                _button("Table (CSV)", file, "csv", lambda: csv_bytes(table_maker()), refusals, key=name)
+                _button("Table (parquet)", file, "parquet", lambda: parquet_bytes(table_maker()), refusals, key=name)
+
+
+def csv_bytes(table: "pandas.DataFrame") -> bytes:
+    """The table for a spreadsheet, which runs none of it; the mark at the start tells that it is UTF-8."""
+    from attention_viz.trace.table import to_csv
+
+    return b"\xef\xbb\xbf" + to_csv(_flat(table)).encode()
+
+
+def parquet_bytes(table: "pandas.DataFrame") -> bytes:
+    """The table for data frames, in little room."""
+    return _flat(table).to_parquet(engine="pyarrow", index=False)
+
+
+def model_part(trace: "Trace") -> str:
+    """The model's name as a part of a file's."""
+    return re.sub(r"[^\w.-]+", "-", trace.provenance.model)[:_LONGEST_NAME].strip("-.") or "model"
+
+
+def _flat(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    """The table with what names its rows, such as layer and head, as columns."""
+    return table if list(table.index.names) == [None] else table.reset_index()
+
+
+def _button(
+    label: str,
+    name: str,
+    ending: str,
+    make: Callable[[], bytes],
+    refusals: DeltaGenerator | None = None,
+    *,
+    key: str = "more",
+) -> None:
+    st.download_button(
+        label,
+        data=make if refusals is None else _telling(make, refusals),
+        file_name=f"{name}.{ending}",
+        mime=_MEDIA[ending],
+        on_click="ignore",
+        key=f"download-{key}-{ending}",
+    )
+
+
+def _telling(make: Callable[[], bytes], place: DeltaGenerator) -> Callable[[], bytes]:
+    """What makes a file, and says why where it can't: by itself Streamlit would say only that it failed.
+
+    It runs when the page's run is over, in a thread that knows of no page: words get there with the run's context.
+    """
+    context = get_script_run_ctx()
+
+    def made() -> bytes:
+        try:
+            return make()
+        except AttentionVizError as error:
+            words = as_sentence(str(error))
+            teller = threading.Thread(target=lambda: place.warning(words), daemon=True)
+            add_script_run_ctx(teller, context)
+            teller.start()
+            teller.join()
+            raise
+
+    return made
+
+
+def _show_link() -> None:
+    """The address of what is on the screen, to be copied."""
+    st.caption("Link to this screen")
+    if opening.opened() is not None:
+        st.caption("A link can't carry a trace from a file.")
+        return
+    parameters = st.query_params.to_dict()
+    st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
+    if "text" not in parameters:
+        st.caption("The text is too long for a link: whoever opens it has to paste it.")

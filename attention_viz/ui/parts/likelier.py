@@ -1,0 +1,75 @@
+"""How likely each next or masked word was before a change, and how likely it is after it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.ui.address import State
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.models import AttentionModel
+    from attention_viz.scratch.model import Scratch
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["predicted", "show_likelier"]
+
+# Of a text with many masks; the others can be had in Python.
+_MOST_PLACES = 3
+
+
+def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
+    """The places where the model predicts: after the last token, or behind each mask; none for a model that doesn't.
+
+    Of an encoder–decoder, the step whose output moved most.
+
+    Args:
+        before: the run without the changes.
+        after: the run with them.
+        state: what the pickers say.
+    """
+    from attention_viz.edits.effects import moved_output
+
+    if state.nature.answers and state.nature.predicts:
+        return [int(moved_output(before.trace, after.trace).argmax())]
+    return list(candidates(state, before.trace, 1))[:_MOST_PLACES]
+
+
+def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[int]) -> None:
+    """A small table for each of these places: the likeliest tokens of both runs."""
+    for place in places:
+        st.markdown(f"**{plain(_title(before.trace, place))}**")
+        st.markdown(_table(_likelier(before.trace, after.trace, place, state)))
+
+
+def _title(trace: "Trace", place: int) -> str:
+    from attention_viz.views.style.wording import spelled
+
+    label = spelled(trace.query_tokens("decoder" if "cross" in trace.streams else None).labels[place])
+    if trace.streams == ("encoder",):
+        return f"What stands behind {label} (position {place})"
+    return f"What comes after “{label}” (position {place})"
+
+
+def _likelier(before: "Trace", after: "Trace", place: int, state: State) -> list[tuple[str, float, float]]:
+    """Each token with its probability before and after."""
+    from attention_viz.edits.effects import likelier
+
+    found = likelier(before, after, place)
+
+    def named(model: "AttentionModel | Scratch") -> Sequence[str]:
+        from attention_viz.models.inputs.text import label_ids
+
+        return label_ids(getattr(model, "tokenizer", None), [number for number, *_ in found]).labels
+
+    labels = ask(state, named)
+    return [(label, old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
+
+
+def _table(rows: Sequence[tuple[str, float, float]]) -> str:
+    from attention_viz.views.style.wording import shortened, spelled
+
+    lines = [f"| {plain(shortened(spelled(label)))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
+    return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])

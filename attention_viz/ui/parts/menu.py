@@ -1,0 +1,41 @@
+"""The menu: our own, so that its links carry the sentence along."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.themes import follow_theme
+
+__all__ = ["PAGES", "show_header"]
+
+# The app's pages by what they are called; each file's name is its address. One line a page.
+PAGES = {
+    "Explore": "app.py",
+    "Step by step": "pages/steps.py",
+    "Masks": "pages/masks.py",
+    "Heads": "pages/heads.py",
+    "Cross-attention": "pages/cross.py",
+    "Compare": "pages/compare.py",
+    "Learn": "pages/learn.py",
+}
+
+_ROOT = Path(__file__).parents[3]
+
+
+def show_header() -> None:
+    """Name, pages, examples and the way to open a trace, on one line."""
+    carried = pickers.address()
+    with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown("#### attention_viz", width="content")
+        with st.container(key="menu", horizontal=True, gap="small"):
+            for label, page in PAGES.items():
+                if (_ROOT / page).exists():
+                    st.page_link(page, label=label, query_params=carried)
+        # A new key closes the popover once it has done its work.
+        with st.popover("Examples", key=f"examples-{st.session_state.get('examples_taken', 0)}"):
+            pickers.show_examples()
+        with st.popover("Open a trace", key=f"open-{opening.count()}"):
+            opening.offer()
+        follow_theme()

@@ -1,0 +1,66 @@
+"""What has to be said of a model that isn't like the others: layers without attention, and a text that ended early."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.serving.runs import candidates, is_full
+from attention_viz.ui.address import State
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["stopped_words", "unknown_words", "without_words"]
+
+# What tokenizers put in the place of a word that they don't have.
+_UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
+
+
+def without_words(trace: "Trace", state: State) -> str:
+    """Which layers of a hybrid have no attention, and what the others are called; "" where all have it."""
+    from attention_viz.views.style.wording import listed
+
+    without, stream = state.nature.without, trace.streams[0]
+    if not without:
+        return ""
+    names = [layer.label for layer in trace.layers[stream]]
+    has, do = ("has", "it does") if len(without) == 1 else ("have", "they do")
+    return (
+        f"{_layers(without).capitalize()} of this model {has} no attention ({do} something else); "
+        f"{_layers(range(len(names)))} here {'is' if len(names) == 1 else 'are'} its {listed(names)}."
+    )
+
+
+def stopped_words(trace: "Trace", state: State) -> str:
+    """Why the model went on by fewer tokens than it was asked for; "" where it didn't stop early."""
+    from attention_viz.views.style.wording import shown
+
+    asked, made = state.more, trace.provenance.generated
+    if not state.nature.goes_on or made >= asked or trace.provenance.edits:
+        return ""
+    begun = f"The model stopped after {made} of {asked} tokens: "
+    if is_full(state, trace):
+        return f"{begun}it can read {len(trace.query_tokens())} at once, and no more."
+    (likely,) = candidates(state, trace, 1).values()
+    return f"{begun}what it says next, “{shown(likely.token[0])}”, ends the text."
+
+
+def unknown_words(trace: "Trace") -> str:
+    """How many words the model has never seen; "" where it knows them all."""
+    parts = {"sentence": trace.key_tokens(trace.streams[0])}
+    if "cross" in trace.streams:
+        parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
+    found = {where: [label for label in tokens.labels if label in _UNKNOWN] for where, tokens in parts.items()}
+    told = [
+        f"{len(labels)} {'word' if len(labels) == 1 else 'words'} of the {where}"
+        for where, labels in found.items()
+        if labels
+    ]
+    if not told:
+        return ""
+    (sign, *_) = [label for labels in found.values() for label in labels]
+    return f"{trace.provenance.model} doesn't know {' and '.join(told)}, and reads “{sign}” (unknown) instead."
+
+
+def _layers(numbers: "range | tuple[str, ...]") -> str:
+    from attention_viz.views.style.wording import listed
+
+    return f"layer{'s' * (len(numbers) != 1)} {listed([str(number) for number in numbers])}"

@@ -1,0 +1,110 @@
+"""A trace that somebody brings as a file: checked before it is shown in place of a model's run."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError, TraceError
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["close", "count", "offer", "opened", "tell"]
+
+_LONGEST_MODEL, _LONGEST_TEXT = 40, 100
+
+# What says which head is shown; put back when a file is closed.
+_PLACE = ("layer", "head", "stream")
+
+
+def opened() -> Drawn | None:
+    """The trace that is open, if one is."""
+    return st.session_state.get("opened")
+
+
+def offer() -> None:
+    """Ask for a file."""
+    uploaded = st.file_uploader(
+        "A file saved with trace.save, on this machine or another",
+        type=["safetensors"],
+        # A new key empties the box once its file is open.
+        key=f"upload-{st.session_state.get('uploads', 0)}",
+    )
+    if uploaded is not None:
+        _open(uploaded.getvalue())
+    if "refused" in st.session_state:
+        st.error(plain(f"This can't be shown: {st.session_state['refused']}"))
+
+
+def count() -> int:
+    """How many files were opened so far."""
+    return st.session_state.get("files_opened", 0)
+
+
+def tell(drawn: Drawn) -> None:
+    """Say that the picture is of a file, and how to go back."""
+    from attention_viz.views.style.wording import one_line
+
+    origin = drawn.trace.provenance
+    text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
+    model = one_line(origin.model, _LONGEST_MODEL)
+    with st.container(horizontal=True, vertical_alignment="center", key="opened-note"):
+        st.markdown(plain(f"Shown from a file, which a link can't carry: {model}, {text}"), width="content")
+        st.button("Close it", on_click=close)
+
+
+def close() -> None:
+    """Go back to what the sentence box and the pickers say."""
+    if st.session_state.pop("opened", None) is not None:
+        st.session_state.update(st.session_state.pop("place_before", {}))
+
+
+def _open(content: bytes) -> None:
+    from attention_viz.trace.trace import Trace
+
+    # The box is emptied whatever comes of it, so that a refused file isn't read again at every click.
+    st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
+    st.session_state.pop("refused", None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "the file"
+        path.write_bytes(content)
+        try:
+            drawn = _checked(Trace.load(path))
+        except AttentionVizError as error:
+            st.session_state["refused"] = str(error)
+        else:
+            _show(drawn)
+    st.rerun()
+
+
+def _checked(trace: "Trace") -> Drawn:
+    """A trace from a file, ready for the browser.
+
+    Raises:
+        TraceError: it has more weights than can be drawn, or numbers that can't.
+    """
+    weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
+    if weights > SETTINGS.most_weights:
+        raise TraceError(
+            f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
+            "open it in Python with attention_viz.Trace.load"
+        )
+    drawn = Drawn(trace)
+    _ = drawn.payload
+    return drawn
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    heads, queries, keys = shape
+    return heads * queries * keys
+
+
+def _show(drawn: Drawn) -> None:
+    if opened() is None:
+        st.session_state["place_before"] = {name: st.session_state[name] for name in _PLACE}
+    st.session_state.update({"opened": drawn, "layer": 0, "head": 0, "stream": None, "files_opened": count() + 1})

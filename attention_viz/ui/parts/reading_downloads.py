@@ -1,0 +1,42 @@
+"""What can be taken away of a reading: what is on the screen, and beside it the tensors of the run that was read."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.parts.downloads import show_downloads
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["show_read_downloads"]
+
+
+def show_read_downloads(drawn: Drawn, shown: Drawn, state: State) -> None:
+    """A button each.
+
+    Table, picture and explorer are of the reading, by name. The tensors are those of the recorded head, from query to
+    output: a reading has no query and no key; its numbers stand beside them under a name of their own.
+
+    Args:
+        drawn: what was recorded.
+        shown: the same as it is read.
+        state: what the pickers say.
+    """
+    stream, head = drawn.stream(state), readings.head(state)
+    if readings.is_raw(state):
+        show_downloads(drawn.trace, stream, state.layer, head)
+        return
+    tensors = {"Tensors (safetensors)": lambda: _tensors(drawn.trace, shown.trace, stream, state)}
+    show_downloads(shown.trace, stream, state.layer, head, instead=tensors)
+
+
+def _tensors(trace: "Trace", read: "Trace", stream: str, state: State) -> bytes:
+    from attention_viz.trace.tensors import head_tensors, to_safetensors
+
+    layer, name = state.layer, f"reading_{state.reading}{'_of_words' * (state.words == 'on')}"
+    numbers = read.weights(layer, readings.head(state), stream)
+    return to_safetensors(
+        trace, layer, state.head, stream, lambda: {**head_tensors(trace, layer, state.head, stream), name: numbers}
+    )

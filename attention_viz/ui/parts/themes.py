@@ -1,0 +1,26 @@
+"""Light or dark: figures follow the reader's page."""
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.components import v2 as components
+
+if TYPE_CHECKING:
+    from attention_viz.views.style.theme import ThemeName
+
+__all__ = ["follow_theme", "theme_name"]
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_JS = resources.files("attention_viz.explorer").joinpath("static", "page", "themes.js").read_text("utf-8")
+_follower = components.component("attention_viz_theme", js=_JS)
+
+
+def theme_name() -> "ThemeName":
+    """Which theme the reader has."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def follow_theme() -> None:
+    """Draw the page anew when it goes dark or light while it is open."""
+    _follower(key="theme", on_changed_change=lambda: None)

@@ -1,0 +1,126 @@
+"""Has a browser of this machine draw a figure: one at a time, never for long, and none is left behind.
+
+Kaleido, Plotly's own, starts the browser and speaks with it. Its page holds the plotly.js that comes with plotly, and
+no way out to any network.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.views.export.browsers import CHOICE, needed
+
+__all__ = ["Draw", "rendered"]
+
+# Draws a Plotly figure (as plain values) in a format ("svg", "png", "pdf"), so many dots to a pixel.
+Draw = Callable[[dict[str, Any], str, float], Awaitable[bytes]]
+
+_Made = TypeVar("_Made")
+
+# Seconds: for others' pictures before ours, for ours with the browser's start, and for the browser to close by itself.
+_LONGEST_WAIT, _LONGEST_DRAWING, _CLOSING = 60.0, 100.0, 15.0
+
+# Where nobody listens: a browser that wants anything from a network is told so at once. Files need no proxy.
+_NO_NETWORK = "127.0.0.1:9"
+
+_one_at_a_time = threading.Lock()
+
+
+def rendered(
+    what: str, work: Callable[[Draw], Awaitable[_Made]], *, wait: float = _LONGEST_WAIT, limit: float = _LONGEST_DRAWING
+) -> _Made:
+    """Run a piece of work that has a browser draw, in a browser of its own.
+
+    Args:
+        what: is drawn, for refusals: "a PNG".
+        work: is handed the function that draws, and gives what comes of it.
+        wait: how many seconds to wait at most for others' pictures.
+        limit: how many seconds it may take at most.
+
+    Raises:
+        AttentionVizError: there is no browser, it fails or takes too long, or too many others want pictures now.
+    """
+    browser = needed(what)
+    if not _one_at_a_time.acquire(timeout=wait):
+        raise AttentionVizError(
+            f"{what} couldn't be drawn: others' pictures have taken more than {wait:.0f} seconds; try it again"
+        )
+    try:
+        return _in_a_thread(what, browser, work, limit)
+    finally:
+        _one_at_a_time.release()
+
+
+def _in_a_thread(what: str, browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: float) -> _Made:
+    """A notebook has an event loop running in this thread, so ours runs in another."""
+    done: list[_Made] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(asyncio.run(_drawn(browser, work, limit)))
+        except Exception as error:
+            failed.append(error)
+
+    # A daemon, so that Ctrl-C doesn't wait for it: the browser ends when the program that it speaks with does.
+    thread = threading.Thread(target=run, name="attention_viz picture", daemon=True)
+    thread.start()
+    thread.join()
+    if not done:
+        raise _refusal(what, browser, limit, failed[0])
+    return done[0]
+
+
+async def _drawn(browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: float) -> _Made:
+    from kaleido import Kaleido
+
+    kaleido = Kaleido(path=browser, timeout=limit, mathjax=False, proxy_server=_NO_NETWORK)
+
+    async def draw(figure: dict[str, Any], form: str, scale: float) -> bytes:
+        layout = figure["layout"]
+        size = {"width": layout["width"], "height": layout["height"]}
+        return await kaleido.calc_fig(figure, opts={"format": form, "scale": scale, **size})  # pyright: ignore[reportArgumentType] -- its options are narrower in words than in code
+
+    clock = asyncio.timeout(limit)
+    try:
+        async with clock:
+            await kaleido.open()
+            made = await work(draw)
+        await asyncio.wait_for(kaleido.close(), _CLOSING)
+    except BaseException as error:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(kaleido.close(), _CLOSING)
+        _kill(kaleido)
+        # Where it is stopped while it opens, the browser is said to have ended by itself.
+        if clock.expired():
+            raise TimeoutError from error
+        raise
+    return made
+
+
+def _kill(kaleido: Any) -> None:
+    """End the browser with all its processes, which are a group of their own."""
+    process = getattr(kaleido, "subprocess", None)
+    if process is None:
+        return
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    with contextlib.suppress(Exception):
+        process.wait(timeout=_CLOSING)
+
+
+def _refusal(what: str, browser: str, limit: float, error: Exception) -> AttentionVizError:
+    if isinstance(error, AttentionVizError):
+        return error
+    if isinstance(error, TimeoutError):
+        return AttentionVizError(f"{what} couldn't be drawn: {browser} took more than {limit:.0f} seconds")
+    told = str(error.args[0] if error.args else type(error).__name__).rstrip(".")
+    return AttentionVizError(f"{what} couldn't be drawn by {browser}: {told}; {CHOICE} names another")

@@ -1,0 +1,159 @@
+"""What is said over what was read: two lines of tokens, and between them the weights of one head as lines."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.heatmap import arrange
+from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette, ramp
+from attention_viz.views.style.wording import caption, escaped, readable, shortened, spread
+
+__all__ = ["alignment"]
+
+# A lighter link than this can't be seen; of a long text the heaviest are drawn.
+_FAINTEST = 0.01
+_MOST_LINKS = 1500
+# Links of about the same weight are one trace, cut into pieces that go from the query's colour to the key's.
+_STRENGTHS = 10
+_PIECES = 12
+_POINTS_A_PIECE = 2
+_WIDEST = 7.0
+# How much of their strength lines keep that don't stand out.
+_PALE = 0.25
+_NAMED = 48
+_HEIGHT = 340
+
+
+def alignment(
+    trace: Trace,
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    *,
+    query: int | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """What one head looks at, as lines between two rows of tokens: what is looked at above, who is looking below.
+
+    The heavier, the wider a line and the stronger its colours. It is made for cross-attention, where the tokens above
+    were read and those below are produced; of any other stream both rows are the same text.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        stream: which stream; by default cross-attention, or the only one there is.
+        query: a position, from 0, whose lines stand out among pale ones; by default all are as strong as their weights.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or position.
+    """
+    stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
+    colours = palette(theme)
+    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+    said = readable(trace.query_tokens(stream).labels)
+    read = readable(trace.key_tokens(stream).labels)
+    links, strengths = _links(weights), weights
+    if query is not None:
+        trace.query_tokens(stream).require(query)
+        strengths = numpy.where(numpy.arange(len(weights))[:, None] == query, weights, _PALE * weights)
+    figure = go.Figure([*_lines(links, strengths, colours), _names(links, weights, said, read)])
+    arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 76, "b": 8})
+    # Above everything that stands at the upper row.
+    figure.update_layout(title_y=0.99, title_yanchor="top", title_font_size=12)
+    words = ("read: who is looked at (key)", "said: who is looking (query)")
+    if stream != "cross":
+        words = ("key: who is looked at", "query: who is looking")
+    figure.update_layout(
+        xaxis={**_row(said, words[1], colours.query, colours), "side": "bottom"},
+        # An axis is drawn where something stands on it: the names do.
+        xaxis2={**_row(read, words[0], colours.key, colours), "side": "top", "overlaying": "x", "anchor": "y"},
+        yaxis={"range": [0, 1], "visible": False, "fixedrange": True},
+    )
+    figure.add_trace(go.Scatter(x=[None], y=[None], xaxis="x2", hoverinfo="skip"))
+    return figure
+
+
+def _links(weights: Float[numpy.ndarray, "query key"]) -> list[tuple[int, int]]:
+    """The cells that are drawn, the lightest first, so that the heaviest lie on top."""
+    heaviest = numpy.argsort(weights, axis=None, kind="stable")[-_MOST_LINKS:]
+    cells = [(int(one) // weights.shape[1], int(one) % weights.shape[1]) for one in heaviest]
+    return [cell for cell in cells if weights[cell] >= _FAINTEST]
+
+
+def _lines(
+    links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], colours: Palette
+) -> Iterator[go.Scatter]:
+    # Paler towards the page instead of transparent: where pieces and lines overlap nothing gets darker.
+    shades = [ramp(colours.background, shade, _STRENGTHS + 1) for shade in ramp(colours.query, colours.key, _PIECES)]
+    along = numpy.linspace(0, 1, _PIECES * _POINTS_A_PIECE + 1)
+    # Level at both ends, as curves between two rows are read most easily.
+    bent = along * along * (3 - 2 * along)
+    for strength in range(_STRENGTHS):
+        cells = [cell for cell in links if min(int(weights[cell] * _STRENGTHS), _STRENGTHS - 1) == strength]
+        if not cells:
+            continue
+        for piece, shade in enumerate(shades):
+            # One point more than its own, so that no gap shows between pieces.
+            part = slice(piece * _POINTS_A_PIECE, (piece + 1) * _POINTS_A_PIECE + 2)
+            x: list[float | None] = []
+            y: list[float | None] = []
+            for query, key in cells:
+                start, end = _at(query, weights.shape[0]), _at(key, weights.shape[1])
+                x += [*(start + (end - start) * bent[part]).tolist(), None]
+                y += [*along[part].tolist(), None]
+            yield go.Scatter(
+                x=x,
+                y=y,
+                mode="lines",
+                line={"color": shade[strength + 1], "width": _WIDEST * (strength + 1) / _STRENGTHS},
+                hoverinfo="skip",
+            )
+
+
+def _names(
+    links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], said: list[str], read: list[str]
+) -> go.Scatter:
+    """What the pointer finds in the middle of each line: its two tokens and its weight."""
+    ends = [(_at(query, weights.shape[0]), _at(key, weights.shape[1])) for query, key in links]
+    return go.Scatter(
+        x=[(start + end) / 2 for start, end in ends],
+        y=[0.5] * len(links),
+        mode="markers",
+        marker={"size": 14, "opacity": 0},
+        hovertext=[f"{said[query]} looks at {read[key]}: {weights[query, key]:.6f}" for query, key in links],
+        hovertemplate="%{hovertext}<extra></extra>",
+        customdata=[[query, key, float(weights[query, key])] for query, key in links],
+        name="links",
+    )
+
+
+def _at(place: int, count: int) -> float:
+    """Where a token stands: both rows are as wide as the picture, however many tokens they have."""
+    return (place + 0.5) / count
+
+
+def _row(labels: list[str], title: str, colour: str, colours: Palette) -> dict[str, Any]:
+    positions = spread(len(labels), _NAMED)
+    return {
+        "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 6},
+        "range": [0, 1],
+        "tickmode": "array",
+        "tickvals": [_at(position, len(labels)) for position in positions],
+        "ticktext": [shortened(labels[position]) for position in positions],
+        # The browser, which knows how wide the picture is, slants them where they would touch.
+        "autotickangles": [0, -45, -90],
+        "tickfont": {"family": MONOSPACE, "size": 12, "color": colours.ink},
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+        "fixedrange": True,
+    }

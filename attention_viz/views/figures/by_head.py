@@ -1,0 +1,69 @@
+"""A number for each head as one picture: layers down, heads across."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+from jaxtyping import Float
+from numpy import ndarray
+
+from attention_viz.views.figures.heatmap import arrange, labelled_axis
+from attention_viz.views.style.theme import Palette, colour_scale
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["grid_of_heads"]
+
+# Up to this many heads and layers, each cell's number stands in it.
+_PRINTED_UP_TO = 16
+
+
+def grid_of_heads(
+    values: Float[ndarray, "layer head"],
+    layers: Sequence[str],
+    colours: Palette,
+    *,
+    title: str,
+    stops: Sequence[str],
+    full: float,
+    said: Sequence[Sequence[str]],
+    written: Sequence[Sequence[str]],
+    bar: dict[str, Any],
+    chosen: tuple[int, int] | None = None,
+) -> go.Figure:
+    """Layers down, heads across, each coloured by its number.
+
+    Args:
+        values: (layer, head), NaN for heads that aren't there.
+        layers: what each row is called, as a model may have written it.
+        colours: of the theme.
+        title: of the picture.
+        stops: the colours from 0 to `full`.
+        full: the number with the last of them.
+        said: what hovering over each cell tells, no markup of anybody's in it.
+        written: what stands in each cell, where there is room.
+        bar: the colour bar, as of `matrix.colour_bar`.
+        chosen: row and column to frame.
+    """
+    cells = go.Heatmap(
+        z=values,
+        zmin=0,
+        zmax=full,
+        colorscale=colour_scale(stops),
+        hovertext=said,
+        hovertemplate="%{hovertext}<extra></extra>",
+        text=written,
+        texttemplate="%{text}" if max(values.shape) <= _PRINTED_UP_TO else None,
+        xgap=1,
+        ygap=1,
+        colorbar=bar,
+    )
+    figure = go.Figure([cells])
+    arrange(figure, title, colours)
+    heads, names = [str(head) for head in range(values.shape[1])], [escaped(layer) for layer in layers]
+    figure.update_xaxes(**labelled_axis(heads, "head", colours.ink, colours, vertical=False))
+    figure.update_yaxes(**labelled_axis(names, "layer", colours.ink, colours, vertical=True))
+    if chosen is not None:
+        row, column = chosen
+        edges = {"x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+        figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
+    return figure

@@ -1,0 +1,110 @@
+"""What a model takes to be likeliest at a position, with what one head looks at from there."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from attention_viz.errors import ShapeError
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.theme import MONOSPACE, SANS, Palette, ThemeName, palette
+from attention_viz.views.style.wording import escaped, shortened, spelled
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["candidates"]
+
+_KEYS = 6
+_ROW, _TITLE = 24, 34
+
+
+def candidates(
+    trace: Trace,
+    layer: int,
+    head: int,
+    likely: "pandas.DataFrame",
+    position: int = -1,
+    *,
+    stream: str | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """The likeliest tokens at a position as bars; below them, what one head looks at most in that row.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        likely: from `AttentionModel.candidates`, of the same trace and position.
+        position: which row.
+        stream: which stream; None for the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or position.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    rows = len(trace.query_tokens(stream))
+    if not -rows <= position < rows:
+        raise ShapeError(f"position {position} was asked for; the text has positions 0 to {rows - 1}")
+    weights = trace.weights(layer, head, stream)[position].detach().float().cpu()
+    heaviest = [int(key) for key in weights.topk(min(_KEYS, len(weights))).indices if weights[key] > 0]
+    keys = _numbered(trace.key_tokens(stream).labels, heaviest)
+    counts = [len(likely), len(heaviest)]
+    gap = _TITLE / (sum(counts) * _ROW + _TITLE)
+    figure = make_subplots(rows=2, cols=1, row_heights=counts, vertical_spacing=gap)
+    figure.add_trace(_bars([spelled(one) for one in likely.token], list(likely.probability), colours.accent), 1, 1)
+    figure.add_trace(_bars(keys, [float(weights[key]) for key in heaviest], colours.key), 2, 1)
+    query = escaped(shortened(spelled(trace.query_tokens(stream).labels[position])))
+    titles = (f"probability after “{query}”", f"“{query}” looks at, in layer {trace.label(layer, stream)}, head {head}")
+    if trace.streams == ("encoder",):
+        titles = (f"probability behind “{query}”", titles[1])
+    _arrange(figure, titles, counts, colours)
+    return figure
+
+
+def _numbered(labels: Sequence[str], places: Sequence[int]) -> list[str]:
+    """Labels with their position where a token is repeated, so that no two bars are called the same."""
+    digits = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+    return [spelled(labels[at]) + (str(at).translate(digits) if labels.count(labels[at]) > 1 else "") for at in places]
+
+
+def _bars(names: Sequence[str], shares: Sequence[float], colour: str) -> go.Bar:
+    return go.Bar(
+        x=shares,
+        y=list(range(len(names))),
+        orientation="h",
+        marker={"color": colour},
+        width=0.55,
+        customdata=[escaped(name) for name in names],
+        text=[f"{escaped(shortened(name))}  {_digits(share)}" for name, share in zip(names, shares, strict=True)],
+        textposition="outside",
+        textfont={"family": MONOSPACE, "size": 12},
+        cliponaxis=False,
+        hovertemplate="%{customdata}: %{x:.6f}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _digits(share: float) -> str:
+    return "<0.001" if 0 < share < 0.0005 else f"{share:.3f}"
+
+
+def _arrange(figure: go.Figure, titles: tuple[str, str], counts: Sequence[int], colours: Palette) -> None:
+    figure.update_layout(
+        font={"family": SANS, "color": colours.ink, "size": 12},
+        paper_bgcolor=colours.background,
+        plot_bgcolor=colours.background,
+        height=sum(counts) * _ROW + 2 * _TITLE + 8,
+        margin={"l": 8, "r": 8, "t": _TITLE, "b": 8},
+    )
+    # A bar of 1 leaves room for its words beside it.
+    figure.update_xaxes(range=[0, 2.2], visible=False, fixedrange=True)
+    for row, (title, count) in enumerate(zip(titles, counts, strict=True), start=1):
+        figure.update_yaxes(range=[count - 0.5, -0.5], visible=False, fixedrange=True, row=row, col=1)
+        top = figure.layout["yaxis" if row == 1 else "yaxis2"].domain[1]
+        figure.add_annotation(
+            text=title, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False
+        )

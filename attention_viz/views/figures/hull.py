@@ -1,0 +1,137 @@
+"""A head's output as a mixture of its values, drawn: it can't leave the hull around them."""
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from attention_viz.analysis.convex_hull import corners
+from attention_viz.errors import ShapeError
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.heatmap import arrange, number_axis
+from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
+from attention_viz.views.style.wording import caption, escaped, shortened, shown, with_minus
+
+__all__ = ["hull"]
+
+
+def hull(
+    trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """The values of a head as points, the hull around them, and the output of one query among them.
+
+    A line leads from each value to the output, the wider the larger its weight.
+
+    Args:
+        trace: what was recorded; the head's values have two numbers each, which are across and up.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        query: the position whose output it is, from 0.
+        stream: which stream; None for the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or position, or values have more or fewer numbers than two.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).labels
+    if one.value.shape[-1] != 2:
+        raise ShapeError(f"a hull is drawn of values of two numbers; this head's have {one.value.shape[-1]}")
+    trace.query_tokens(stream).require(query)
+    values, output = (tensor.detach().double().cpu().numpy() for tensor in (one.value, one.output[query]))
+    weights = trace.weights(layer, head, stream)[query].detach().double().cpu().tolist()
+    figure = go.Figure()
+    _add_hull(figure, values, colours)
+    for value, weight in zip(values.tolist(), weights, strict=True):
+        figure.add_scatter(
+            x=[value[0], float(output[0])],
+            y=[value[1], float(output[1])],
+            mode="lines",
+            line={"color": colours.key, "width": 0.5 + 8 * weight},
+            opacity=0.2 + 0.6 * weight,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    _add_output(figure, output.tolist(), queries[query], colours)
+    # Last, so that the names lie on top.
+    _add_points(figure, values, weights, trace.key_tokens(stream).labels, colours)
+    arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    grid = number_axis(colours)
+    figure.update_xaxes({"title": "first number of a value", **grid})
+    # As far up as across, so that near is near; and room for the words at the edge.
+    figure.update_yaxes({"title": "second number", "scaleanchor": "x", **grid})
+    figure.update_xaxes(range=_room(values[:, 0]))
+    figure.update_yaxes(range=_room(values[:, 1]))
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
+    figure.update_layout(height=460, legend=legend)
+    return figure
+
+
+def _room(numbers: Float[numpy.ndarray, " key"]) -> list[float]:
+    """From the smallest to the largest, and a fifth of that beyond."""
+    low, high = float(numbers.min()), float(numbers.max())
+    beyond = 0.2 * (high - low) or 1.0
+    return [low - beyond, high + beyond]
+
+
+def _add_hull(figure: go.Figure, values: Float[numpy.ndarray, "key 2"], colours: Palette) -> None:
+    around = corners(values)
+    closed = numpy.concatenate([around, around[:1]])
+    figure.add_scatter(
+        x=closed[:, 0].tolist(),
+        y=closed[:, 1].tolist(),
+        mode="lines",
+        fill="toself",
+        fillcolor=f"rgba{(*(int(colours.value[at : at + 2], 16) for at in (1, 3, 5)), 0.12)}",
+        line={"color": colours.value, "dash": "dot", "width": 1.5},
+        name="hull of the values",
+        hoverinfo="skip",
+    )
+
+
+def _add_points(
+    figure: go.Figure,
+    values: Float[numpy.ndarray, "key 2"],
+    weights: list[float],
+    labels: tuple[str, ...],
+    colours: Palette,
+) -> None:
+    """The values, named; tokens that share one, as a repeated word does, are named together."""
+    here: dict[tuple[float, ...], dict[str, None]] = {}
+    for value, label in zip(values.tolist(), labels, strict=True):
+        here.setdefault(tuple(value), {})[shown(label)] = None
+    # Popped, so that only the first of those in one place writes their names.
+    written = [", ".join(here.pop(tuple(value), {})) for value in values.tolist()]
+    figure.add_scatter(
+        x=values[:, 0].tolist(),
+        y=values[:, 1].tolist(),
+        mode="markers+text",
+        marker={"color": colours.value, "size": 9},
+        text=[escaped(shortened(names)) for names in written],
+        textposition="top center",
+        textfont={"family": MONOSPACE, "size": 11, "color": colours.ink},
+        cliponaxis=False,
+        hovertext=[
+            f"value of {escaped(shown(label))}: {_pair(value)}, weight {weight:.6f}"
+            for label, value, weight in zip(labels, values.tolist(), weights, strict=True)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name="values",
+    )
+
+
+def _add_output(figure: go.Figure, output: list[float], label: str, colours: Palette) -> None:
+    name = escaped(shortened(shown(label)))
+    figure.add_scatter(
+        x=output[:1],
+        y=output[1:],
+        mode="markers",
+        marker={"color": colours.query, "size": 14, "symbol": "diamond", "line": {"color": colours.ink, "width": 1.5}},
+        hovertext=[f"output of {escaped(shown(label))}: {_pair(output)}"],
+        hovertemplate="%{hovertext}<extra></extra>",
+        name=f"output of {name}",
+    )
+
+
+def _pair(numbers: list[float]) -> str:
+    return with_minus(f"({numbers[0]:.6f}, {numbers[1]:.6f})")

@@ -1,0 +1,55 @@
+"""What one token looks at, in one head: its row of weights as bars."""
+
+import plotly.graph_objects as go
+
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.heatmap import arrange, labelled_axis, number_axis
+from attention_viz.views.style.theme import ThemeName, palette
+from attention_viz.views.style.wording import caption, escaped, readable, shown
+
+__all__ = ["looks"]
+
+
+def looks(
+    trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """One row of a head's weights as bars, a bar a key, which together make 1.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        query: the position that looks, from 0.
+        stream: which stream; None for the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or position.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    queries = trace.query_tokens(stream).labels
+    trace.query_tokens(stream).require(query)
+    weights = trace.weights(layer, head, stream)[query].detach().float().cpu().tolist()
+    keys = readable(trace.key_tokens(stream).labels)
+    looking = escaped(shown(queries[query]))
+    bars = go.Bar(
+        x=weights,
+        y=list(range(len(keys))),
+        orientation="h",
+        marker={"color": colours.key},
+        text=[f"{weight:.3f}" for weight in weights],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[f"{looking} looks at {key}: {weight:.6f}" for key, weight in zip(keys, weights, strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    figure = go.Figure([bars])
+    arrange(figure, f"What {looking} looks at · {escaped(caption(trace, layer, head, stream))}", colours)
+    figure.update_xaxes(
+        title={"text": "weight", "standoff": 8},
+        range=[0, 1.08],
+        **number_axis(colours),
+    )
+    figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True))
+    return figure

@@ -1,0 +1,122 @@
+"""One row of the softmax opened: what enters it, the exponentials, and each one's share in their sum."""
+
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from attention_viz.steps.arithmetic import Term, open_cell
+from attention_viz.steps.head import OpenHead, open_head
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.heatmap import arrange, labelled_axis
+from attention_viz.views.style.theme import ThemeName, palette
+from attention_viz.views.style.wording import caption, escaped, shown, with_minus
+
+__all__ = ["shares"]
+
+# In two lines, so that they stand beside each other on a phone.
+_TITLES = ("what<br>enters", "exp(that<br>− largest)", "÷ sum =<br>weight")
+_SAID = ("enters", "exp(what enters − largest)", "weight")
+_DIGITS = (2, 3, 3)
+
+
+def shares(
+    trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """One row of a head's softmax in three columns of bars, a bar a key: entry, exponential, share.
+
+    The row's largest entry is taken off before the exponential, as softmax is computed: the shares stay the same. Where
+    the model has an attention sink, it is the last bar, and its share is dropped. A blocked key is said to be so.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        query: the position that looks, from 0.
+        stream: which stream; None for the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or position.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    queries = trace.query_tokens(stream).labels
+    trace.query_tokens(stream).require(query)
+    terms = _terms(open_head(trace, layer, head, stream), query)
+    keys = [escaped(shown(term.label)) for term in terms]
+    figure = make_subplots(
+        cols=3, shared_yaxes=True, horizontal_spacing=0.02, column_widths=[4, 3, 3], subplot_titles=_TITLES
+    )
+    for place, numbers in enumerate(_columns(terms)):
+        _add_column(figure, place, numbers, keys, (colours.muted, colours.accent, colours.key)[place])
+    arrange(
+        figure, f"The row of {escaped(shown(queries[query]))} · {escaped(caption(trace, layer, head, stream))}", colours
+    )
+    figure.update_xaxes(zeroline=True, zerolinecolor=colours.line)
+    figure.update_yaxes(showgrid=False, zeroline=False)
+    figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True), col=1)
+    # Above where the bars begin, and not above the middle, which only the longest reach.
+    starts = [_zero(figure, column) for column in (1, 2, 3)]
+    for title, start in zip(figure.layout.annotations, starts, strict=True):
+        title.update(x=start, xanchor="left", align="left", font={"size": 12, "color": colours.muted})
+    figure.update_layout(height=min(620, 150 + 28 * len(keys)), margin={"t": 88}, bargap=0.25)
+    return figure
+
+
+def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[str], colour: str) -> None:
+    """One of the three columns of bars; what is at most 1 keeps its measure, whatever the row."""
+    said = ["blocked" if math.isinf(number) else with_minus(f"{number:.6f}") for number in numbers]
+    where: dict[str, Any] = {"row": 1, "col": place + 1}
+    figure.add_bar(
+        x=[0.0 if math.isinf(number) else number for number in numbers],
+        y=list(range(len(keys))),
+        orientation="h",
+        marker={"color": colour},
+        text=[_short(number, _DIGITS[place]) for number in numbers],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[f"{key}, {_SAID[place]}: {one}" for key, one in zip(keys, said, strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+        **where,
+    )
+    reach = _range([*numbers, 1.0] if place else numbers)
+    figure.update_xaxes(range=reach, showticklabels=False, showgrid=False, **where)
+
+
+def _terms(opened: OpenHead, query: int) -> tuple[Term, ...]:
+    """The row's terms; of one that may look at nothing, each key as blocked."""
+    terms = open_cell(opened, "weights", query, 0).terms
+    blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
+    return terms or tuple(Term(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).labels)
+
+
+def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float], list[float]]:
+    total = math.fsum(term.product for term in terms) or 1.0
+    return (
+        [term.factors[0][1] for term in terms],
+        [term.product for term in terms],
+        [term.product / total for term in terms],
+    )
+
+
+def _short(number: float, digits: int) -> str:
+    return "blocked" if math.isinf(number) else with_minus(f"{number:.{digits}f}")
+
+
+def _zero(figure: go.Figure, column: int) -> float:
+    """Where 0 is in a column, as a part of the figure's width."""
+    axis = next(figure.select_xaxes(col=column))
+    (left, right), (low, high) = axis.domain, axis.range
+    return left + (right - left) * (0 - low) / (high - low)
+
+
+def _range(numbers: list[float]) -> list[float]:
+    """From the smallest to the largest, 0 among them, with room for the numbers at the bars' ends."""
+    finite = [0.0, *(number for number in numbers if not math.isinf(number))]
+    low, high = min(finite), max(finite)
+    room = 0.7 * (high - low or 1.0)
+    # On a phone the tokens stand close to the numbers of bars that go to the left.
+    return [low - 1.3 * room if low < 0 else 0.0, high + room]

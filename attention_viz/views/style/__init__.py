@@ -1,0 +1,1 @@
+"""What pictures share: colours, the wording of tokens, hatching, and what a picture says in words."""

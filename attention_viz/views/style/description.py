@@ -1,0 +1,96 @@
+"""What a figure shows, for those who can't see it: its largest numbers in the words that the pointer is told."""
+
+import base64
+import functools
+import html
+import operator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+
+from attention_viz.views.style.wording import shortened
+
+__all__ = ["spoken"]
+
+# Of a matrix, the largest of each row; of more rows than this, of those whose largest are largest. Several matrices
+# beside each other share a larger number of rows. Of bars, the longest.
+_ROWS, _ALL_ROWS, _BARS = 8, 24, 3
+_LONGEST = 100
+_FIELD = re.compile(r"%\{(\w+)(?::([^}]*))?\}")
+_DIGITS = re.compile(r"(\.\d{3})\d+")
+
+
+def spoken(figure: go.Figure) -> str:
+    """A sentence with the figure's largest numbers, such as "Largest: bank looks at river: 0.580; …".
+
+    Of a matrix it tells the largest of each row, else of bars the longest, else of lines where they begin and end. It
+    is empty for a figure of points, and for one that tells the pointer nothing.
+    """
+    parts: list[Any] = [one for one in figure.data if getattr(one, "hovertemplate", None)]
+    matrices = [one for one in parts if one.type == "heatmap"]
+    rows = max(1, min(_ROWS, _ALL_ROWS // max(1, len(matrices))))
+    told = [words for one in matrices for words in _cells(one, rows)]
+    if not matrices:
+        told = [words for one in parts if one.type == "bar" for words in _bars(one)]
+    if not told:
+        return " ".join(_line(one) for one in parts if one.type == "scatter" and "lines" in (one.mode or ""))
+    return f"Largest: {'; '.join(shortened(words, _LONGEST) for words in told if words)}."
+
+
+def _cells(matrix: Any, rows: int) -> Iterator[str]:
+    """The largest cell of each row, in the words of its hover text."""
+    cells = _numbers(matrix.z).astype(float)
+    if not cells.size:
+        return
+    sizes = numpy.abs(numpy.nan_to_num(cells))
+    columns = sizes.argmax(axis=1)
+    largest = numpy.argsort(-sizes[numpy.arange(len(sizes)), columns], kind="stable")[:rows]
+    for row in sorted(largest.tolist()):
+        column = int(columns[row])
+        if not numpy.isnan(cells[row, column]):
+            yield _filled(matrix, {"x": column, "y": row, "z": float(cells[row, column])}, row, column)
+
+
+def _bars(bars: Any) -> Iterator[str]:
+    """The longest bars, in the words of their hover text."""
+    across, up = _numbers(bars.x), _numbers(bars.y)
+    lengths = (across if bars.orientation == "h" else up).astype(float)
+    for at in numpy.argsort(-numpy.abs(lengths), kind="stable")[:_BARS].tolist():
+        yield _filled(bars, {"x": across[at], "y": up[at]}, at)
+
+
+def _line(line: Any) -> str:
+    """Where a line begins and ends; nothing of one that only joins two points."""
+    across, up = _numbers(line.x), _numbers(line.y)
+    if len(across) <= 2:
+        return ""
+    first, last = (_filled(line, {"x": across[at], "y": up[at]}, at) for at in (0, -1))
+    return f"First {first}; last {last}."
+
+
+def _numbers(values: Any) -> numpy.ndarray:
+    """What stands along an axis or in cells; a figure that was copied holds it packed, in the form of Plotly's JSON."""
+    if not isinstance(values, dict):
+        return numpy.asarray([] if values is None else values)
+    packed: dict[str, str] = values
+    numbers = numpy.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"])
+    return numbers.reshape([int(size) for size in packed["shape"].split(",")]) if "shape" in packed else numbers
+
+
+def _filled(trace: Any, place: Mapping[str, object], *at: int) -> str:
+    """The hover template with what stands at a place, as plain text."""
+    known = dict(place)
+    for name in ("hovertext", "text", "customdata"):
+        texts: Any = getattr(trace, name, None)
+        if texts is not None:
+            known[name] = texts if isinstance(texts, str) else functools.reduce(operator.getitem, at, texts)
+
+    def fill(field: re.Match[str]) -> str:
+        value = known.get(field[1])
+        return format(value, field[2]) if field[2] and isinstance(value, int | float | numpy.number) else str(value)
+
+    words = _FIELD.sub(fill, trace.hovertemplate.replace("<extra></extra>", ""))
+    return _DIGITS.sub(r"\1", html.unescape(words.replace("<br>", ", ")))

@@ -1,0 +1,534 @@
+"""The command line: every command's output is the library's own, every refusal has its message and its code."""
+
+import csv
+import functools
+import io
+import json
+import math
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+import pandas
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.cli import app, main
+from attention_viz.cli.options import parser
+from attention_viz.cli.output import show
+from attention_viz.cli.writing import ENDINGS
+from attention_viz.errors import AttentionVizError
+from attention_viz.trace.table import to_csv
+from attention_viz.trace.trace import Fidelity
+from attention_viz.views import heatmap_svg
+from scripts import serve
+from tests.conftest import on_one_thread
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+COMMANDS = ("app", "trace", "heads", "find", "verify", "models")
+MOON = "moon cheese frog ring moon cheese"
+ANIMAL = "the animal did not cross the street because it was too tired"
+PROGRAM = (sys.executable, "-m", "attention_viz")
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Matrices this small are slower on several threads."""
+    with on_one_thread():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    """Each model is read from its files once, as anybody reads it, however many commands ask; refusals are not kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(av, "load", functools.cache(av.load))
+        yield
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process: its exit code, standard output and standard error."""
+
+    def go(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main(words)
+        except SystemExit as end:
+            code = end.code
+        assert isinstance(code, int)
+        return code, *capsys.readouterr()
+
+    return go
+
+
+def refused(result: tuple[int, str, str], message: str, code: int = 1) -> None:
+    """Nothing on standard output; the message in one line at the end of standard error, and the code."""
+    assert result[:2] == (code, ""), result
+    *before, last = result[2].splitlines()
+    assert re.search(message, last), result[2]
+    assert last.startswith("attention-viz")
+    assert code == 2 or [line for line in before if not line.startswith("Loading ")] == []
+
+
+# Help and the guide
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_and_the_guide_name_the_same_options(command: str, run: Run) -> None:
+    code, out, err = run(command, "--help")
+    assert (code, err) == (0, "")
+    section = re.search(rf"^## {command}$(.*?)(?=^## |\Z)", GUIDE, re.MULTILINE | re.DOTALL)
+    assert section
+    options = r"(?<![\w-])--[a-z]+"
+    assert set(re.findall(options, out)) - {"--help"} == set(re.findall(options, section[1]))
+    assert section[1].count("attention-viz ") >= 1
+
+
+def test_the_help_lists_every_command_and_the_guide_has_a_section_for_each(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert tuple(re.findall(r"^    ([a-z]+) ", out, re.MULTILINE)) == COMMANDS
+    assert tuple(re.findall(r"^## (\w+)", GUIDE, re.MULTILINE)) == COMMANDS
+
+
+def test_every_example_is_one_that_the_parser_takes(run: Run) -> None:
+    helped = [run(command, "--help")[1] for command in COMMANDS]
+    examples = [re.findall(r"^(?:  )?attention-viz (.+)$", text, re.MULTILINE) for text in (GUIDE, *helped)]
+    assert list(map(len, examples)) == [len(COMMANDS), *[1] * len(COMMANDS)]
+    assert examples[0] == [example for some in examples[1:] for example in some]
+    for example in examples[0]:
+        parser().parse_args(shlex.split(example))
+
+
+def test_the_guide_names_every_ending_and_every_metric() -> None:
+    assert re.findall(r"^\| `(\.\w+)`", GUIDE, re.MULTILINE) == list(ENDINGS)
+    section = GUIDE.partition("## heads")[2].partition("## find")[0]
+    assert re.findall(r"`([a-z]+)`", section) == list(av.METRICS)
+
+
+def test_the_version_is_the_package_s(run: Run) -> None:
+    assert run("--version") == (0, f"attention-viz {av.__version__}\n", "")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    ask = (
+        "import sys; from attention_viz.cli import main\n"
+        "try: main(['trace', '--help'])\n"
+        "except SystemExit: print(*{'torch', 'transformers', 'pandas', 'plotly', 'numpy'} & sys.modules.keys(), 'end')"
+    )
+    told = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines()[-1].strip() == "end"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("nothing",), "invalid choice: 'nothing'"),
+        (("trace", "a b"), "required: --model, --out"),
+        (("models", "--format", "xml"), "invalid choice: 'xml'"),
+        (("app", "--port", "0"), "'0': it has to be a whole number, 1 to 65535"),
+        (("app", "--port", "70000"), "1 to 65535"),
+        (("find", "a", "b", "--text", "a b", "--model", "scratch", "--top", "0"), "'0': .* whole number, 1 or more"),
+        (("heads", "a b", "--model", "scratch", "--metric", "beauty"), "no 'beauty'; there are entropy, .*variance"),
+    ],
+)
+def test_wrong_usage_is_2(words: tuple[str, ...], message: str, run: Run) -> None:
+    refused(run(*words), message, 2)
+
+
+# models
+
+
+def test_models_in_a_process_of_its_own_as_json() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "models", "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == av.catalogue().reset_index().to_dict("records")
+
+
+def test_models_as_a_table_and_as_csv(run: Run) -> None:
+    code, out, err = run("models")
+    assert (code, err) == (0, "")
+    heading, *rows = out.splitlines()
+    assert heading.split() == ["name", *av.catalogue().columns]
+    assert [row.split()[0] for row in rows] == list(av.CATALOGUE)
+    read = pandas.read_csv(io.StringIO(run("models", "--format", "csv")[1]), keep_default_na=False)
+    pandas.testing.assert_frame_equal(read, av.catalogue().reset_index(), check_dtype=False)
+
+
+# trace
+
+
+def test_safetensors_holds_the_whole_trace(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "moon.safetensors"
+    assert run("trace", MOON, "--model", "induction", "--out", str(path)) == (
+        0, "", f"Loading induction …\nWrote {path}\n",
+    )  # fmt: skip
+    read, own = av.Trace.load(path), av.load("induction").trace(MOON)
+    assert torch.equal(read.attention(1).weights, own.attention(1).weights)
+    assert read.provenance.as_dict() == own.provenance.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [((), {}), (("--layer", "1", "--head", "2"), {"layer": 1, "head": 2}), (("--layer", "0"), {"layer": 0})],
+)
+def test_csv_and_parquet_hold_the_weights_asked_for(
+    words: tuple[str, ...], place: dict[str, int], run: Run, tmp_path: Path
+) -> None:
+    own = av.load("induction").trace(MOON).table(**place)
+    for ending in ("csv", "parquet"):
+        assert run("trace", MOON, "--model", "induction", "--out", str(tmp_path / f"w.{ending}"), *words)[0] == 0
+    assert (tmp_path / "w.csv").read_bytes() == to_csv(own).encode()
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "w.parquet"), own)
+
+
+def test_svg_is_the_head_s_picture_and_html_opens_on_it(run: Run, tmp_path: Path) -> None:
+    for ending in ("svg", "HTML"):
+        path = str(tmp_path / f"head.{ending}")
+        assert run("trace", MOON, "--model", "induction", "--layer", "1", "--head", "3", "--out", path)[0] == 0
+    own = av.load("induction").trace(MOON)
+    assert (tmp_path / "head.svg").read_text("utf-8") == heatmap_svg(own, 1, 3)
+    assert (tmp_path / "head.HTML").read_text("utf-8") == av.explore(own, layer=1, head=3).html()
+
+
+def test_target_stream_and_second_sentence_are_handed_on(run: Run, tmp_path: Path) -> None:
+    path = str(tmp_path / "w.csv")
+    words = ("--model", "translation", "--target", "le chat voit le chien", "--stream", "cross", "--out", path)
+    assert run("trace", "the cat sees the dog", *words)[0] == 0
+    own = av.load("translation").trace("the cat sees the dog", target="le chat voit le chien")
+    assert Path(path).read_text("utf-8") == to_csv(own.table(stream="cross"))
+    words = ("--model", "all-MiniLM-L6-v2", "--second", "A boat drifted by", "--layer", "0", "--head", "4")
+    assert run("trace", "The bank of the river", *words, "--force", "--out", path)[0] == 0
+    own = av.load("all-MiniLM-L6-v2").trace("The bank of the river", "A boat drifted by")
+    assert Path(path).read_text("utf-8") == to_csv(own.table(0, 4))
+
+
+def test_a_dash_reads_standard_input_without_the_line_s_end(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(MOON + "\n"))
+    path = tmp_path / "w.safetensors"
+    assert run("trace", "-", "--model", "scratch", "--out", str(path))[0] == 0
+    assert av.Trace.load(path).provenance.text == MOON
+
+
+def test_standard_input_that_is_no_text_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a \xff"), "utf-8"))
+    refused(run("heads", "-", "--model", "scratch"), "standard input is not text in utf-8: invalid start byte")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("w.jpeg",),
+            r"\.jpeg files aren't written; the endings are \.safetensors, .*, \.svg, \.png, \.pdf$",
+        ),
+        (("w.png",), r"\.png shows one head; it needs --layer and --head"),
+        (("w.pdf", "--head", "0"), r"\.pdf shows one head; it needs --layer and --head"),
+        (("weights",), "'weights' has no ending; the endings are"),
+        (("w.svg",), "needs --layer and --head"),
+        (("w.svg", "--layer", "0"), "needs --layer and --head"),
+        (("w.safetensors", "--layer", "0", "--stream", "encoder"), "whole trace; leave out --layer, --stream"),
+    ],
+)
+def test_endings_and_options_that_don_t_go_together(words: tuple[str, ...], message: str, run: Run) -> None:
+    refused(run("trace", "a b", "--model", "scratch", "--out", *words), message, 2)
+
+
+def test_a_file_that_is_there_stays_unless_forced(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "w.csv"
+    path.write_text("mine")
+    words = ("trace", "a b", "--model", "scratch", "--out", str(path))
+    refused(run(*words), f"{re.escape(str(path))} is there already; --force writes over it")
+    assert path.read_text() == "mine"
+    assert run(*words, "--force")[0] == 0
+    assert path.read_text().startswith("stream,layer,head,")
+
+
+def test_what_can_t_be_written_is_said_before_the_model_loads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out(name: str) -> tuple[int, str, str]:
+        result = run("trace", "a b", "--model", "scratch", "--force", "--out", str(tmp_path / name))
+        assert "Loading" not in result[2]
+        return result
+
+    refused(out("nowhere/w.csv"), "no folder .*nowhere to write w.csv into")
+    (tmp_path / "folder.csv").mkdir()
+    refused(out("folder.csv"), "folder.csv is a folder; --out needs the name of a file")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    refused(out("w.parquet"), "pyarrow is needed, which isn't installed: pip install pyarrow")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("ending", [ending for ending in ENDINGS if ending not in (".png", ".pdf")])
+def test_a_disk_that_refuses_is_one_line(
+    ending: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"w{ending}"
+    path.symlink_to("/dev/full")
+    place = ("--layer", "0", "--head", "0") if ending == ".svg" else ()
+    result = run("trace", "a b", "--model", "scratch", "--force", "--out", str(path), *place)
+    refused(result, f"can't be written to .*{ending}|w{ending} can't be written: No space left on device")
+
+
+# heads and find
+
+
+def test_heads_are_the_library_s_table(run: Run) -> None:
+    own = av.head_table(av.load("induction").trace(MOON))
+    code, out, err = run("heads", MOON, "--model", "induction", "--format", "json")
+    assert (code, err) == (0, "Loading induction …\n")
+    read = pandas.DataFrame(json.loads(out)).set_index(["layer", "head"])
+    pandas.testing.assert_frame_equal(read, own, check_exact=True)
+    out = run("heads", MOON, "--model", "induction", "--format", "csv")[1]
+    pandas.testing.assert_frame_equal(pandas.read_csv(io.StringIO(out)).set_index(["layer", "head"]), own)
+
+
+def test_heads_by_a_metric_are_the_largest_first(run: Run) -> None:
+    own = av.head_table(av.load("induction").trace(MOON))["induction"]
+    read = json.loads(run("heads", MOON, "--model", "induction", "--metric", "induction", "--format", "json")[1])
+    assert [set(row) for row in read] == [{"layer", "head", "induction"}] * 8
+    values = [row["induction"] for row in read]
+    assert values == sorted(own, reverse=True)
+    assert all(own.loc[row["layer"], row["head"]] == row["induction"] for row in read)
+    heading, first, *_ = run("heads", MOON, "--model", "induction", "--metric", "induction")[1].splitlines()
+    assert heading.split() == ["layer", "head", "induction"]
+    assert first.split() == [str(read[0]["layer"]), str(read[0]["head"]), f"{values[0]:.4f}"]
+
+
+def test_what_is_no_number_is_null_nothing_or_nan(run: Run) -> None:
+    words = ("heads", "moon cheese", "--model", "induction", "--metric", "induction", "--format")
+    assert math.isnan(av.head_table(av.load("induction").trace("moon cheese"))["induction"].iloc[0])
+    assert {row["induction"] for row in json.loads(run(*words, "json")[1])} == {None}
+    assert run(*words, "csv")[1].splitlines()[1] == "0,0,"
+    assert run(*words, "table")[1].splitlines()[1].split() == ["0", "0", "nan"]
+
+
+def test_of_several_streams_one_has_to_be_named(run: Run) -> None:
+    words = ("heads", "the cat sees the dog", "--model", "translation", "--format", "json")
+    refused(run(*words), "no stream was named; this trace has encoder, decoder, cross")
+    own = av.head_table(av.load("translation").trace("the cat sees the dog"), "cross")
+    read = json.loads(run(*words, "--stream", "cross")[1])
+    assert [row["confidence"] for row in read] == list(own["confidence"])
+    assert {row["distance"] for row in read} == {None}
+
+
+def test_find_ranks_as_the_library_does(run: Run) -> None:
+    own = av.find_heads(av.load("coreference").trace(ANIMAL), query="it", key="animal")
+    words = ("find", "it", "animal", "--text", ANIMAL, "--model", "coreference")
+    for more, count in (((), len(own)), (("--top", "3"), 3)):
+        read = json.loads(run(*words, *more, "--format", "json")[1])
+        assert read == own.head(count).to_dict("records")
+    assert run(*words, "--top", "2")[1].splitlines()[0].split() == ["layer", "head", "weight", "query", "key", "rank"]
+
+
+def test_find_prints_ten_unless_told_otherwise(run: Run) -> None:
+    words = ("find", "bank", "river", "--text", "The bank of the river", "--model", "all-MiniLM-L6-v2")
+    assert len(json.loads(run(*words, "--format", "json")[1])) == 10
+    assert len(json.loads(run(*words, "--format", "json", "--top", "500")[1])) == 72
+
+
+def test_csv_gives_a_spreadsheet_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    evil = ["=1+1", "\u200b@x", 'a "b", c', "plain"]
+    show(pandas.DataFrame({"word": evil, "weight": [0.1, 0.2, 0.3, math.nan]}), "csv")
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows[0] == ["word", "weight"]
+    assert [row[0] for row in rows[1:]] == ["'=1+1", "'\u200b@x", 'a "b", c', "plain"]
+    assert [row[1] for row in rows[1:]] == ["0.1", "0.2", "0.3", ""]
+
+
+def test_a_table_gives_a_terminal_nothing_to_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    words = pandas.Series(["a\x1b[31m", "b\nc", "\udcff"], dtype=object)
+    show(pandas.DataFrame({"word": words, "n": [1, 20, 300]}), "table")
+    assert capsys.readouterr().out.splitlines() == [
+        "word         n", "a\\x1b[31m    1", "b c         20", "\\udcff     300",
+    ]  # fmt: skip
+
+
+# verify
+
+
+@pytest.mark.parametrize("words", [(), ("--text", "frog ring frog")])
+def test_verify_tells_both_errors(words: tuple[str, ...], run: Run) -> None:
+    code, out, err = run("verify", "induction", *words)
+    assert (code, err) == (0, "Loading induction …\n")
+    own = av.load("induction").verify(words[1] if words else av.CATALOGUE["induction"].examples[0])
+    assert dict(line.split() for line in out.splitlines()) == {
+        "output_error": f"{own.output_error:.3g}", "weight_error": f"{own.weight_error:.3g}",
+        "bound": "1e-05", "ok": "yes",
+    }  # fmt: skip
+
+
+def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Fidelity(0.5, math.nan, 1e-5, "another")
+    monkeypatch.setattr("attention_viz.scratch.model.Scratch.verify", lambda *_: wrong)
+    code, out, _ = run("verify", "scratch")
+    assert code == 1
+    assert dict(line.split() for line in out.splitlines()) == {
+        "output_error": "0.5", "weight_error": "nan", "bound": "1e-05", "ok": "no",
+    }  # fmt: skip
+
+
+# Refusals of the library's, and ends of other kinds
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--layer", "7"), "layer 7 was asked for"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--layer", "-1"), "layer -1 was asked for"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--head", "9"), "head 9"),
+        (("trace", "a", "--model", "scratch", "--out", "w.html", "--stream", "cross"), "'cross' was asked for"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "b"), "no encoder–decoder"),
+        (("trace", "a", "--model", "induction", "--out", "w.csv", "--second", "b"), "a second sentence was given"),
+        (("heads", " ", "--model", "scratch"), "the text is empty"),
+        (("find", "dog", "a", "--text", "a b", "--model", "scratch"), "the word “dog” was asked for"),
+        (("verify", "scratch", "--text", ""), "the text is empty"),
+        (("heads", "a \udcff", "--model", "scratch"), "a byte that is no character, at place 2"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "\udcff"), "no character, at place 0"),
+    ],
+)
+def test_a_refusal_is_one_line_and_1(
+    words: tuple[str, ...], message: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(run(*words), message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_no_model_is_refused(run: Run, tmp_path: Path) -> None:
+    refused(run("verify", str(tmp_path)), "config.json")
+
+
+def test_a_message_of_several_lines_is_told_in_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AttentionVizError("first\n  second \x1b[2J")
+
+    monkeypatch.setattr("attention_viz.models.catalogue", refuse)
+    assert run("models") == (1, "", "attention-viz: first second \\x1b[2J\n")
+
+
+def test_ctrl_c_is_130_without_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attention_viz.models.catalogue", interrupt)
+    assert run("models") == (130, "", "")
+
+
+def test_ctrl_c_under_another_name_is_130_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as error:
+            raise ModuleNotFoundError("could not import a module") from error
+
+    monkeypatch.setattr("attention_viz.models.catalogue", interrupt)
+    assert run("models") == (130, "", "")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_error_that_is_not_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("attention_viz.models.catalogue", fail)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        main(["models"])
+
+
+@pytest.mark.parametrize("words", [("models",), ("models", "--format", "json")])
+def test_a_closed_pipe_ends_quietly(words: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run([*PROGRAM, *words], cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+# app
+
+
+def test_the_app_answers_at_the_address_printed_and_ends_with_ctrl_c() -> None:
+    port = serve.free_port()
+    with subprocess.Popen(
+        [*PROGRAM, "app", "--port", str(port)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        try:
+            assert started.stdout and started.stderr
+            address = started.stdout.readline().strip()
+            assert address == f"http://127.0.0.1:{port}", started.stderr.read()
+            with build_opener(ProxyHandler({})).open(f"{address}/_stcore/health", timeout=10) as answer:
+                assert answer.status == 200
+            refused(run_once("app", "--port", str(port)), rf"127\.0\.0\.1, port {port}: .*in use.*--port choose others")
+            started.send_signal(signal.SIGINT)
+            rest, told = started.communicate(timeout=30)
+        finally:
+            started.kill()
+    assert (started.returncode, rest) == (130, "")
+    assert "Traceback" not in told
+    assert not serve.is_taken(port)
+
+
+def run_once(*words: str) -> tuple[int, str, str]:
+    """A command in a process of its own."""
+    done = subprocess.run([*PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_without_the_app_s_files_that_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "HOME", tmp_path)
+    refused(run("app"), f"app.py and pages, aren't installed: they are not in {re.escape(str(tmp_path))}")
+
+
+def test_an_address_that_is_none_is_refused(run: Run) -> None:
+    refused(run("app", "--host", "nowhere.invalid"), "can't listen at nowhere.invalid, port 8501: ")
+
+
+# Pictures that a browser draws
+
+
+def test_without_a_browser_png_and_pdf_are_refused_before_the_model_loads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTENTION_VIZ_BROWSER", str(tmp_path / "none"))
+    words = ("trace", "a b", "--model", "scratch", "--layer", "0", "--head", "1", "--out")
+    for ending in (".png", ".pdf"):
+        result = run(*words, str(tmp_path / f"w{ending}"))
+        refused(result, rf"\{ending}, unlike \.svg, needs Chrome, Chromium or Edge .*none is no program$")
+        assert "Loading" not in result[2]
+    assert run(*words, str(tmp_path / "w.svg"))[0] == 0
+
+
+def test_png_and_pdf_are_the_head_s_picture_as_a_browser_draws_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[str, tuple[str, ...]]] = []
+
+    def draw(picture: str, forms: tuple[str, ...], *_: object, **__: object) -> dict[str, bytes]:
+        drawn.append((picture, forms))
+        return {form: form.encode() for form in forms}
+
+    monkeypatch.setattr("attention_viz.views.export.save.printed", draw)
+    monkeypatch.setattr("attention_viz.cli.writing.needed", lambda _: "browser")
+    words = ("trace", MOON, "--model", "induction", "--layer", "1", "--head", "2", "--out")
+    for form in ("png", "pdf"):
+        assert run(*words, str(tmp_path / f"w.{form}"))[0] == 0
+        assert (tmp_path / f"w.{form}").read_bytes() == form.encode()
+    own = heatmap_svg(av.load("induction").trace(MOON), 1, 2)
+    assert drawn == [(own, ("png",)), (own, ("pdf",))]

@@ -1,0 +1,81 @@
+"""What the atlas is sent, and the script that reads it."""
+
+import json
+import re
+import struct
+import zlib
+from collections import Counter
+from typing import Any
+
+import numpy
+import pytest
+
+import attention_viz as av
+from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.pages.heads.atlas import atlas_source
+from attention_viz.views.figures.heatmap import full_colour
+from tests.shipped import shipped
+
+
+def unpacked(payload: bytes, trace: Trace, stream: str) -> tuple[dict[str, Any], numpy.ndarray]:
+    """The header, and the levels as (head, query, key)."""
+    (length,) = struct.unpack("<I", payload[:4])
+    header = json.loads(payload[4 : 4 + length])
+    start, size = header["plane"]
+    plane = zlib.decompress(payload[4 + length + start : 4 + length + start + size])
+    shape = (-1, len(header["keys"]), len(header["queries"]))
+    return header, numpy.frombuffer(plane, numpy.uint8).reshape(shape).swapaxes(1, 2)
+
+
+def test_a_short_text_is_sent_cell_by_cell_and_its_numbers_as_in_the_table() -> None:
+    trace = shipped("induction").trace("moon cheese frog moon cheese frog")
+    table = head_table(trace)
+    header, levels = unpacked(pack_atlas(trace, "decoder", table), trace, "decoder")
+    assert header["queries"] == header["keys"] == list(trace.query_tokens().labels)
+    assert header["pooled"] == [1, 1] and header["tops"] == [1.0] * 8
+    for place, (layer, head) in enumerate(table.index):
+        weights = trace.weights(layer, head).numpy()
+        ahead = ~numpy.tri(len(weights), dtype=bool)
+        assert (levels[place][ahead] == BLOCKED).all()
+        assert numpy.abs(levels[place] / LEVELS - weights)[~ahead].max() <= 0.5 / LEVELS + 1e-6
+    for name in METRICS:
+        told = [numpy.nan if number is None else number for number in header["numbers"][name]]
+        assert told == pytest.approx(table[name].tolist(), abs=1e-6, nan_ok=True)
+        assert header["fulls"][name] >= numpy.nanmax(table[name].to_numpy(), initial=0)
+    assert header["spreads"] is None
+
+
+def test_of_a_long_text_each_cell_is_the_largest_weight_under_it_and_none_is_left_out() -> None:
+    trace = av.scratch(" ".join(f"word{number}" for number in range(77)), heads=1)
+    header, levels = unpacked(pack_atlas(trace, "encoder", head_table(trace)), trace, "encoder")
+    weights, first = trace.weights(0, 0).numpy(), [*starts(77), 77]
+    assert levels.shape == (1, SIDE, SIDE) and first[0] == 0 and len(first) == SIDE + 1
+    assert header["pooled"] == [3, 3] and header["queries"][1] == f"word{first[1]} …"
+    top = header["tops"][0]
+    assert top == full_colour(weights) < 1
+    for row in range(SIDE):
+        for column in range(SIDE):
+            under = weights[first[row] : first[row + 1], first[column] : first[column + 1]]
+            assert levels[0, row, column] == round(float(under.max()) / top * LEVELS)
+
+
+def test_equal_traces_give_equal_bytes_and_several_texts_their_spread() -> None:
+    one, other = av.scratch("a b a"), av.scratch("b a c")
+    assert pack_atlas(one, "encoder", head_table(one)) == pack_atlas(
+        av.scratch("a b a"), "encoder", head_table(av.scratch("a b a"))
+    )
+    table = head_table([one, other])
+    header, _ = unpacked(pack_atlas(one, "encoder", table), one, "encoder")
+    assert header["spreads"]["entropy"] == pytest.approx(table["entropy_spread"].tolist(), abs=1e-6)
+
+
+def test_the_script_is_whole_and_never_writes_markup() -> None:
+    html, css, script = atlas_source()
+    assert 'data-testid="atlas"' in html and ".av-card" in css
+    assert not re.search(r"^\s*import\b", script, re.M)
+    assert len(re.findall(r"^export default function", script, re.M)) == 1
+    names = re.findall(r"^(?:export default )?(?:async )?(?:function|class|const|let) (\w+)", script, re.M)
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", script)

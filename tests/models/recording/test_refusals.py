@@ -1,0 +1,144 @@
+"""What can't be recorded exactly is refused, with the family's name and a reason, before anything is drawn."""
+
+import functools
+import types
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface
+from transformers.models.bert.modeling_bert import BertSelfAttention
+
+import attention_viz as av
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording import recorder
+from attention_viz.models.recording.recorder import OURS
+from tests.models.families import build, ids
+
+
+@pytest.mark.parametrize("family", ["deberta-v2", "gpt_neo", "bloom", "falcon", "xlnet", "mamba"])
+def test_a_family_that_never_calls_our_attention_is_refused_by_name(family: str) -> None:
+    with pytest.raises(UnsupportedModel, match=rf"^{family} .*never called our attention"):
+        av.wrap(build(family))
+
+
+def test_a_model_of_pictures_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedModel, match=r"^vit .*only models that read text"):
+        av.wrap(build("vit"))
+
+
+def test_something_that_is_no_model_is_refused() -> None:
+    with pytest.raises(UnsupportedModel, match="got Linear"):
+        av.wrap(nn.Linear(3, 5))
+
+
+def test_a_term_that_is_not_known_is_refused_by_its_name() -> None:
+    model = build("bert")
+    attention = model.encoder.layer[1].attention.self
+    attention.forward = functools.partial(attention.forward, tilt=0.3)
+    with pytest.raises(UnsupportedModel, match=r"bert \(BertModel\): BertSelfAttention asks its attention for tilt"):
+        av.wrap(model)
+
+
+def test_a_model_that_attends_outside_the_interface_in_some_layers_is_refused() -> None:
+    model = build("llama")
+    attention = model.model.layers[1].self_attn
+    # What is no configuration of transformers' own is not switched: this layer stays eager, and gives right numbers.
+    attention.config = types.SimpleNamespace(_attn_implementation="eager")
+    with pytest.raises(UnsupportedModel, match="2 attention calls ran with ours and 3 with the model's own"):
+        av.wrap(model)
+
+
+class Uncalled(nn.Module):
+    """Attention in code of its own, in the place of a layer's."""
+
+    def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
+        weights = (hidden_states @ hidden_states.mT).softmax(dim=-1)
+        return weights @ hidden_states, weights[:, None].expand(-1, 5, -1, -1)
+
+
+def test_a_layer_with_attention_of_another_kind_is_refused_too() -> None:
+    model = build("bert")
+    model.encoder.layer[2].attention.self = Uncalled()
+    with pytest.raises(UnsupportedModel, match="2 attention calls ran with ours and 3 with the model's own"):
+        av.wrap(model)
+
+
+@pytest.mark.parametrize(
+    ("family", "term"),
+    [("gemma2", "softcap"), ("gpt_oss", "s_aux"), ("t5 encoder", "position_bias"), ("gpt2", "scaling")],
+)
+def test_numbers_other_than_eager_are_refused(family: str, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = AttentionInterface._global_mapping[OURS]
+
+    def without(*args: Tensor, **options: object) -> tuple[Tensor, None]:
+        options[term] = 0.123 if term == "scaling" else None
+        return ours(*args, **options)
+
+    monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
+    with pytest.raises(UnsupportedModel, match=r"gives something else with our attention: output off by \d"):
+        av.wrap(build(family))
+
+
+def test_a_mask_that_gets_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, lambda *_args, **_options: None)
+    with pytest.raises(UnsupportedModel, match="something else"):
+        av.wrap(build("llama"))
+
+
+def test_numbers_that_are_not_numbers_are_refused() -> None:
+    model = build("bert")
+    with torch.no_grad():
+        model.encoder.layer[1].output.dense.bias[3] = torch.nan
+    with pytest.raises(UnsupportedModel, match="something else"):
+        av.wrap(model)
+
+
+def test_a_model_that_breaks_while_it_runs_is_refused_with_what_it_said() -> None:
+    model = build("bert")
+
+    def broken(*_args: object, **_options: object) -> None:
+        raise RuntimeError("out of order\nadvice for somebody else")
+
+    model.encoder.layer[1].forward = broken
+    with pytest.raises(UnsupportedModel, match=r"bert \(BertModel\) can't be run on text alone: .*out of order$"):
+        av.wrap(model)
+
+
+def test_a_model_that_makes_two_rows_of_one_is_refused() -> None:
+    model = build("bert")
+    forward = model.encoder.forward
+    model.encoder.forward = lambda hidden, *args, **options: forward(torch.cat([hidden, hidden]), *args, **options)
+    with pytest.raises(UnsupportedModel, match="batch of 2 rows"):
+        av.wrap(model)
+
+
+def test_a_text_that_takes_another_way_than_the_probe_is_refused() -> None:
+    plain = build("bert")
+    model = av.wrap(plain)
+    plain.encoder.layer = plain.encoder.layer[:2]
+    with pytest.raises(UnsupportedModel, match="made 2 attention calls for this text where the probe saw 3"):
+        model.trace_ids(ids(5))
+
+
+class Closed(BertSelfAttention):
+    """An encoder's layer that may not look ahead."""
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None, **options: object) -> object:
+        count = hidden_states.shape[1]
+        ahead = torch.full((1, 1, count, count), torch.finfo(torch.float32).min).triu(1)
+        return super().forward(hidden_states, attention_mask=ahead, **options)
+
+
+def test_a_mixture_of_layers_that_look_ahead_and_layers_that_do_not_is_refused() -> None:
+    model = build("bert")
+    model.encoder.layer[1].attention.self.__class__ = Closed
+    with pytest.raises(UnsupportedModel, match="looks ahead in some layers and not in others"):
+        av.wrap(model)
+
+
+def test_our_function_drops_nothing_at_random_even_in_training_mode() -> None:
+    model = build("bert", attention_probs_dropout_prob=0.5, hidden_dropout_prob=0.5).train()
+    assert av.wrap(model).trace_ids(ids(7)).fidelity.ok
+    assert recorder.recording.get() is None

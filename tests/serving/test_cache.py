@@ -1,0 +1,130 @@
+"""What a room shares: made once however many ask, and never more than there is room for."""
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.serving import models as sources
+from attention_viz.serving import permissions as allowed
+from attention_viz.serving import runs as serving
+from attention_viz.serving.cache import Kept
+from attention_viz.serving.settings import Settings
+from attention_viz.ui.address import State
+from tests.models.families import build
+from tests.models.sources.test_load import word_tokenizer
+
+TEXT = "the bank of the river"
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two models in an allowed folder, and a server with room for one of them."""
+    for name in ("one", "two"):
+        build("bert with a head").save_pretrained(tmp_path / name)
+        word_tokenizer().save_pretrained(tmp_path / name)
+    settings = Settings(models=(tmp_path,))
+    for module in (allowed, sources):
+        monkeypatch.setattr(module, "SETTINGS", settings)
+    monkeypatch.setattr(serving, "_models", Kept(100_000, sources.memory_of, serving._forget))
+    return tmp_path
+
+
+def test_the_one_unused_for_longest_goes_first() -> None:
+    gone = list[str]()
+    kept: Kept[str, str] = Kept(10, len, gone.append)
+    for thing in ("aaaa", "bbbb"):
+        kept.get(thing, lambda thing=thing: thing)
+    kept.get("aaaa", pytest.fail)
+    kept.get("cc", lambda: "cc")
+    assert gone == []
+    kept.get("ddd", lambda: "ddd")
+    assert gone == ["bbbb"]
+    kept.get("e" * 99, lambda: "e" * 99)  # larger than the room: it is used now, and stays alone
+    assert gone == ["bbbb", "aaaa", "cc", "ddd"]
+    assert "e" * 99 in kept
+
+
+def test_room_is_made_before_something_large_is() -> None:
+    kept: Kept[str, str] = Kept(10, len)
+    for thing in ("aaaa", "bbbb"):
+        kept.get(thing, lambda thing=thing: thing)
+    kept.make_room(5)
+    assert ("aaaa" in kept, "bbbb" in kept) == (False, True)
+    kept.forget(lambda key: key == "bbbb")
+    assert "bbbb" not in kept
+
+
+def test_what_goes_wrong_is_told_to_all_who_wait_and_tried_again_by_the_next() -> None:
+    kept: Kept[str, int] = Kept(10)
+    tries = list[int]()
+
+    def fail() -> int:
+        tries.append(1)
+        time.sleep(0.3)
+        raise av.ModelNotFound("gone")
+
+    with ThreadPoolExecutor(8) as pool:
+        problems = [future.exception() for future in [pool.submit(kept.get, "a", fail) for _ in range(8)]]
+    assert [str(problem) for problem in problems] == ["gone"] * 8
+    assert len(tries) == 1
+    assert kept.get("a", lambda: 3) == 3
+
+
+def test_thirty_who_ask_for_one_model_load_it_once(rooms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = list[str]()
+
+    def open_slowly(source: sources.Source) -> object:
+        opened.append(source.name)
+        time.sleep(0.5)
+        return sources.open_source(source)
+
+    monkeypatch.setattr(serving, "open_source", open_slowly)
+    start = threading.Barrier(30)
+
+    def ask() -> serving.Drawn:
+        start.wait(30)
+        return serving.draw(State(model=str(rooms / "one"), text=TEXT))
+
+    with ThreadPoolExecutor(30) as pool:
+        drawn = [future.result(120) for future in [pool.submit(ask) for _ in range(30)]]
+    assert opened == ["one"]
+    assert len({id(one) for one in drawn}) == 1
+    assert drawn[0].trace.fidelity.ok
+    assert drawn[0].trace.provenance.model == "one"
+
+
+def test_a_model_that_had_to_go_leaves_nothing_in_memory(rooms: Path) -> None:
+    first, second = (State(model=str(rooms / name), text=TEXT) for name in ("one", "two"))
+    serving.draw(first)
+    model = weakref.ref(serving._chosen(first).hf_model)
+    assert model() is not None
+    serving.draw(second)
+    gc.collect()
+    assert (serving.is_loaded(first), serving.is_loaded(second)) == (False, True)
+    assert model() is None
+    assert serving.draw(first).trace.fidelity.ok  # it comes back when somebody asks
+
+
+def test_a_model_larger_than_the_room_is_refused_before_it_is_loaded(
+    rooms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "SETTINGS", Settings(models=(rooms,), model_memory=0))
+    monkeypatch.setattr(serving, "open_source", pytest.fail)
+    with pytest.raises(av.UnsupportedModel, match="one takes 0 MB of memory, and models may take 0 MB here"):
+        serving.load_model(str(rooms / "one"))

@@ -1,0 +1,273 @@
+import copy
+import json
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from attention_viz.errors import TraceError
+from attention_viz.operation import masks
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+pytestmark = pytest.mark.usefixtures("unchecked_module")
+
+N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
+FIDELITY = Fidelity(1.5e-7, 2.5e-8, 1e-5, "itself, <b>plainly</b>", 0.25)
+
+
+def full_trace() -> Trace:
+    """A trace in which every term of a call is there to be broken."""
+    torch.manual_seed(0)
+    call = attend(
+        torch.randn(HEADS, N, D_K),
+        torch.randn(GROUPS, N, D_K),
+        torch.randn(GROUPS, N, D_V),
+        masks.causal(N),
+        bias=torch.randn(HEADS, 1, N),
+        softcap=30.0,
+        sinks=torch.randn(HEADS),
+    )
+    layer = Layer(call, "0", embeddings=torch.randn(N, D_MODEL), joined=torch.randn(N, D_MODEL))
+    tokens = {"decoder": Tokens(("[CLS]", "a", "##b", "…", "[PAD]"), (101, 7, 8, 9, 0), (None, 0, 0, 1, None))}
+    provenance = Provenance("a model", "a b", versions={"torch": "2"}, edits=("one",))
+    return Trace({"decoder": (layer, layer)}, tokens, tokens, torch.randn(N, D_MODEL), provenance, lambda: FIDELITY)
+
+
+def parts(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The safetensors header of a file and its body."""
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    return json.loads(raw[8 : 8 + length]), raw[8 + length :]
+
+
+def put_together(path: Path, header: dict[str, Any], body: bytes) -> Path:
+    told = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(told)) + told + body)
+    return path
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traces") / "good.safetensors"
+    full_trace().save(path)
+    return path
+
+
+def tampered(saved: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A copy of the good file with our part of its header changed."""
+    header, body = parts(saved)
+    ours = json.loads(header["__metadata__"]["attention_viz"])
+    replaced = change(ours)
+    header["__metadata__"]["attention_viz"] = replaced if isinstance(replaced, str) else json.dumps(ours)
+    return put_together(saved.with_name("tampered"), header, body)
+
+
+def pickled(path: Path) -> Path:
+    path.write_bytes(pickle.dumps({"query": [1, 2, 3]}))
+    return path
+
+
+def foreign(path: Path) -> Path:
+    save_file({"weight": torch.ones(3, 3)}, path, metadata={"format": "pt"})
+    return path
+
+
+def without_metadata(path: Path) -> Path:
+    save_file({"weight": torch.ones(3, 3)}, path)
+    return path
+
+
+def written(content: bytes) -> Callable[[Path], Path]:
+    def make(path: Path) -> Path:
+        path.write_bytes(content)
+        return path
+
+    return make
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (pickled, "not a readable safetensors file"),
+        (foreign, "not a trace: its header has no 'attention_viz' entry"),
+        (without_metadata, "not a trace: its header has no 'attention_viz' entry"),
+        (written(b""), "not a readable safetensors file"),
+        (written(b"hello"), "not a readable safetensors file"),
+        (written(b"\xff" * 64), "not a readable safetensors file"),
+        (written(struct.pack("<Q", 4) + b"null"), "not a readable safetensors file"),
+        (folder, "no file at"),
+        (lambda path: path, "no file at"),
+        (lambda path: path / ("n" * 5000), "not a readable safetensors file|no file at"),
+        (lambda path: path / "a\0b", "no file at"),
+    ],
+)
+def test_what_is_not_a_trace_is_refused_in_plain_words(
+    make: Callable[[Path], Path], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TraceError, match=message) as raised:
+        Trace.load(make(tmp_path / "file"))
+    assert raised.value.__suppress_context__ or raised.value.__context__ is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_a_truncated_or_scratched_file_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
+    raw = bytearray(saved.read_bytes())
+    if data.draw(st.booleans()):
+        raw = raw[: data.draw(st.integers(0, len(raw) - 1))]
+    else:
+        raw[data.draw(st.integers(0, len(raw) // 2))] = data.draw(st.integers(0, 255))
+    broken = saved.with_name("broken")
+    broken.write_bytes(raw)
+    use(broken)
+
+
+def use(path: Path) -> None:
+    """Load a file and look at everything in it; a refusal with a message is as good."""
+    try:
+        trace = Trace.load(path)
+    except TraceError as error:
+        assert str(error)
+        return
+    for stream in trace.streams:
+        assert len(trace.query_tokens(stream)) == trace.weights(0, 0, stream).shape[0]
+        for layer in trace.layers[stream]:
+            assert isinstance(layer.attention, Attention) and layer.attention.output.ndim == 3
+    assert isinstance(trace.fidelity.ok, bool) and repr(trace)
+    trace.save(path.with_name("saved again"))
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value in a header."""
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(place for key, value in inside for place in places(value, (*path, key)))]
+
+
+values = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        3,
+        0.5,
+        float("nan"),
+        float("inf"),
+        10**400,
+        "",
+        "t0000",
+        "t0003",
+        "t9999",
+        "<b>",
+        [],
+        [1],
+        {},
+        {"a": 1},
+        [[]],
+    ]
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_a_tampered_header_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
+    def change(header: dict[str, Any]) -> object:
+        *way, last = data.draw(st.sampled_from(places(header)[1:]))
+        node: Any = header
+        for step in way:
+            node = node[step]
+        if data.draw(st.booleans()):
+            node[last] = copy.deepcopy(data.draw(values))
+        else:
+            del node[last]
+        return None
+
+    use(tampered(saved, change))
+
+
+def put(*way: Any) -> Callable[[dict[str, Any]], None]:
+    """A change that puts the last argument where the others lead."""
+    *steps, last, value = way
+
+    def change(node: Any) -> None:
+        for step in steps:
+            node = node[step]
+        node[last] = value
+
+    return change
+
+
+LAYER = ("streams", "decoder", "layers", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("format", 2), "trace format 2; this version reads format 1"),
+        (put("streams", {}), "got none"),
+        (put("streams", [1]), "garbles"),
+        (put("streams", "decoder", "layers", []), "the decoder has none"),
+        (put("streams", "decoder", "queries", "labels", ["a"]), "1 token labels came with 5 ids"),
+        (put("streams", "decoder", "queries", "labels", 1, {"a": 1}), "where str belongs"),
+        (put("streams", "decoder", "queries", "ids", 0, float("inf")), "inf, where int belongs"),
+        (put("streams", "decoder", "queries", "special", 0, "false"), "'false', where bool belongs"),
+        (put(*LAYER, "scale", float("nan")), "scale has to be a finite number"),
+        (put(*LAYER, "scale", 10**400), "garbles"),
+        (put(*LAYER, "softcap", 0), "softcap has to be"),
+        (put(*LAYER, "tensors", "query", "t9999"), "'t9999'"),
+        (put(*LAYER, "tensors", "mask", "t0000"), "a layer has the tensors"),
+        (put(*LAYER, "tensors", {"query": "t0000"}), "a layer has the tensors query"),
+        (put(*LAYER, "tensors", "allowed", "t0000"), "allowed has to be boolean"),
+        (put(*LAYER, "tensors", "joined", "t0000"), r"needs joined of \(query, d_model\)"),
+        (put(*LAYER, "tensors", "value", "t0003"), "own value|shared evenly|broadcast|one kind"),
+        (put("output", "t0000"), r"the output has to be \(position, width\)"),
+        (put("provenance", "model", None), "where str belongs"),
+        (put("provenance", "versions", "torch", 2), "2, where str belongs"),
+        (put("fidelity", "bound", "wide"), "'wide', where float belongs"),
+        (lambda header: "[" * 100_000, "not a readable safetensors file"),
+        (lambda header: "{", "not a readable safetensors file"),
+        (lambda header: "5", "not a trace"),
+        (lambda header: "null", "not a trace"),
+    ],
+)
+def test_a_tampered_header_is_refused_in_plain_words(
+    saved: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    with pytest.raises(TraceError, match=message):
+        Trace.load(tampered(saved, change))
+
+
+def test_tensors_of_other_shapes_than_the_header_says_are_refused(saved: Path) -> None:
+    header, body = parts(saved)
+    query = json.loads(header["__metadata__"]["attention_viz"])["streams"]["decoder"]["layers"][0]["tensors"]["query"]
+    header[query]["shape"] = [HEADS, D_K, N]
+    with pytest.raises(TraceError, match="same width d_k"):
+        Trace.load(put_together(saved.with_name("turned"), header, body))
+
+
+@pytest.mark.parametrize("kind", ["BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2", "F8_E8M0"])
+@pytest.mark.parametrize("what", [("query", "key", "value"), ("embeddings",), ("joined",), ("bias",), ("sinks",), ()])
+def test_numbers_that_cannot_be_computed_with_are_refused(saved: Path, what: tuple[str, ...], kind: str) -> None:
+    header, body = parts(saved)
+    ours = json.loads(header["__metadata__"]["attention_viz"])
+    tensors = ours["streams"]["decoder"]["layers"][0]["tensors"]
+    for name in [tensors[one] for one in what] or [ours["output"]]:
+        begin, end = header[name]["data_offsets"]
+        width = (end - begin) // torch.Size(header[name]["shape"]).numel()
+        header[name] |= {"dtype": kind, "shape": [*header[name]["shape"][:-1], header[name]["shape"][-1] * width]}
+    with pytest.raises(TraceError, match="broken trace"):
+        Trace.load(put_together(saved.with_name("kinds"), header, body))

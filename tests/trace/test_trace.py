@@ -1,0 +1,182 @@
+from typing import Any
+
+import pytest
+import torch
+
+from attention_viz.errors import AttentionVizError, ShapeError, TraceError
+from attention_viz.operation import masks
+from attention_viz.operation.attention import attend
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+SOURCE, TARGET, HEADS, D_MODEL = 5, 3, 2, 7
+GOOD = Fidelity(1e-7, 2e-7, 1e-5, "itself")
+
+
+def layer(queries: int, keys: int, heads: int = HEADS, label: str = "0", **around: Any) -> Layer:
+    query, key = torch.randn(heads, queries, 4), torch.randn(heads, keys, 4)
+    return Layer(attend(query, key, torch.randn(heads, keys, 6)), label, **around)
+
+
+def tokens(count: int) -> Tokens:
+    return Tokens.of_ids(range(10, 10 + count))
+
+
+def trace(**changes: Any) -> Trace:
+    """An encoder–decoder of two encoder layers, the second with more heads."""
+    parts: dict[str, Any] = {
+        "layers": {
+            "encoder": (layer(SOURCE, SOURCE), layer(SOURCE, SOURCE, heads=4, label="2")),
+            "decoder": (layer(TARGET, TARGET),),
+            "cross": (layer(TARGET, SOURCE),),
+        },
+        "queries": {"encoder": tokens(SOURCE), "decoder": tokens(TARGET), "cross": tokens(TARGET)},
+        "keys": {"encoder": tokens(SOURCE), "decoder": tokens(TARGET), "cross": tokens(SOURCE)},
+        "output": torch.randn(TARGET, D_MODEL),
+        "provenance": Provenance("a model", "a text"),
+        "measure": lambda: GOOD,
+    }
+    return Trace(**parts | changes)
+
+
+def one_stream(**around: Any) -> Trace:
+    rows = {"decoder": tokens(TARGET)}
+    return trace(layers={"decoder": (layer(TARGET, TARGET, **around),)}, queries=rows, keys=rows)
+
+
+def test_each_stream_has_its_layers_heads_and_tokens() -> None:
+    one = trace()
+    assert one.streams == ("encoder", "decoder", "cross")
+    assert [one.layer_count(stream) for stream in one.streams] == [2, 1, 1]
+    assert [one.head_count(number, "encoder") for number in (0, 1)] == [2, 4]
+    assert (len(one.query_tokens("cross")), len(one.key_tokens("cross"))) == (TARGET, SOURCE)
+    assert one.weights(0, 1, "cross").shape == (TARGET, SOURCE)
+    assert one.layer(1, "encoder").label == "2"
+
+
+def test_weights_are_those_of_the_head() -> None:
+    one = trace()
+    torch.testing.assert_close(one.weights(1, 3, "encoder"), one.attention(1, "encoder").weights[3])
+
+
+def test_no_stream_stands_for_the_only_one_and_never_for_one_of_several() -> None:
+    assert one_stream().layer_count() == 1 and one_stream().stream() == "decoder"
+    for ask in (trace().layer_count, trace().query_tokens, trace().key_tokens, lambda: trace().attention(0)):
+        with pytest.raises(TraceError, match="no stream was named; this trace has encoder, decoder, cross"):
+            ask()
+
+
+@pytest.mark.parametrize("number", [-1, 2, 99])
+def test_a_layer_that_is_not_there_is_refused_by_name(number: int) -> None:
+    with pytest.raises(TraceError, match=f"layer {number} was asked for; the encoder has layers 0 to 1"):
+        trace().weights(number, 0, "encoder")
+
+
+@pytest.mark.parametrize("head", [-3, 2, 99])
+def test_a_head_that_is_not_there_is_refused_by_name(head: int) -> None:
+    with pytest.raises(ShapeError, match=f"head {head} was asked for; this attention has 2 heads"):
+        trace().weights(0, head, "encoder")
+
+
+def test_a_stream_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(TraceError, match="the stream 'cross' was asked for; this trace has decoder"):
+        one_stream().weights(0, 0, "cross")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"queries": {"encoder": tokens(4), "decoder": tokens(3), "cross": tokens(3)}}, "encoder layer 0 .* are 4 × 5"),
+        ({"queries": {"encoder": tokens(5)}}, "one of them is missing"),
+        ({"layers": {}, "queries": {}, "keys": {}}, "got none"),
+        ({"layers": {"vision": (layer(5, 5),)}}, "streams named encoder, decoder, cross; got vision"),
+        ({"layers": {"encoder": (), "decoder": (), "cross": ()}}, "at least one layer; the encoder has none"),
+    ],
+)
+def test_parts_that_do_not_fit_together_make_no_trace(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        trace(**changes)
+
+
+def test_an_attention_with_a_batch_axis_makes_no_trace() -> None:
+    query = torch.randn(1, HEADS, TARGET, 4)
+    rows = {"decoder": tokens(TARGET)}
+    with pytest.raises(TraceError, match=r"weights \(head, query, key\) = \(1, 2, 3, 3\)"):
+        trace(layers={"decoder": (Layer(attend(query, query, query), "0"),)}, queries=rows, keys=rows)
+
+
+@pytest.mark.parametrize("what", ["embeddings", "joined"])
+def test_what_goes_in_and_out_has_a_row_for_each_query(what: str) -> None:
+    assert getattr(one_stream(**{what: torch.ones(TARGET, D_MODEL)}).layer(0), what).shape == (TARGET, D_MODEL)
+    with pytest.raises(TraceError, match=rf"decoder layer 0 needs {what} of \(query, d_model\) for 3 tokens"):
+        one_stream(**{what: torch.ones(SOURCE, D_MODEL)})
+
+
+@pytest.mark.parametrize("what", ["query", "key"])
+def test_what_positions_were_turned_into_has_the_shape_of_what_came_out(what: str) -> None:
+    assert one_stream(**{f"unrotated_{what}": torch.ones(HEADS, TARGET, 4)}).layer(0)
+    with pytest.raises(TraceError, match=rf"an unrotated {what} of the {what}'s shape \(2, 3, 4\); got \(2, 3, 5\)"):
+        one_stream(**{f"unrotated_{what}": torch.ones(HEADS, TARGET, 5)})
+
+
+def test_a_trace_is_closed_to_changes() -> None:
+    layers = {"decoder": (layer(TARGET, TARGET),)}
+    rows = {"decoder": tokens(TARGET)}
+    one = trace(layers=layers, queries=rows, keys=rows)
+    layers["encoder"] = (layer(9, 9),)
+    assert one.streams == ("decoder",)
+    with pytest.raises(AttributeError):
+        one.output = torch.ones(1, 1)  # pyright: ignore[reportAttributeAccessIssue] -- that is the claim
+    with pytest.raises(TypeError):
+        one.layers["encoder"] = ()  # pyright: ignore[reportIndexIssue] -- likewise
+
+
+def test_fidelity_is_measured_once_and_only_when_asked_for() -> None:
+    calls: list[int] = []
+
+    def measure() -> Fidelity:
+        calls.append(1)
+        return GOOD
+
+    one = trace(measure=measure)
+    assert not calls
+    assert one.fidelity is one.fidelity is GOOD
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("output_error", "weight_error", "ok"),
+    [(0.0, 0.0, True), (1e-5, 1e-5, True), (2e-5, 0.0, False), (0.0, 2e-5, False), (float("nan"), 0.0, False)],
+)
+def test_fidelity_is_ok_only_with_both_errors_within_the_bound(
+    output_error: float, weight_error: float, ok: bool
+) -> None:
+    assert Fidelity(output_error, weight_error, 1e-5, "itself").ok is ok
+    assert Fidelity(weight_error, output_error, 1e-5, "itself").ok is ok
+
+
+def test_a_trace_introduces_itself_in_one_line() -> None:
+    told = repr(trace())
+    assert "'a model', 'a text'" in told and "cross: 1 layers × 2 heads × 3 × 5 tokens" in told and "\n" not in told
+
+
+def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("computed")
+
+    monkeypatch.setattr("attention_viz.operation.attention._softmax", refuse)
+    with pytest.raises(AssertionError, match="computed"):
+        trace().weights(0, 0, "encoder")
+
+
+def test_a_masked_trace_keeps_its_mask() -> None:
+    query = torch.randn(HEADS, TARGET, 4)
+    call = attend(query, query, query, masks.causal(TARGET))
+    rows = {"decoder": tokens(TARGET)}
+    one = trace(layers={"decoder": (Layer(call, "0"),)}, queries=rows, keys=rows)
+    assert not one.weights(0, 1).triu(1).any()
+
+
+def test_every_refusal_can_be_caught_as_one() -> None:
+    with pytest.raises(AttentionVizError):
+        trace().layer(99, "encoder")

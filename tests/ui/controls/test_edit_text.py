@@ -1,0 +1,172 @@
+"""Changes as text: what the address writes it reads back, what it can't read it says, and the edits are those meant."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+import attention_viz as av
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.controls.edit_text import (
+    CHANGES,
+    MOST,
+    Cell,
+    Change,
+    describe,
+    misfit,
+    read_changes,
+    to_edits,
+    write_changes,
+)
+
+TEXT = "the bank of the river was flooded"
+
+positions = st.integers(0, 9999)
+cells = st.tuples(positions, positions)
+
+
+# What a change is made of: made into one in the test, since checking its types takes a random look at its cells.
+parts = st.tuples(
+    st.sampled_from(list(CHANGES)),
+    st.tuples(positions, st.none() | positions) | st.just((None, None)),
+    st.sampled_from([None, "encoder", "decoder", "cross"]),
+    st.integers(100, 1_000_000),
+    st.sets(cells, min_size=1, max_size=6),
+)
+
+
+def change(what: str, place: tuple[int | None, int | None], stream: str | None, value: int, drawn: set[Cell]) -> Change:
+    several = {"block": 1, "draw": 6}.get(what, 0)
+    return Change(what, *place, stream, value / 10_000 if what == "temp" else 1.0, tuple(sorted(drawn)[:several]))
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return Scratch(heads=2).trace(TEXT)
+
+
+@settings(deadline=None)
+@given(st.lists(parts, max_size=MOST))
+def test_what_is_written_is_read_back(several: list[Any]) -> None:
+    changes = tuple(change(*one) for one in several)
+    assert read_changes(write_changes(changes)) == (changes, [])
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60) | st.text("zerobkdawmtp:;@>,.0123456789-", max_size=60))
+def test_whatever_was_typed_is_read_or_told_and_what_was_read_is_written_the_same(text: str) -> None:
+    found, notices = read_changes(text)
+    parts = [part for part in text.split(";") if part.strip()]
+    assert len(found) + len(notices) == len(parts)
+    assert read_changes(write_changes(found)) == (found, [])
+
+
+def test_the_address_is_short_and_plain() -> None:
+    several = (
+        Change("zero", 3, 1),
+        Change("temp", 3, value=0.5),
+        Change("block", cells=((4, 5),)),
+        Change("draw", 3, 1, "cross", cells=((2, 4), (3, 4))),
+    )
+    assert write_changes(several) == "zero@3.1;temp:0.5@3;block:4>5;draw:2>4,3>4@cross.3.1"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "zero:1@0.0",
+        "zero@",
+        "zero@-1.0",
+        "zero@0.0.0",
+        "zero@٣",
+        "mean@side.1",
+        "temp@0.0",
+        "temp:0@0.0",
+        "temp:nan",
+        "temp:1e9",
+        "temp:0.00001",
+        "temp:101",
+        "block:4",
+        "block:4>5,5>6",
+        "block:-1>2",
+        "draw",
+        "draw:",
+        "draw:2>4,",
+        "sharpen@0.0",
+        "<script>",
+    ],
+)
+def test_a_part_that_is_none_is_told_and_the_rest_holds(part: str) -> None:
+    found, notices = read_changes(f"zero@3.1;{part};block:1>2")
+    assert found == (Change("zero", 3, 1), Change("block", cells=((1, 2),)))
+    (notice,) = notices
+    assert f"“{part}”" in notice and "zero, mean, temp:0.5, block:4>5 or draw:2>4,3>4" in notice
+
+
+def test_more_changes_than_a_page_can_list_are_told() -> None:
+    found, notices = read_changes(";".join(["zero@0.0"] * (MOST + 2)))
+    assert len(found) == MOST and len(notices) == 2 and f"more than {MOST} changes" in notices[0]
+
+
+def test_changes_are_told_in_plain_words_with_the_tokens_names(trace: Trace) -> None:
+    told = {
+        "zero@0.1": "Layer 0, head 1 says nothing (its output is 0)",
+        "mean@0": "Every head of layer 0 always says its average",
+        "temp:0.5": "Every head looks more sharply (temperature 0.5)",
+        "temp:2@0.0": "Layer 0, head 0 looks more evenly (temperature 2)",
+        "block:1>4@0.1": "“bank” may not look at “river” in layer 0, head 1",
+        "block:0>4@0": "“the” (position 0) may not look at “river” in layer 0",
+        "block:1>3": "“bank” may not look at “the” (position 3) in all layers",
+        "draw:1>3,1>4,2>2@0.1": "Layer 0, head 1 looks where it was drawn: “bank” at “the” (position 3) and “river”; "
+        "“of” at “of”",
+        "draw:1>1,2>2,4>4@0.1": "Layer 0, head 1 looks where it was drawn: “bank” at “bank”; “of” at “of”; 1 more row",
+    }
+    assert {text: describe(read_changes(text)[0][0], trace) for text in told} == told
+
+
+def test_what_does_not_fit_is_said_and_still_told_in_words(trace: Trace) -> None:
+    told = {
+        "zero@1.0": "this model has only layer 0",
+        "zero@0.2": "this layer has heads 0 to 1",
+        "block:1>7": "this text has positions 0 to 6",
+        "zero@cross.0.0": "this model has the encoder",
+        "zero@encoder.0.0": "",
+        "block:6>6@0.1": "",
+    }
+    assert {text: misfit(read_changes(text)[0][0], trace) for text in told} == told
+    assert describe(read_changes("block:1>7")[0][0], trace) == "“bank” may not look at position 7 in all layers"
+
+
+def test_the_edits_are_those_that_were_asked_for(trace: Trace) -> None:
+    def edits(text: str) -> tuple[object, ...]:
+        return tuple(edit for one in read_changes(text)[0] for edit in to_edits(one, trace))
+
+    assert edits("zero@0.1;mean") == (av.Ablate(0, 1), av.Ablate(0, 0, "mean"), av.Ablate(0, 1, "mean"))
+    assert edits("temp:0.5@0;block:1>4@0.1") == (av.Temperature(0.5, 0), av.Block(1, 4, 0, 1))
+
+
+def test_drawn_rows_share_their_weight_evenly_and_the_others_keep_theirs(trace: Trace) -> None:
+    (edit,) = to_edits(Change("draw", 0, 1, cells=((2, 0), (2, 5), (4, 4))), trace)
+    assert isinstance(edit, av.Replace) and (edit.layer, edit.head) == (0, 1)
+    expected = trace.weights(0, 1).clone()
+    expected[2] = torch.tensor([0.5, 0, 0, 0, 0, 0.5, 0])
+    expected[4] = torch.eye(7)[4]
+    assert_close(edit.weights, expected)
+    after = Scratch(heads=2).trace(TEXT, edits=[edit])
+    assert_close(after.weights(0, 1), expected)
+    assert_close(after.weights(0, 0), trace.weights(0, 0))
+
+
+def test_a_model_with_several_streams_needs_one_named() -> None:
+    translated = av.load("translation").trace("the small cat sees a dog")
+    assert misfit(Change("zero", 0, 0), translated) == "this model has the encoder, the decoder, cross-attention"
+    one = Change("block", 0, 0, "cross", cells=((0, 2),))
+    assert not misfit(one, translated)
+    assert describe(one, translated).endswith("in layer 0, head 0 of cross-attention")
+    (edit,) = to_edits(one, translated)
+    after = av.load("translation").trace("the small cat sees a dog", edits=[edit])
+    assert after.weights(0, 0, "cross")[0, 2] == 0 < translated.weights(0, 0, "cross")[0, 2]

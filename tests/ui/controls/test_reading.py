@@ -1,0 +1,122 @@
+"""How weights are read on the pages: the numbers are the library's, and the page says what they are."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Page, expect
+from safetensors.torch import load_file
+from torch.testing import assert_close
+
+import attention_viz as av
+from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.readings import read as library_read
+from attention_viz.errors import TraceError
+from attention_viz.models.model import AttentionModel
+from attention_viz.serving import runs as serving
+from attention_viz.serving.runs import Drawn
+from attention_viz.trace.from_weights import shares
+from attention_viz.trace.merging import merge_words
+from attention_viz.ui.address import READING_NAMES, State, read_address, write_address
+from attention_viz.ui.controls import reading as readings
+from tests.conftest import OpenPage
+from tests.ui.pages.explore.test_page import choose, downloaded, parameters, readout, weights_csv
+
+Idle = Callable[[Page], None]
+
+PIECES = "The tokenizer unbelievably splits words"
+
+
+def test_the_switch_has_every_reading_under_its_own_name() -> None:
+    assert {name: one.label for name, one in READINGS.items()} == readings.LABELS
+    for name, one in READINGS.items():
+        state = State(reading=name)  # pyright: ignore[reportArgumentType]
+        assert readings.together(state) is not one.per_head
+        assert readings.head(state) == (4 if one.per_head else 0)
+        assert read_address(write_address(state)) == (state, [])
+    assert list(READINGS) == list(READING_NAMES)
+
+
+def test_a_reading_that_there_is_not_is_told_and_the_weights_are_shown() -> None:
+    state, (notice,) = read_address({"reading": "chance", "words": "on"})
+    assert state == State(words="on")
+    assert "asks for reading “chance”. Allowed here: raw, norm, rollout, flow, gradient." in notice
+
+
+def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
+    state = State(text="The bank", reading="norm")
+    drawn = serving.draw(state)
+    assert readings.read(drawn, replace(state, reading="raw")) is drawn
+    found = readings.read(drawn, state)
+    assert readings.read(drawn, replace(state, head=7)) is found
+    model = av.load("all-MiniLM-L6-v2")
+    assert isinstance(model, AttentionModel)
+    expected = shares(av.norm_weighted(model, drawn.trace, 0)).float()
+    assert_close(found.trace.attention(0).weights, expected, rtol=1e-4, atol=1e-6)
+    words = readings.read(drawn, replace(state, words="on"))
+    assert words is not found and words.trace.provenance.reading == "norm"
+    assert found.trace.differentiate is None and found.trace.complete is None and found.trace.fidelity.ok
+
+
+def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -> None:
+    state = State(text=" ".join(["bank"] * 60), reading="flow")
+    with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
+        readings.read(serving.draw(state), state)
+    short = replace(state, text="The bank", reading="gradient")
+    file = Drawn(replace(serving.draw(short).trace, differentiate=None))
+    with pytest.raises(TraceError, match="a trace from a file has no model any more"):
+        readings.read(file, short)
+
+
+def test_explore_shows_a_reading_says_what_it_is_and_hands_it_out(stay: OpenPage, idle: Idle) -> None:
+    trace = av.load("all-MiniLM-L6-v2").trace(PIECES)
+    screen = stay(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
+    expect(readout(screen)).to_have_text("Layer 3 · Rollout")
+    expect(screen.get_by_role("combobox", name="Head")).to_have_value("all")
+    expect(screen.get_by_role("combobox", name="Head")).to_be_disabled()
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+    for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
+        box = screen.get_by_test_id(part).bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 860, part
+    said = screen.locator(".st-key-reading-words")
+    expect(said).to_contain_text("mixed into a position after this layer")
+    expect(said).to_contain_text("It can’t tell: what single heads do")
+    expect(said).to_contain_text("head 4 is kept")
+    weights = weights_csv(screen).pivot(index="query", columns="key", values="weight").to_numpy()
+    assert abs(weights - av.rollout(trace)[3].numpy()).max() < 1e-5
+    choose(screen, "Reading", "Gradients", idle)
+    expect(readout(screen)).to_have_text("Layer 3 · Head 4 · Gradients")
+    expect(said).to_contain_text("half the squared length of the mean output vector")
+    screen.get_by_text("Whole words").click()
+    idle(screen)
+    expect(said).to_contain_text("Clark et al. 2019")
+    asked = parameters(screen)
+    assert (asked["reading"], asked["words"], asked["head"]) == ("gradient", "on", "4")
+    expect(screen.get_by_role("link", name="Masks")).to_have_attribute("href", re.compile("reading=gradient"))
+    expected = merge_words(library_read("gradient", trace)).weights(3, 4).numpy()
+    with screen.expect_download() as download:
+        screen.get_by_role("button", name="Weights (CSV)").click()
+    assert download.value.suggested_filename == "attention_all-MiniLM-L6-v2_layer3_head4_gradient_words.csv"
+    weights = weights_csv(screen).pivot(index="query", columns="key", values="weight").to_numpy()
+    assert abs(weights - expected).max() < 1e-4
+    tensors = load_file(downloaded(screen, "Tensors (safetensors)"))
+    assert_close(tensors["weights"], trace.weights(3, 4), atol=1e-5, rtol=1e-4)
+    assert abs(tensors["reading_gradient_of_words"].numpy() - expected).max() < 1e-4
+
+
+def test_on_the_cross_attention_page_a_reading_that_there_is_not_is_told_in_its_place(
+    stay: OpenPage, idle: Idle
+) -> None:
+    screen = stay("/cross?reading=rollout")
+    expect(screen.get_by_text(re.compile("Rollout was asked for cross-attention"))).to_be_visible()
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+    choose(screen, "Reading", "Norms", idle)
+    model = av.load("translation")
+    assert isinstance(model, AttentionModel)
+    trace = model.trace("the boy finds the key and he sells it")
+    expected = library_read("norm", trace, model, "cross").weights(0, 1).numpy()
+    weights = weights_csv(screen).pivot(index="query", columns="key", values="weight").to_numpy()
+    assert abs(weights - expected).max() < 1e-5
+    shown = [float(one) for one in screen.get_by_test_id("alignment").locator("tbody td:last-child").all_inner_texts()]
+    assert shown == pytest.approx(expected.max(axis=1).tolist(), abs=6e-4)

@@ -1,0 +1,111 @@
+"""What the Compare page's address asks for: read, clamped, told where it can't be had, and written back."""
+
+from dataclasses import replace
+
+import pytest
+
+import attention_viz as av
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.models import CATALOGUE
+from attention_viz.serving.models import find
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.compare.choice import (
+    CURVES,
+    KINDS,
+    STEPS,
+    TRAINED,
+    CompareChoice,
+    counts,
+    read_choice,
+    sides,
+    write_choice,
+)
+from attention_viz.ui.pages.compare.words import apart_words, far_words, heads_words, moved_words, token_words
+
+STATE = State()
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_what_is_written_is_read_again(what: str) -> None:
+    choice = CompareChoice(what, "a boat", "lists", 1, 3, 425, 500, "previous")
+    read, notices = read_choice(write_choice(choice), STATE)
+    assert notices == []
+    assert write_choice(read) == write_choice(choice)
+
+
+def test_an_address_edited_by_hand_is_answered_part_by_part_and_the_rest_holds() -> None:
+    asked = {"what": "<b>", "other_model": "nobody", "step": "401", "metric": "speed", "other_head": "12", "other": "x"}
+    choice, notices = read_choice(asked, STATE)
+    assert choice == replace(CompareChoice(), other="x")
+    for part in ("what “<b>”", "other_model “nobody”", "step “401”", "metric “speed”", "other_head “12”"):
+        assert sum(part in one for one in notices) == 1
+    assert len(notices) == 5
+    assert "0, 275, 350" in next(one for one in notices if "401" in one)
+
+
+def test_a_head_that_the_second_model_lacks_is_told_and_the_default_is_not() -> None:
+    choice, notices = read_choice({"what": "models", "other_model": "lists"}, STATE)
+    assert (choice.other_layer, choice.other_head, notices) == (0, 3, [])
+    choice, notices = read_choice({"what": "models", "other_model": "lists", "other_layer": "2"}, STATE)
+    assert choice.other_layer == 0
+    assert "Allowed here: 0 to 1" in notices[0]
+    assert counts(CompareChoice("heads"), STATE) == (6, 12)
+    assert counts(CompareChoice("models", other_model="scratch"), replace(STATE, heads=4)) == (1, 4)
+
+
+def test_each_kind_runs_what_it_says() -> None:
+    for what, changed in {
+        "sentences": {"text": "The bank of the city was robbed"},
+        "heads": {"layer": 0, "head": 10},
+        "models": {"model": "scratch", "layer": 0, "head": 10, "stream": None},
+        "edit": {},
+    }.items():
+        first, second = sides(CompareChoice(what), STATE)
+        assert first == STATE
+        assert second == replace(STATE, **changed)
+    first, second = sides(CompareChoice("snapshots", step=425), TRAINED)
+    assert [find(one.model).revision for one in (first, second)] == ["step-425", "step-1200"]
+    assert replace(first, model=TRAINED.model) == replace(second, model=TRAINED.model) == TRAINED
+
+
+def test_a_moment_is_no_model_that_an_address_can_ask_for() -> None:
+    from attention_viz.serving.permissions import refusal
+
+    for step in STEPS:
+        (first, _) = sides(CompareChoice("snapshots", step=step), TRAINED)
+        assert refusal(first.model) is not None
+        assert first.model not in CATALOGUE
+
+
+def test_every_curve_is_a_share_of_weight() -> None:
+    assert {METRICS[name].unit for name in CURVES} == {"weight"}
+    assert {name for name, metric in METRICS.items() if metric.unit == "weight"} == set(CURVES)
+
+
+def test_the_words_say_what_changed_most_and_what_only_one_text_has() -> None:
+    one, other = av.scratch("the cat sat", d_model=12, heads=3), av.scratch("the cat ran", d_model=12, heads=3)
+    found = av.compare(one, other, 0, 1)
+    assert token_words(found) == "− only in the first: “sat”; + only in the second: “ran”."
+    change = {
+        (query, key): abs(float(found.difference[query, key])) for query in found.queries.both for key in range(4)
+    }
+    query, key = max(change, key=lambda cell: change[cell])
+    assert moved_words(found).startswith(
+        f"Most changed: “{found.queries.labels[query]}” at “{found.keys.labels[key]}” "
+    )
+    assert f"{found.mean:.3f} bits" in apart_words(found) and "2 rows that both have" in apart_words(found)
+    assert far_words(found) == f"{found.mean:.3f} bits apart: second − first"
+    same = av.compare(one, one, 0, 1)
+    assert token_words(same) == "" and moved_words(same).startswith("No weight differs")
+    nothing = av.compare(one, av.scratch("boat", d_model=12, heads=3), 0, 1)
+    assert far_words(nothing) == "No token in common" and "no token in common" in apart_words(nothing)
+
+
+def test_the_words_name_the_farthest_and_the_nearest_head() -> None:
+    import torch
+
+    apart = torch.tensor([[0.1, 0.5], [float("nan"), 0.3]], dtype=torch.float64)
+    said = heads_words(apart, (1, 1))
+    assert said.startswith("Farthest apart: layer 0, head 1, 0.500 bits; nearest: layer 0, head 0, 0.100.")
+    assert "Layer 1, head 1 is number 2 of 3: 0.300." in said
+    assert "no token in common" in heads_words(torch.full((1, 1), torch.nan, dtype=torch.float64), (0, 0))

@@ -1,0 +1,141 @@
+"""The Compare page as a person uses it, in a real browser; its numbers are the library's."""
+
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import attention_viz as av
+from attention_viz.analysis.compare import Comparison, head_divergences
+from tests.conftest import OpenPage
+
+Idle = Callable[[Page], None]
+RIVER, CITY = "The bank of the river was flooded", "The bank of the city was robbed"
+VERIFIED = re.compile("^Verified")
+
+
+def parameters(screen: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
+
+
+def expect_numbers(screen: Page, found: Comparison) -> None:
+    """The difference's title, the sentence below it, and every cell are the comparison's."""
+    expect(screen.locator(".st-key-compare-difference .gtitle")).to_have_text(
+        f"{found.mean:.3f} bits apart: second − first"
+    )
+    expect(screen.get_by_text(f"rows that both have: {found.mean:.3f} bits")).to_be_visible()
+    for key, matrix in (("left", found.weights), ("right", found.other_weights)):
+        cells = screen.locator(f".st-key-compare-{key} .heatmap-label text")
+        # What is blocked is written as 0, and where a text lacks a token nothing is.
+        expected = ["0" if not weight else f"{weight:.2f}" for weight in matrix[~matrix.isnan()].tolist()]
+        expect(cells).to_have_count(len(expected))
+        assert sorted(cells.all_text_contents()) == sorted(expected)
+
+
+def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_chooses_a_head(
+    page: OpenPage, idle: Idle
+) -> None:
+    screen = page("/compare")
+    model = av.load("all-MiniLM-L6-v2")
+    one, other = model.trace(RIVER), model.trace(CITY)
+    expect_numbers(screen, av.compare(one, other, 0, 4))
+    expect(screen.get_by_text(VERIFIED)).to_have_count(2)
+    expect(screen.get_by_text("− only in the first: “river”, “flooded”; + only in the second")).to_be_visible()
+    tops = []
+    for key in ("left", "right", "difference"):
+        box = screen.locator(f".st-key-compare-{key} .nsewdrag").bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 860
+        tops.append(round(box["y"]))
+    assert max(tops) - min(tops) <= 2
+    assert parameters(screen) | {"what": "sentences", "other": CITY, "text": RIVER} == parameters(screen)
+    apart = head_divergences(one, other)
+    numbers = screen.locator(".st-key-compare-heads .heatmap-label text").all_text_contents()
+    assert numbers == [f"{value:.2f}" for value in apart.flatten().tolist()]
+    grid = screen.locator(".st-key-compare-heads .nsewdrag")
+    grid.scroll_into_view_if_needed()
+    box = grid.bounding_box()
+    assert box is not None
+    screen.mouse.click(box["x"] + (6 + 0.5) / 12 * box["width"], box["y"] + (5 + 0.5) / 6 * box["height"])
+    screen.wait_for_url(re.compile("layer=5&head=6"))
+    idle(screen)
+    expect_numbers(screen, av.compare(one, other, 5, 6))
+    # What is wrong with one side is told in its place, and the other stays.
+    box_of_text = screen.get_by_label("Second sentence", exact=True)
+    box_of_text.fill("")
+    box_of_text.press("Control+Enter")
+    idle(screen)
+    expect(screen.get_by_text("The difference stands here once both sides can be shown")).to_be_visible()
+    expect(screen.locator(".st-key-compare-left .heatmap-label text")).to_have_count(81)
+    expect(screen.locator(".st-key-compare-right")).to_have_count(0)
+
+
+def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(page: OpenPage, idle: Idle) -> None:
+    address = "/compare?what=models&model=induction&text=moon+ring+moon&layer=1&head=1&other_model=lists"
+    screen = page(f"{address}&other_layer=1&other_head=99&metric=%3Cb%3E")
+    for part in ("other_head “99”", "metric “<b>”"):
+        expect(screen.get_by_text(part)).to_be_visible()
+    expect(screen.get_by_text("On the second side: lists doesn't know")).to_be_visible()
+    one, other = (av.load(name).trace("moon ring moon") for name in ("induction", "lists"))
+    assert parameters(screen)["other_head"] == "3"
+    expect_numbers(screen, av.compare(one, other, 1, 1, 1, 3))
+    apart = head_divergences(one, other, head=(1, 1))
+    numbers = screen.locator(".st-key-compare-heads .heatmap-label text").all_text_contents()
+    assert numbers == [f"{value:.2f}" for value in apart.flatten().tolist()]
+
+
+def test_two_heads_of_one_run_have_one_badge_and_the_pickers_choose_the_second(page: OpenPage, idle: Idle) -> None:
+    screen = page("/compare?what=heads&layer=0&head=4&other_layer=0&other_head=10")
+    trace = av.load("all-MiniLM-L6-v2").trace(RIVER)
+    expect_numbers(screen, av.compare(trace, trace, 0, 4, 0, 10))
+    expect(screen.get_by_text(VERIFIED)).to_have_count(1)
+    screen.get_by_role("combobox", name=re.compile("Second layer$")).click()
+    screen.get_by_role("option", name="5", exact=True).click()
+    idle(screen)
+    assert parameters(screen)["other_layer"] == "5"
+    expect_numbers(screen, av.compare(trace, trace, 0, 4, 5, 10))
+
+
+def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(page: OpenPage) -> None:
+    screen = page("/compare?what=edit&layer=0&head=4&edits=temp:0.5@0.4")
+    model = av.load("all-MiniLM-L6-v2")
+    before, after = model.trace(RIVER), model.trace(RIVER, edits=[av.Temperature(0.5, 0, 4)])
+    expect_numbers(screen, av.compare(before, after, 0, 4))
+    expect(screen.get_by_text(re.compile("^Verified before the change"))).to_be_visible()
+    assert parameters(screen)["edits"] == "temp:0.5@0.4"
+
+
+def test_the_slider_goes_through_the_training_beside_the_curve(page: OpenPage, idle: Idle) -> None:
+    screen = page("/compare?what=snapshots")
+    text = parameters(screen)["text"]
+    assert (parameters(screen)["model"], parameters(screen)["step"]) == ("induction", "400")
+    traces = {step: av.load("induction", revision=f"step-{step}").trace(text) for step in (400, 425, 1200)}
+    expect_numbers(screen, av.compare(traces[400], traces[1200], 1, 1))
+    points = screen.locator(".st-key-compare-curve .scatterlayer .trace").first.locator(".point")
+    expect(points).to_have_count(12)
+    screen.get_by_role("slider").press("ArrowRight")
+    screen.wait_for_url(re.compile("step=425"))
+    idle(screen)
+    expect_numbers(screen, av.compare(traces[425], traces[1200], 1, 1))
+    measured = av.head_table(traces[425]).loc[(1, 1), "induction"]
+    expect(screen.get_by_text(f"{measured:.3f} after 425 steps")).to_be_visible()
+
+
+@pytest.mark.parametrize("address", ["/compare", "/compare?what=snapshots"])
+def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(page: OpenPage, address: str) -> None:
+    screen = page(address, width=390, height=844)
+    screen.locator(".st-key-compare-difference .nsewdrag").wait_for()
+    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+    for link in screen.locator(".st-key-menu a").all():
+        box = link.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
+def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(page: OpenPage, idle: Idle) -> None:
+    screen = page("/compare?what=snapshots&model=scratch&text=a+b")
+    expect(screen.get_by_text("of scratch none came along")).to_be_visible()
+    screen.get_by_role("button", name=re.compile("^Show induction with")).click()
+    idle(screen)
+    assert parameters(screen)["model"] == "induction"
+    screen.locator(".st-key-compare-difference .nsewdrag").wait_for()

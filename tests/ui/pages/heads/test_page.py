@@ -1,0 +1,259 @@
+"""The Heads page as a person uses it, in a real browser."""
+
+import io
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import numpy
+import pandas
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+import attention_viz as av
+from attention_viz.analysis.likeness import similarity
+from attention_viz.models.model import AttentionModel
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.pages.masks.choice import from_code
+from attention_viz.views import head_map
+from tests.conftest import OpenPage
+
+Idle = Callable[[Page], None]
+BANK, CAT = "The bank of the river was flooded", "The cat sat because it was tired."
+# All that another test may have left: what an address doesn't name stays as it was.
+PLAIN = {"text": BANK, "metric": "entropy", "view": "colours", "beside": "previous", "search": "words", "query": "bank"}
+PLAIN |= {"key": "river", "layer": "0", "head": "4", "model": "all-MiniLM-L6-v2"}
+
+
+def plain_but(**other: str) -> str:
+    """The address of the plain page, but for what is given."""
+    return f"/heads?{urlencode(PLAIN | other)}"
+
+
+@pytest.fixture(scope="module")
+def bank(minilm: AttentionModel) -> Trace:
+    return minilm.trace(BANK)
+
+
+@pytest.fixture(scope="module")
+def table(bank: Trace) -> pandas.DataFrame:
+    return av.head_table(bank)
+
+
+def parameters(screen: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
+
+
+def cell(screen: Page, layer: int, head: int) -> Locator:
+    return screen.locator(f'[data-testid="atlas"] [data-layer="{layer}"][data-head="{head}"]')
+
+
+def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
+    screen.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
+    screen.get_by_role("option", name=option, exact=True).click()
+    idle(screen)
+
+
+def switch(screen: Page, name: str, idle: Idle) -> None:
+    screen.get_by_role("radio", name=name, exact=True).click()
+    idle(screen)
+
+
+def click_point(screen: Page, key: str, number: int, idle: Idle) -> None:
+    """Click one of the points of a scatter."""
+    point = screen.locator(f".st-key-{key} .scatterlayer .point").nth(number)
+    point.wait_for()
+    box = point.bounding_box()
+    assert box is not None
+    screen.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    idle(screen)
+
+
+def chosen(screen: Page) -> tuple[int, int]:
+    told = parameters(screen)
+    return int(told["layer"]), int(told["head"])
+
+
+def test_the_first_screen_shows_all_heads_the_chosen_one_and_the_search(
+    page: OpenPage, table: pandas.DataFrame
+) -> None:
+    screen = page("/heads")
+    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
+    for place in (screen.get_by_test_id("atlas"), screen.locator(".st-key-heads-one .nsewdrag").first):
+        box = place.bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 860
+    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    expect(cells).to_have_count(72)
+    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
+    expect(screen.get_by_text("looks most at “river” (position 5) in layer 0, head 4: 0.580")).to_be_visible()
+    with screen.expect_download() as download:
+        screen.get_by_role("button", name="Head table (CSV)").click()
+    taken = pandas.read_csv(io.BytesIO(download.value.path().read_bytes())).set_index(["layer", "head"])
+    assert list(taken.columns) == list(av.METRICS)
+    assert numpy.allclose(taken.to_numpy(), table.to_numpy(), atol=1e-5, equal_nan=True)
+
+
+def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
+    stay: OpenPage, idle: Idle, table: pandas.DataFrame
+) -> None:
+    screen = stay(plain_but())
+    cell(screen, 3, 7).hover()
+    card = screen.get_by_role("group", name="Layer 3, head 7")
+    expect(card.get_by_role("img", name="Its pattern")).to_be_visible()
+    for word in ("bank", "river", "[CLS]"):
+        expect(card.get_by_text(word, exact=True)).to_have_count(2)
+    for name, metric in av.METRICS.items():
+        value = table.loc[(3, 7), name]
+        row = card.get_by_role("row", name=re.compile(f"^{metric.label}"))
+        expect(row).to_have_count(0 if numpy.isnan(value) else 1)
+        if not numpy.isnan(value):
+            expect(row).to_contain_text(f"{value:.3f}")
+    address = card.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
+    assert {"layer": ["3"], "head": ["7"], "text": [BANK]}.items() <= parse_qs(urlsplit(address).query).items()
+    assert urlsplit(address).path == "/"
+    cell(screen, 3, 7).click()
+    idle(screen)
+    assert chosen(screen) == (3, 7)
+    expect(screen.get_by_text(re.compile(r"^Layer 3, head 7 stands out"))).to_be_visible()
+    expect(cell(screen, 3, 7)).to_have_attribute("aria-selected", "true")
+    for key in ("ArrowRight", "ArrowUp"):
+        screen.keyboard.press(key)
+    expect(screen.get_by_role("group", name="Layer 2, head 8")).to_be_visible()
+    assert chosen(screen) == (3, 7)
+    screen.keyboard.press("Enter")
+    idle(screen)
+    assert chosen(screen) == (2, 8)
+    screen.keyboard.press("Escape")
+    expect(screen.get_by_role("group", name="Layer 2, head 8")).to_be_hidden()
+    cell(screen, 5, 6).dblclick()
+    screen.wait_for_url(re.compile(r"/\?.*layer=5&head=6"))
+    idle(screen)
+    expect(screen.get_by_test_id("explorer")).to_be_visible()
+
+
+def test_a_click_in_either_scatter_chooses_the_head(
+    stay: OpenPage, idle: Idle, bank: Trace, table: pandas.DataFrame
+) -> None:
+    screen = stay(plain_but(metric="previous", beside="entropy", view="scatter"))
+    most = int(table["previous"].to_numpy().argmax())
+    click_point(screen, "heads-scatter", most, idle)
+    assert chosen(screen) == divmod(most, 12)
+    points = head_map(bank).data[0]
+    places = numpy.stack([points.x, points.y], axis=1)
+    apart = numpy.linalg.norm(places[:, None] - places, axis=-1) + 9 * numpy.eye(len(places))
+    alone = int(apart.min(axis=1).argmax())
+    screen = stay(plain_but(view="map"))
+    click_point(screen, "heads-map", alone, idle)
+    assert chosen(screen) == divmod(alone, 12)
+    expect(screen.locator(".st-key-heads-one .nsewdrag").first).to_be_visible()
+
+
+def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(
+    stay: OpenPage, idle: Idle, table: pandas.DataFrame
+) -> None:
+    screen = stay(plain_but())
+    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    choose(screen, "Metric", "Previous token", idle)
+    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["previous"]]
+    switch(screen, "Patterns", idle)
+    assert parameters(screen)["metric"] == "previous" and parameters(screen)["view"] == "patterns"
+    expect(cells.first.locator("canvas")).to_be_visible()
+    assert cells.all_inner_texts() == [""] * 72
+    screen.go_back()
+    idle(screen)
+    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["previous"]]
+    screen.go_back()
+    idle(screen)
+    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
+
+
+def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
+    stay: OpenPage, idle: Idle, bank: Trace, table: pandas.DataFrame
+) -> None:
+    screen = stay(plain_but(key="mat"))
+    expect(screen.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
+    switch(screen, "Detector", idle)
+    layer, head = table["previous"].idxmax()
+    best = f"Most so layer {layer}, head {head}: previous token {table['previous'].max():.3f}."
+    expect(screen.get_by_text(best)).to_be_visible()
+    switch(screen, "Pattern", idle)
+    expect(screen.get_by_text("Mark cells on the matrix beside")).to_be_visible()
+    area = screen.locator(".st-key-heads-one .nsewdrag").first.bounding_box()
+    assert area is not None
+    screen.mouse.click(area["x"] + 5.5 / 9 * area["width"], area["y"] + 2.5 / 9 * area["height"])
+    screen.wait_for_url(re.compile("pattern="))
+    idle(screen)
+    cells = from_code(parameters(screen)["pattern"], 9)
+    assert numpy.argwhere(cells).tolist() == [[2, 5]]
+    alike = similarity(bank, torch.from_numpy(cells).float())
+    layer, head = divmod(int(alike.argmax()), 12)
+    found = f"layer {layer}, head {head} looks most like the pattern: {float(alike.max()):.3f}"
+    expect(screen.get_by_text(found)).to_be_visible()
+    screen.get_by_role("button", name="This head's strongest").click()
+    idle(screen)
+    assert from_code(parameters(screen)["pattern"], 9).sum() == 7  # each word's, without the two that were added
+    screen.get_by_role("button", name="Clear", exact=True).click()
+    idle(screen)
+    assert "pattern" not in parameters(screen)
+
+
+def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
+    stay: OpenPage, minilm: AttentionModel
+) -> None:
+    texts = ["A river bank.", "Nothing of the kind here."]
+    screen = stay(plain_but(texts="\n".join(texts)))
+    traces = [minilm.trace(text) for text in (BANK, *texts)]
+    mean = av.head_table(traces)
+    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    assert cells.all_inner_texts() == [f"{value:.2f}" for value in mean["entropy"]]
+    expect(screen.get_by_text("Numbers are the mean over 3 texts")).to_be_visible()
+    top = av.find_heads(traces, "bank", "river").iloc[0]
+    expect(screen.get_by_text(f"2 of the 3 texts have both words. Over them, layer {top['layer']:.0f}")).to_be_visible()
+    cell(screen, 1, 2).hover()
+    told = f"{mean.loc[(1, 2), 'entropy']:.3f} ± {mean.loc[(1, 2), 'entropy_spread']:.3f}"
+    expect(screen.get_by_role("group", name="Layer 1, head 2")).to_contain_text(told)
+
+
+def test_an_address_edited_by_hand_is_answered_in_words_and_keeps_the_rest(page: OpenPage, idle: Idle) -> None:
+    screen = page("/heads?metric=%3Cb%3Espeed&beside=x&view=3d&query=%3Cscript%3E&key=&search=words&texts=&pattern=7-x")
+    for part in ("metric “<b>speed”", "beside “x”", "view “3d”"):
+        expect(screen.get_by_text(part)).to_be_visible()
+    expect(screen.get_by_text("Type the word that looks")).to_be_visible()
+    switch(screen, "Pattern", idle)
+    expect(screen.get_by_text("are for 7 tokens; this text has 9")).to_be_visible()
+    screen = page("/heads?text=+&metric=next&query=it&key=cat&view=patterns")
+    assert {"metric": "next", "query": "it", "key": "cat", "view": "patterns"}.items() <= parameters(screen).items()
+
+
+@pytest.mark.parametrize(
+    ("address", "heads"),
+    [
+        ("model=induction&text=moon+ring+moon+ring&view=patterns", 8),
+        ("model=scratch&text=boat&view=colours&heads=2", 2),
+        ("model=translation&stream=cross&view=colours", None),
+        ("model=translation&stream=cross&view=map", 0),
+    ],
+)
+def test_other_models_are_shown(stay: OpenPage, address: str, heads: int | None) -> None:
+    screen = stay(f"/heads?{address}&metric=entropy&search=words")
+    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    if heads is None:
+        table = av.head_table(av.load("translation").trace(parameters(screen)["text"]), "cross")
+        assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
+    elif heads:
+        expect(cells).to_have_count(heads)
+    else:
+        screen.locator(".st-key-heads-map .nsewdrag").first.wait_for()
+
+
+def test_on_a_narrow_screen_nothing_sticks_out(stay: OpenPage, idle: Idle) -> None:
+    for words in (1, 300):
+        screen = stay(plain_but(text=" ".join(["boat"] * words), view="patterns"), width=390, height=844)
+        expect(screen.locator('[data-testid="atlas"] .av-cell')).to_have_count(72)
+        assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+    screen.get_by_test_id("atlas").scroll_into_view_if_needed()
+    cell(screen, 2, 11).focus()
+    screen.keyboard.press("ArrowLeft")
+    card = screen.get_by_role("group", name="Layer 2, head 10").bounding_box()
+    assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= 390

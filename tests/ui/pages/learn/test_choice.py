@@ -1,0 +1,97 @@
+"""What the course reads of addresses, of texts and of files, and writes back; no browser is asked."""
+
+import json
+
+import pytest
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.exercise import Table
+from attention_viz.ui.pages.learn.choice import (
+    LONGEST_FILE,
+    LearnChoice,
+    begun,
+    read_choice,
+    read_progress,
+    write_choice,
+)
+from attention_viz.ui.pages.learn.exercise import answer_key, table_html
+from attention_viz.ui.pages.learn.text import term
+from attention_viz.ui.parts.links import link
+
+LESSONS = ("why", "vectors", "plain")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        LearnChoice("why"),
+        LearnChoice("plain", "3", "columns", ("why", "plain"), "on", "off"),
+        LearnChoice("vectors", "", "rows", (), "off", "on"),
+    ],
+)
+def test_what_an_address_says_is_what_was_chosen(choice: LearnChoice) -> None:
+    assert read_choice(write_choice(choice), LESSONS) == (choice, [])
+
+
+def test_what_an_address_asks_for_and_cant_have_is_told_and_the_rest_is_kept() -> None:
+    asked = {"lesson": "magic", "notation": "keys down", "present": "1", "done": "plain.magic.why", "choice": "5" * 99}
+    choice, notices = read_choice(asked, LESSONS)
+    assert choice == LearnChoice("why", "5" * 40, "rows", ("why", "plain"))
+    assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "1", "magic"]
+    assert all("Allowed here" in notice for notice in notices)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
+def test_an_empty_text_gives_way_to_an_example(text: str) -> None:
+    read, said = begun(text, 24, "An example")
+    assert read == "An example"
+    assert "“An example”" in said
+
+
+def test_a_text_is_read_up_to_so_many_words_and_no_further() -> None:
+    assert begun("The cat sat.", 24, "x") == ("The cat sat.", "")
+    assert begun("one  two, three four", 3, "x")[0] == "one two,"
+    assert begun("語" * 30, 24, "x")[0].split() == ["語"] * 24
+    assert len(begun("a" * 40_000, 24, "x")[0]) < 2_000
+    assert "stays in the box" in begun("one two three", 2, "x")[1]
+
+
+def test_progress_goes_into_a_file_and_comes_back() -> None:
+    assert read_progress(json.dumps({"done": ["plain", "why"]}).encode(), LESSONS) == ("why", "plain")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"{", "is JSON"),
+        (b"\xff\xfe\x00", "is JSON"),
+        (b"[" * 9_000, "is JSON"),
+        (b"[]", "has a list"),
+        (b'{"done": "why"}', "has a list"),
+        (b'{"done": [1]}', "has a list"),
+        (b'{"done": ["magic"]}', "'magic', which there isn't"),
+        (b" " * (LONGEST_FILE + 1), "at most 10,000 bytes"),
+    ],
+)
+def test_a_file_that_holds_no_progress_is_refused_by_reason(content: bytes, why: str) -> None:
+    with pytest.raises(AttentionVizError, match=why):
+        read_progress(content, LESSONS)
+
+
+def test_a_link_leaves_out_what_the_address_carried() -> None:
+    found = link("http://room:8501/learn?old=1", {"lesson": "why", "text": "a & b"})
+    assert found == "http://room:8501/learn?lesson=why&text=a+%26+b"
+
+
+def test_words_of_a_reader_are_text_in_a_table_and_a_meaning_is_none_in_a_term() -> None:
+    table = table_html(Table("<i>", ("<b>x</b>",), ("&",), ((-0.5,),)))
+    assert "<b>" not in table
+    assert "&lt;b&gt;x&lt;/b&gt;" in table
+    assert "<td>−0.5</td>" in table
+    assert 'tabindex="0"' in term("a head", "One of <several>.")
+    assert "One of &lt;several&gt;." in term("a head", "One of <several>.")
+
+
+def test_another_sentence_or_seed_is_another_exercise() -> None:
+    keys = {answer_key("score", text, seed) for text in ("a", "b", "\ud800") for seed in (0, 1)}
+    assert len(keys) == 6

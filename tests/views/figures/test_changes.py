@@ -1,0 +1,104 @@
+"""Pictures of before and after: their numbers are the traces' own."""
+
+import json
+
+import numpy
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.edits.effects import moved_output, moved_weight
+from attention_viz.models.inputs.padding import trace_filled
+from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
+from attention_viz.views import changed_heads, changed_outputs, difference, heatmap
+from attention_viz.views.style.padding_marks import mark_padding
+from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+
+MODULE = Scratch(d_model=12, heads=3)
+
+
+def pair(text: str = "The cat sat on mat") -> tuple[Trace, Trace]:
+    before = MODULE.trace(text)
+    count = len(before.query_tokens())
+    return before, MODULE.trace(text, edits=[av.Allow(av.masks.causal(count), head=1)])
+
+
+def test_the_difference_is_after_minus_before_on_a_scale_even_about_nought() -> None:
+    before, after = pair()
+    figure = difference(before, after, 0, 1)
+    expected = (after.weights(0, 1) - before.weights(0, 1)).numpy()
+    assert numpy.allclose(figure.data[0].z, expected, atol=1e-7)
+    assert figure.data[0].zmin == -figure.data[0].zmax == pytest.approx(-abs(expected).max())
+    weights = before.weights(0, 1)[4, 2].item(), after.weights(0, 1)[4, 2].item()
+    assert figure.data[0].hovertext[4][2] == f"mat looks at sat: {weights[0]:.6f} before, {weights[1]:.6f} after"
+
+
+@pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_no_difference_has_the_colour_of_the_page(theme: ThemeName, palette: Palette) -> None:
+    before, after = pair()
+    colours = difference(before, after, 0, 0, theme=theme).data[0].colorscale
+    assert colours[len(colours) // 2][1].upper() == palette.background
+    assert changed_heads(before, after, theme=theme).data[0].colorscale[0][1].upper() == palette.background
+
+
+def test_the_difference_is_hatched_where_cells_are_blocked_now() -> None:
+    before, after = pair()
+    assert len(difference(before, after, 0, 1).data) == 2
+    assert len(difference(before, after, 0, 0).data) == 1
+
+
+def test_small_changes_are_printed_without_a_sign_of_their_own() -> None:
+    before, after = pair()
+    assert {text for row in difference(before, after, 0, 0).data[0].text for text in row} == {"0"}
+
+
+def test_a_loss_is_printed_with_a_minus_sign_and_a_gain_with_a_plus() -> None:
+    before, after = pair()
+    figure = difference(before, after, 0, 1).data[0]
+    printed = [
+        (number, text)
+        for row, said in zip(figure.z, figure.text, strict=True)
+        for number, text in zip(row, said, strict=True)
+    ]
+    assert min(figure.z.flat) < -0.01
+    assert {text[0] for number, text in printed if number < -0.01} == {"−"}
+    assert {text[0] for number, text in printed if number > 0.01} == {"+"}
+
+
+def test_heads_and_outputs_hold_the_measured_numbers() -> None:
+    before, after = pair()
+    assert numpy.allclose(changed_heads(before, after).data[0].z, moved_weight(before, after))
+    assert numpy.allclose(changed_outputs(before, after).data[0].x, moved_output(before, after))
+
+
+def test_tokens_stay_text() -> None:
+    before, after = pair("<b>x</b> <script> a&b")
+    for figure in (difference(before, after, 0, 1), changed_outputs(before, after)):
+        assert "<b>" not in json.dumps(figure.to_plotly_json(), default=str)
+        assert "<script>" not in json.dumps(figure.to_plotly_json(), default=str)
+
+
+@pytest.mark.parametrize("count", [1, 2, 128])
+def test_any_length_is_drawn(count: int) -> None:
+    before, after = pair(" ".join(f"w{i}" for i in range(count)))
+    assert len(difference(before, after, 0, 1).layout.xaxis.tickvals) <= 30
+    assert len(changed_outputs(before, after).data[0].x) == count
+
+
+def test_padding_is_framed_as_rows_and_as_columns() -> None:
+    trace = trace_filled(MODULE, "The cat sat", 5)
+    figure = mark_padding(heatmap(trace, 0, 1), trace.query_tokens())
+    columns, rows = figure.layout.shapes
+    assert (columns.x0, columns.x1, columns.y0, columns.y1) == (2.5, 4.5, -0.5, 4.5)
+    assert (rows.x0, rows.x1, rows.y0, rows.y1) == (-0.5, 4.5, 2.5, 4.5)
+    assert figure.layout.annotations[0].text == "padding"
+    bare = MODULE.trace("The cat sat")
+    assert not mark_padding(heatmap(bare, 0, 1), bare.query_tokens()).layout.shapes
+
+
+def test_a_fully_blocked_row_is_printed_as_noughts() -> None:
+    allowed = torch.ones(3, 3, dtype=torch.bool)
+    allowed[1] = False
+    trace = MODULE.trace("one two three", edits=[av.Allow(allowed)])
+    assert heatmap(trace, 0, 2).data[0].text[1].tolist() == ["0", "0", "0"]

@@ -1,0 +1,123 @@
+"""Two heads side by side: the numbers in the pictures are the comparison's, and what only one text has is marked."""
+
+import json
+
+import numpy
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.analysis.compare import Comparison, head_divergences
+from attention_viz.scratch.model import Scratch
+from attention_viz.views import compare, compared_heads, training
+from attention_viz.views.figures.compare import PARTS
+from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+
+MODULE = Scratch(d_model=12, heads=3)
+
+
+def pair(one: str = "the cat sat", other: str = "the old cat ran", head: int = 1) -> Comparison:
+    return av.compare(MODULE.trace(one), MODULE.trace(other), 0, head)
+
+
+def test_the_three_pictures_hold_the_numbers_of_the_comparison_on_common_axes() -> None:
+    found = pair()
+    matrices = {"one": found.weights, "other": found.other_weights, "difference": found.difference}
+    for part in PARTS:
+        figure = compare(found, part=part)
+        assert numpy.array_equal(figure.data[0].z, matrices[part].numpy(), equal_nan=True)
+        assert list(figure.layout.xaxis.ticktext) == ["the", "+ old", "cat", "− sat", "+ ran"]
+        assert list(figure.layout.yaxis.ticktext) == list(figure.layout.xaxis.ticktext)
+    whole = compare(found)
+    assert len(whole.data) == 3
+    for cells, part in zip(whole.data, PARTS, strict=True):
+        assert numpy.array_equal(cells.z, matrices[part].numpy(), equal_nan=True)
+
+
+def test_both_heads_have_one_scale_and_that_of_the_difference_is_even_about_nought() -> None:
+    long = " ".join(f"w{i}" for i in range(60))
+    found = av.compare(MODULE.trace(long), MODULE.trace(long), 0, 0, other_head=2)
+    one, other, apart = (compare(found, part=part).data[0] for part in PARTS)
+    assert (one.zmin, one.zmax) == (other.zmin, other.zmax)
+    assert one.zmax < 1
+    assert one.zmax >= max(found.weights.max(), found.other_weights.max()) * (1 - 1e-6)
+    assert -apart.zmin == apart.zmax == pytest.approx(float(found.difference.abs().max()))
+
+
+@pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_no_difference_has_the_colour_of_the_page(theme: ThemeName, palette: Palette) -> None:
+    colours = compare(pair(), part="difference", theme=theme).data[0].colorscale
+    assert colours[len(colours) // 2][1].upper() == palette.background
+    apart = head_divergences(MODULE.trace("a b"), MODULE.trace("a c"))
+    heads = compared_heads(MODULE.trace("a b"), MODULE.trace("a c"), apart, theme=theme).data[0]
+    assert heads.colorscale[0][1].upper() == palette.background
+
+
+def test_what_only_one_text_has_lies_in_a_band_and_the_pointer_is_told() -> None:
+    found = pair()
+    figure = compare(found, part="one")
+    bands = {(band.x0, band.x1, band.y0, band.y1) for band in figure.layout.shapes}
+    # Columns 1 and 3 to 4, and the rows alike.
+    assert bands == {(0.5, 1.5, -0.5, 4.5), (2.5, 4.5, -0.5, 4.5), (-0.5, 4.5, 0.5, 1.5), (-0.5, 4.5, 2.5, 4.5)}
+    told = figure.data[0].hovertext
+    assert told[0][1] == f"the looks at old: not in the first, {found.other_weights[0, 1]:.6f} in the second"
+    assert not compare(pair("the cat", "the cat"), part="one").layout.shapes
+
+
+def test_blocked_cells_are_hatched_and_absent_ones_are_not() -> None:
+    causal = MODULE.trace("the cat sat", edits=[av.Allow(av.masks.causal(3))])
+    before = MODULE.trace("the cat sat")
+    found = av.compare(before, causal, 0, 1)
+    assert [len(compare(found, part=part).data) for part in PARTS] == [1, 2, 1]
+    assert compare(found).data[2].xaxis == "x2"
+    assert len(compare(av.compare(causal, causal, 0, 1), part="difference").data) == 2
+    assert len(compare(pair(), part="other").data) == 1
+
+
+def test_a_gain_is_printed_with_a_plus_and_a_loss_with_a_minus_sign() -> None:
+    figure = compare(pair(), part="difference").data[0]
+    for numbers, said in zip(figure.z, figure.text, strict=True):
+        for number, text in zip(numbers, said, strict=True):
+            if numpy.isnan(number):
+                assert text == ""
+            elif abs(number) > 0.01:
+                assert text == f"{number:+.2f}".replace("-", "−").replace("0.", ".")
+
+
+def test_every_head_is_in_the_grid_with_its_divergence_and_the_chosen_one_is_framed() -> None:
+    one, other = MODULE.trace("the cat sat"), MODULE.trace("the cat ran")
+    apart = head_divergences(one, other)
+    figure = compared_heads(one, other, apart, chosen=(0, 2))
+    assert numpy.array_equal(figure.data[0].z, apart.numpy())
+    (frame,) = figure.layout.shapes
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, -0.5, 0.5)
+    nothing = head_divergences(MODULE.trace("a"), MODULE.trace("b"))
+    assert compared_heads(MODULE.trace("a"), MODULE.trace("b"), nothing).data[0].zmax == 1
+    with pytest.raises(av.ShapeError, match="divergences of"):
+        compared_heads(one, other, torch.zeros(2, 3))
+
+
+def test_the_curve_of_a_training_runs_through_the_measured_numbers() -> None:
+    figure = training({0: 0.1, 50: 0.4, 100: 0.9}, {0: 0.0, 50: 0.5, 100: 1.0}, "Induction", marked=(50, 100))
+    assert (figure.data[0].x, figure.data[0].y) == ((0, 50, 100), (0.1, 0.4, 0.9))
+    assert figure.data[1].y == (0.0, 0.5, 1.0)
+    assert (figure.data[2].x, figure.data[2].y) == ((50, 100), (0.4, 0.9))
+    with pytest.raises(av.ShapeError, match="the same for both"):
+        training({0: 0.1}, {1: 0.1}, "Induction")
+
+
+def test_tokens_stay_text() -> None:
+    found = pair("<b>x</b> & <script>", "<i>x</i> a&b")
+    for figure in (compare(found), *(compare(found, part=part) for part in PARTS)):
+        written = json.dumps(figure.to_plotly_json(), default=str)
+        assert "<b>" not in written and "<script>" not in written and "<i>" not in written
+
+
+def test_texts_with_nothing_in_common_and_single_tokens_are_drawn() -> None:
+    for one, other in (("a", "b"), ("a", "a"), ("a", " ".join(["b"] * 100))):
+        assert len(compare(pair(one, other)).data) >= 3
+
+
+def test_a_part_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(av.ShapeError, match="the part 'sum' was asked for; there are one, other, difference"):
+        compare(pair(), part="sum")
