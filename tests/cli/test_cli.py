@@ -17,7 +17,6 @@ from urllib.request import ProxyHandler, build_opener
 
 import pandas
 import pytest
-import torch
 
 import attention_viz as av
 from attention_viz.cli import app, main
@@ -25,11 +24,13 @@ from attention_viz.cli.options import parser
 from attention_viz.cli.output import show
 from attention_viz.cli.writing import ENDINGS
 from attention_viz.errors import AttentionVizError
+from attention_viz.scratch.model import Scratch
 from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Fidelity
 from attention_viz.views import heatmap_svg
 from scripts import serve
 from tests.conftest import on_one_thread
+from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
@@ -177,7 +178,7 @@ def test_safetensors_holds_the_whole_trace(run: Run, tmp_path: Path) -> None:
         0, "", f"Loading induction …\nWrote {path}\n",
     )  # fmt: skip
     read, own = av.Trace.load(path), av.load("induction").trace(MOON)
-    assert torch.equal(read.attention(1).weights, own.attention(1).weights)
+    assert_same_terms(read.attention(1), own.attention(1))
     assert read.provenance.as_dict() == own.provenance.as_dict()
 
 
@@ -376,7 +377,7 @@ def test_verify_tells_both_errors(words: tuple[str, ...], run: Run) -> None:
 
 def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Fidelity(0.5, math.nan, 1e-5, "another")
-    monkeypatch.setattr("attention_viz.scratch.model.Scratch.verify", lambda *_: wrong)
+    monkeypatch.setattr(Scratch, "verify", lambda *_: wrong)
     code, out, _ = run("verify", "scratch")
     assert code == 1
     assert dict(line.split() for line in out.splitlines()) == {

@@ -44,9 +44,11 @@ def test_a_head_is_its_three_projections_and_the_operation() -> None:
 
 
 def test_one_head_of_several_is_a_lone_head_with_its_part_of_the_weights() -> None:
-    several, x = loud(MultiHeadAttention(D_MODEL, HEADS, 4, 13, bias=False)), random(BATCH, N, D_MODEL)
+    # In float64: a product of other sizes may be rounded otherwise, and what is claimed is not about rounding.
+    several = loud(MultiHeadAttention(D_MODEL, HEADS, 4, 13, bias=False)).double()
+    x = random(BATCH, N, D_MODEL).double()
     for index in range(HEADS):
-        lone = AttentionHead(D_MODEL, 4, 13)
+        lone = AttentionHead(D_MODEL, 4, 13).double()
         lone.load_state_dict(
             {f"{name}.weight": getattr(several, name).weight.chunk(HEADS)[index] for name in ("query", "key", "value")}
         )
