@@ -17,7 +17,7 @@ help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
 	@echo 'make dev      the same, following edits to the code'
 	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest'
-	@echo 'make check    style, formatting and types'
+	@echo 'make check    style, formatting and types, of Python and of what the browser runs'
 	@echo 'make format   put the code into the one format that make check accepts'
 	@echo 'make setup    make or mend the environment in .venv, and nothing else'
 	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
@@ -38,11 +38,13 @@ dev:
 
 setup:
 	@$(setup) .venv requirements-dev.txt
+	@.venv/bin/python scripts/javascript.py setup
 	@echo 'The environment in .venv is complete.'
 
 # On all cores, up to four: each process has a browser and a server of its own.
 test:
 	@$(setup) .venv requirements-dev.txt
+	@.venv/bin/python scripts/javascript.py setup
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
@@ -55,12 +57,14 @@ check:
 	@.venv/bin/ruff format --check
 	@echo 'Checking the types ...'
 	@.venv/bin/basedpyright
+	@.venv/bin/python scripts/javascript.py check
 
 format:
 	@$(setup) .venv requirements-dev.txt
 	@echo 'Formatting the code ...'
 	@.venv/bin/ruff check --fix-only
 	@.venv/bin/ruff format
+	@.venv/bin/python scripts/javascript.py format
 
 # On one thread, a minute a model; what comes out is committed.
 models:
@@ -81,5 +85,5 @@ bench:
 
 clean:
 	@echo 'Deleting .venv, .venv-bench and caches ...'
-	@rm -rf .venv .venv-bench build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench node_modules build dist .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -213,7 +213,10 @@ function readTheme(view) {
   // Between two pages of the host the element has no style: the colours stay what they were.
   if (view.colours && !value("query")) return;
   const named = Object.fromEntries(
-    ["background", "surface", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [name, value(name)]),
+    ["background", "surface", "ink", "muted", "line", "accent", "query", "key", "blocked"].map((name) => [
+      name,
+      value(name),
+    ]),
   );
   const rampText = value("ramp").split(/\s+/);
   const mono = value("mono");

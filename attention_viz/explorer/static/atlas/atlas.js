@@ -26,7 +26,15 @@ export default function atlasComponent({data, parentElement, setStateValue, setT
 
 function create(parentElement) {
   const root = parentElement.querySelector(".av-atlas");
-  const atlas = {root, parentElement, told: null, serial: 0, chosen: null, reached: "", listening: new AbortController()};
+  const atlas = {
+    root,
+    parentElement,
+    told: null,
+    serial: 0,
+    chosen: null,
+    reached: "",
+    listening: new AbortController(),
+  };
   atlas.room = Number(root.dataset.height);
   atlas.title = element("h2");
   atlas.legend = element("div", {class: "av-scale", "aria-hidden": "true"});

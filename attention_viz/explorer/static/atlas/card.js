@@ -95,11 +95,11 @@ function pattern(atlas, cell) {
 function labels(names, side) {
   const step = Math.ceil(names.length / NAMED);
   return names
-    .map((name, place) => [name, place])
-    .filter(([, place]) => place % step === 0)
-    .map(([name, place]) => {
+    .map((name, at) => ({name, at}))
+    .filter(({at}) => at % step === 0)
+    .map(({name, at}) => {
       const item = element("li", {}, element("bdi", {}, name));
-      item.style[side] = `${((place + 0.5) / names.length) * SIZE}px`;
+      item.style[side] = `${((at + 0.5) / names.length) * SIZE}px`;
       return item;
     });
 }

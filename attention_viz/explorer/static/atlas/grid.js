@@ -22,8 +22,7 @@ export function buildAtlas(atlas) {
   const {layers, tops, queries, keys} = atlas.header;
   const size = queries.length * keys.length;
   const levels = (place) => atlas.levels.subarray(place * size, (place + 1) * size);
-  const starts = [];
-  layers.reduce((start, {heads}, layer) => ((starts[layer] = start), start + heads), 0);
+  const starts = layers.map((_, layer) => layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0));
   atlas.cells = new Map();
   const build = (layer, head) => {
     const place = starts[layer] + head;

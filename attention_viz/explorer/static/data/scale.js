@@ -1,4 +1,4 @@
-// From weights to colours.
+// From weights to colours, lengths and digits.
 
 const FAINTEST = 0.001;
 
@@ -65,4 +65,9 @@ export function colourTable(values, scale, maximum, ramp) {
 /** A colour as one little-endian pixel of an image. */
 export function pixel([red, green, blue]) {
   return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+/** Three digits after the point; what is there but too small for them is told as such. */
+export function threeDigits(weight) {
+  return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }

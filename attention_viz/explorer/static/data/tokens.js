@@ -3,7 +3,7 @@
 const SPACE_BEFORE = /^[\u0120\u2581](?=.)/su;
 const CONTINUES = /^##(?=.)/su;
 // Controls, soft hyphen, zero-width space, direction marks and overrides, separators, byte-order mark.
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+const INVISIBLE = /[\p{Cc}\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
 const NAMED = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421"};
 

@@ -3,15 +3,20 @@
 // The buttons stay the page's: whoever can't use a key presses them, and nothing happens that they wouldn't do.
 
 const BUTTONS = {
-  ArrowRight: "next", PageDown: "next", " ": "next",
-  ArrowLeft: "back", PageUp: "back",
+  ArrowRight: "next",
+  PageDown: "next",
+  " ": "next",
+  ArrowLeft: "back",
+  PageUp: "back",
   Escape: "end",
 };
 const TYPED_INTO = "input, textarea, select, [contenteditable=true], [role=combobox], [role=listbox], [role=slider]";
 const PRESSED = "button, a, summary";
 // These turn pages, as in a reader: down or up.
 const PAGES = {PageDown: true, " ": true, PageUp: false};
-const SIZE = 18, NEARLY = 24, PART = 0.8;
+const SIZE = 18,
+  NEARLY = 24,
+  PART = 0.8;
 let listening = null;
 
 export default function teachingComponent({data}) {
@@ -22,7 +27,13 @@ export default function teachingComponent({data}) {
   // On the way down: a list keeps what it hears to itself.
   document.addEventListener("keydown", press, {signal: mine.signal, capture: true});
   document.addEventListener("pointermove", (event) => follow(dot, event), {signal: mine.signal, passive: true});
-  document.addEventListener("pointerleave", () => { dot.style.opacity = "0"; }, {signal: mine.signal});
+  document.addEventListener(
+    "pointerleave",
+    () => {
+      dot.style.opacity = "0";
+    },
+    {signal: mine.signal},
+  );
   mine.signal.addEventListener("abort", () => dot.remove());
   return () => mine.abort();
 }
@@ -64,8 +75,17 @@ function makeDot(colour) {
   dot.dataset.testid = "learn-dot";
   dot.setAttribute("aria-hidden", "true");
   Object.assign(dot.style, {
-    position: "fixed", left: "0", top: "0", width: `${SIZE}px`, height: `${SIZE}px`, borderRadius: "50%",
-    background: colour, boxShadow: `0 0 14px 5px ${colour}`, opacity: "0", pointerEvents: "none", zIndex: "999999",
+    position: "fixed",
+    left: "0",
+    top: "0",
+    width: `${SIZE}px`,
+    height: `${SIZE}px`,
+    borderRadius: "50%",
+    background: colour,
+    boxShadow: `0 0 14px 5px ${colour}`,
+    opacity: "0",
+    pointerEvents: "none",
+    zIndex: "999999",
   });
   document.body.append(dot);
   return dot;

@@ -1,7 +1,7 @@
 // The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
 
-import {element, threeDigits} from "./element.js";
-import {lengthOf} from "../data/scale.js";
+import {element} from "./element.js";
+import {lengthOf, threeDigits} from "../data/scale.js";
 
 const MOST = 7;
 

@@ -38,7 +38,8 @@ export function createControls(view) {
       const label = view.now.stream.layers[layer].label;
       readout.replaceChildren(element("strong", {}, recording.headName(layer, head)));
       const {reading} = recording.header;
-      if (reading && !reading.together) readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
+      if (reading && !reading.together)
+        readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
       if (label !== String(layer))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
       streams?.select(stream);

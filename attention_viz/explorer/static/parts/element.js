@@ -12,11 +12,6 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** Three digits after the point; what is there but too small for them is told as such. */
-export function threeDigits(weight) {
-  return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
-}
-
 /** Fit a canvas to a size in CSS pixels at the screen's own resolution; its context then draws in CSS pixels. */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;

@@ -2,7 +2,8 @@
 //
 // `map` is the matrix as heatmap.js keeps it; `map.show(window)` draws another part of it, null all of it.
 
-import {element, threeDigits} from "./element.js";
+import {element} from "./element.js";
+import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
 export const CLOSER = 0.75;

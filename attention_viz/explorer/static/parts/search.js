@@ -1,6 +1,8 @@
 // Which heads link one token to another: all heads ranked by that one weight.
 
-import {element, threeDigits} from "./element.js";
+import {element} from "./element.js";
+import {rankHeads} from "../data/ranking.js";
+import {threeDigits} from "../data/scale.js";
 
 const MOST_HEADS = 10;
 
@@ -47,45 +49,42 @@ export function createSearch(view) {
 }
 
 function fill(select, axis) {
-  select.replaceChildren(...axis.names.map((name, place) => element("option", {value: place, dir: "auto", "aria-label": axis.spoken[place]}, name)));
+  select.replaceChildren(
+    ...axis.names.map((name, place) =>
+      element("option", {value: place, dir: "auto", "aria-label": axis.spoken[place]}, name),
+    ),
+  );
 }
 
 function rank(view, list) {
-  const {stream: name, layer: layerChosen, head: headChosen, pairQuery, pairKey} = view.store.state;
-  const [found, total] = [[], view.now.stream.layers.reduce((sum, {heads}) => sum + heads, 0)];
-  let missing = false;
-  view.now.stream.layers.forEach(({heads}, layer) => {
-    for (let number = 0; number < heads; number++) {
-      const head = view.recording.head({stream: name, layer, head: number});
-      missing ||= head === null;
-      if (head && !head.isBlocked(pairQuery, pairKey)) found.push({layer, number, weight: head.at(pairQuery, pairKey)});
-    }
-  });
-  found.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.number - b.number);
-  const none = missing ? "\u2026" : "No head may: the cell is blocked.";
-  const entries = found.length ? rankedHeads(view, found, layerChosen, headChosen) : [element("li", {class: "av-quiet"}, none)];
+  const {stream, pairQuery, pairKey} = view.store.state;
+  const {layers} = view.now.stream;
+  const headAt = (layer, head) => view.recording.head({stream, layer, head});
+  const {ranked, complete} = rankHeads(layers, headAt, pairQuery, pairKey);
+  const none = complete ? "No head may: the cell is blocked." : "\u2026";
+  const entries = ranked.length
+    ? ranked.slice(0, MOST_HEADS).map((one) => rankedHead(view, one))
+    : [element("li", {class: "av-quiet"}, none)];
+  const total = layers.reduce((sum, {heads}) => sum + heads, 0);
   // The list keeps its height, so that nothing below it jumps.
   while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
   list.replaceChildren(...entries);
 }
 
-function rankedHeads(view, found, layerChosen, headChosen) {
-  return (
-    found.slice(0, MOST_HEADS).map(({layer, number, weight}) => {
-      const fillBar = element("span", {class: "av-fill av-accent-fill"});
-      fillBar.style.width = `${100 * weight}%`;
-      const chosen = layer === layerChosen && number === headChosen;
-      return element(
-        "li",
-        {},
-        element(
-          "button",
-          {type: "button", "data-layer": layer, "data-head": number, "aria-current": chosen ? "true" : null},
-          element("span", {}, view.recording.headName(layer, number)),
-          element("span", {class: "av-track"}, fillBar),
-          element("span", {class: "av-number"}, threeDigits(weight)),
-        ),
-      );
-    })
+function rankedHead(view, {layer, head, weight}) {
+  const {state} = view.store;
+  const fillBar = element("span", {class: "av-fill av-accent-fill"});
+  fillBar.style.width = `${100 * weight}%`;
+  const chosen = layer === state.layer && head === state.head;
+  return element(
+    "li",
+    {},
+    element(
+      "button",
+      {type: "button", "data-layer": layer, "data-head": head, "aria-current": chosen ? "true" : null},
+      element("span", {}, view.recording.headName(layer, head)),
+      element("span", {class: "av-track"}, fillBar),
+      element("span", {class: "av-number"}, threeDigits(weight)),
+    ),
   );
 }

@@ -1,14 +1,9 @@
 // The tokens in a line, with arcs: above it what a token looks at, below it who looks at the token.
 
-import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
-import {element, fitCanvas} from "./element.js";
-import {lengthOf} from "../data/scale.js";
+import {drawEdges} from "./edges.js";
+import {element} from "./element.js";
 import {begins, writeToken} from "../data/tokens.js";
 
-const ABOVE = 78;
-const BELOW = 46;
-const MOST_EDGES = 120;
-const FAINTEST_EDGE = 0.01;
 const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
 const SIDES = "; arcs to the left fly lower";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
@@ -163,94 +158,6 @@ function reveal({view, scroller, lines}) {
   if (!hidden) return;
   const fit = Math.max(...places) - Math.min(...places) < width - 60;
   scroller.scrollLeft = (fit ? (Math.max(...places) + Math.min(...places)) / 2 : places[0]) - width / 2;
-}
-
-function drawEdges(strip) {
-  const {view, canvas, scroller, lines, node} = strip;
-  node.classList.toggle("av-more-before", scroller.scrollLeft > 1);
-  node.classList.toggle("av-more-after", scroller.scrollLeft + scroller.clientWidth < scroller.scrollWidth - 1);
-  const {head, stream} = view.now;
-  const width = scroller.clientWidth;
-  const height = scroller.clientHeight;
-  const context = fitCanvas(canvas, width, height);
-  context.clearRect(0, 0, width, height);
-  const active = view.active();
-  const alone = active.query !== null || active.key !== null;
-  node.classList.toggle("av-alone", alone);
-  if (head === null || lines.length === 0) return;
-  context.translate(-scroller.scrollLeft, 0);
-  const {colours} = view;
-  if (stream.own) {
-    const line = lines[0].node.offsetTop;
-    const tall = lines[0].node.offsetHeight;
-    const above = {y: line - 2, up: -1, room: ABOVE - 12, colours, font: view.fonts.small};
-    const below = {y: line + tall + 2, up: 1, room: BELOW - 12, colours, font: view.fonts.small};
-    if (!alone) return drawArcs(context, strongestEdges(strip), {...above, faint: true});
-    for (const [edges, where] of [
-      [rowEdges(strip, active.query), above],
-      [columnEdges(strip, active.key), below],
-    ]) {
-      drawArcs(context, edges, where);
-      drawNumbers(context, edges, where);
-    }
-    return undefined;
-  }
-  const where = {
-    top: lines[0].node.offsetTop + lines[0].node.offsetHeight + 2,
-    bottom: lines[1].node.offsetTop - 2,
-    colours,
-  };
-  if (!alone) return drawLinks(context, strongestEdges(strip), {...where, faint: true});
-  return drawLinks(context, [...rowEdges(strip, active.query), ...columnEdges(strip, active.key)], where);
-}
-
-function edge({lines}, query, key, weight) {
-  return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place: 0};
-}
-
-/** The head's heaviest links between tokens that are in sight. */
-function strongestEdges(strip) {
-  const {head, rows, columns, stream} = strip.view.now;
-  const {scrollLeft, clientWidth} = strip.scroller;
-  const inSight = ({centres}) =>
-    new Set(
-      [...centres].filter(([, at]) => at >= scrollLeft && at <= scrollLeft + clientWidth).map(([place]) => place),
-    );
-  const [queries, keys] = [inSight(strip.lines.at(-1)), inSight(strip.lines[0])];
-  const accepts = (query, key) => (!stream.own || query !== key) && queries.has(query) && keys.has(key);
-  const cells = head.strongest(rows, columns, MOST_EDGES, accepts).filter(({weight}) => weight >= FAINTEST_EDGE);
-  return visibleEdges(
-    strip,
-    cells.map(({query, key, weight}) => edge(strip, query, key, weight)),
-  );
-}
-
-function rowEdges(strip, query) {
-  const {head, columns} = strip.view.now;
-  return query === null
-    ? []
-    : visibleEdges(
-        strip,
-        Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))),
-      );
-}
-
-function columnEdges(strip, key) {
-  const {head, rows} = strip.view.now;
-  return key === null
-    ? []
-    : visibleEdges(
-        strip,
-        Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))),
-      );
-}
-
-/** Those that can be seen, heaviest first, each with its strength on the screen. */
-function visibleEdges({view}, edges) {
-  const seen = edges.filter(({weight, from, to}) => weight >= 0.002 && from !== undefined && to !== undefined);
-  seen.sort((a, b) => b.weight - a.weight).splice(MOST_EDGES);
-  for (const one of seen) one.place = lengthOf(view.store.state.scale, one.weight, seen[0].weight);
-  return seen;
 }
 
 /** Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones. */

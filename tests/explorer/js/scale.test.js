@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import {test} from "node:test";
+
+import {
+  SCALES,
+  channels,
+  colourTable,
+  lengthOf,
+  onRamp,
+  pixel,
+  threeDigits,
+} from "../../../attention_viz/explorer/static/data/scale.js";
+
+const close = (got, wanted) => assert.ok(Math.abs(got - wanted) < 1e-12, `${got} is not ${wanted}`);
+
+test("on the linear scale the same colour means the same weight in every head", () => {
+  assert.equal(SCALES.linear.place(0.25, 0.5), 0.25);
+});
+
+test("to the maximum, a head's largest weight is the deepest colour, and a head of zeros has none", () => {
+  assert.equal(SCALES.maximum.place(0.25, 0.5), 0.5);
+  assert.equal(SCALES.maximum.place(0.5, 0.5), 1);
+  assert.equal(SCALES.maximum.place(0, 0), 0);
+});
+
+test("the logarithmic scale goes in equal steps down to a thousandth, and no further", () => {
+  [
+    [1, 1],
+    [0.1, 2 / 3],
+    [0.01, 1 / 3],
+    [0.001, 0],
+    [0, 0],
+  ].forEach(([weight, place]) => close(SCALES.logarithmic.place(weight), place));
+});
+
+test("the ticks of each scale stand where their weights lie", () => {
+  for (const {ticks, place} of Object.values(SCALES))
+    for (const [at, text] of ticks(0.5)) close(place(Number(text), 0.5), at);
+});
+
+test("lengths are proportions on every scale", () => {
+  assert.equal(lengthOf("linear", 0.2, 0.4), 0.2);
+  assert.equal(lengthOf("maximum", 0.2, 0.4), 0.5);
+  assert.equal(lengthOf("logarithmic", 0.2, 0.4), 0.5);
+  assert.equal(lengthOf("logarithmic", 0, 0), 0);
+});
+
+test("a place between two colours of a ramp is mixed of both; beyond its ends it stays at them", () => {
+  const ramp = ["#ffffff", "#808080", "#0000ff"].map(channels);
+  assert.deepEqual(onRamp(ramp, 0.25), [191.5, 191.5, 191.5]);
+  assert.deepEqual(onRamp(ramp, -1), [255, 255, 255]);
+  assert.deepEqual(onRamp(ramp, 2), [0, 0, 255]);
+});
+
+test("a pixel is opaque, with red in its lowest byte", () => {
+  assert.equal(pixel([1, 2, 3]), 0xff030201);
+});
+
+test("every weight that there can be has its colour", () => {
+  const table = colourTable([0, 0.5, 1], "linear", 1, ["#000000", "#ffffff"].map(channels));
+  assert.deepEqual([...table], [0xff000000, 0xff7f7f7f, 0xffffffff]);
+});
+
+test("what is too small for three digits is told as such, and nothing is nothing", () => {
+  assert.equal(threeDigits(0), "0.000");
+  assert.equal(threeDigits(0.0004), "<0.001");
+  assert.equal(threeDigits(0.0005), "0.001");
+  assert.equal(threeDigits(1), "1.000");
+});
