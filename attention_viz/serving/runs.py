@@ -13,8 +13,8 @@ from attention_viz.serving import facts as natures
 from attention_viz.serving.cache import Kept
 from attention_viz.serving.facts import nature
 from attention_viz.serving.models import find, memory_of, open_source
+from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui.address import State
 
 if TYPE_CHECKING:
     import pandas
@@ -59,19 +59,19 @@ class Drawn:
     fit: "Fit | None" = None
     second: "Fit | None" = None
 
-    def stream(self, state: State) -> str:
-        """The stream that the state asks for, where the trace has it; else its first."""
-        return state.stream if state.stream in self.trace.streams else self.trace.streams[0]
+    def stream(self, name: str | None) -> str:
+        """The stream of that name, where the trace has it; else its first."""
+        return name if name in self.trace.streams else self.trace.streams[0]
 
-    def chosen(self, state: State) -> tuple[int, int]:
-        """Layer and head that the state asks for, as far in as the stream has them."""
-        stream = self.stream(state)
-        layer = min(state.layer, self.trace.layer_count(stream) - 1)
-        return layer, min(state.head, self.trace.head_count(layer, stream) - 1)
+    def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
+        """Layer and head of a stream, as far in as the trace has them."""
+        stream = self.stream(stream)
+        layer = min(layer, self.trace.layer_count(stream) - 1)
+        return layer, min(head, self.trace.head_count(layer, stream) - 1)
 
-    def alone(self, state: State) -> "Drawn":
-        """The same with only that stream, for pages that show one."""
-        stream, trace = self.stream(state), self.trace
+    def alone(self, stream: str | None) -> "Drawn":
+        """What was drawn, with one stream only, for pages that show one."""
+        stream, trace = self.stream(stream), self.trace
         if trace.streams == (stream,):
             return self
         parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
@@ -87,9 +87,9 @@ class Drawn:
         return pack(self.trace)
 
 
-def is_loaded(state: State) -> bool:
-    """Whether the model is in memory already, so that nobody needs to be told to wait."""
-    return state.own or state.model in _models
+def is_loaded(name: str) -> bool:
+    """Whether a model is in memory already, so that nobody needs to be told to wait; our own module always is."""
+    return name == OWN or name in _models
 
 
 def load_model(name: str) -> None:
@@ -101,11 +101,11 @@ def load_model(name: str) -> None:
     _ = _models.get(name, lambda: _open(name))
 
 
-def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
+def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
     """Run the text through the model, or take the trace that somebody's same wish left here.
 
     Args:
-        state: what the pickers say.
+        request: the text, what belongs to it, and the model.
         beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         edits: changes made inside the model.
         kept: whether it stays here for others who wish the same; what runs by the dozen would push out theirs.
@@ -113,30 +113,30 @@ def draw(state: State, *, beside: str | None = None, edits: "Sequence[Edit]" = (
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
-    settings, edits = _settings(state), tuple(edits)
+    edits = tuple(edits)
     if not kept:
-        return _draw(state, settings, beside, edits)
-    wish = (state.model, state.text, settings, beside, tuple(_told_apart(edit) for edit in edits), _asked(state))
-    drawn = _traces.get(wish, lambda: _draw(state, settings, beside, edits))
-    if not is_loaded(state):  # it had to go meanwhile, and a trace would keep it
-        _forget(state.model)
+        return _draw(request, beside, edits)
+    key = (request, beside, tuple(_told_apart(edit) for edit in edits))
+    drawn = _traces.get(key, lambda: _draw(request, beside, edits))
+    if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
+        _forget(request.model)
     return drawn
 
 
-def ask(state: State, do: "Callable[[AttentionModel | Scratch], _Answer]") -> _Answer:
+def ask(request: Request, do: "Callable[[AttentionModel | Scratch], _Answer]") -> _Answer:
     """What something makes of the chosen model, in turn with other people's runs; errors as of `draw`."""
-    model = _chosen(state)
+    model = _chosen(request)
     with _forwards:
         return do(model)
 
 
-def fit(state: State, text: str) -> "Fit":
+def fit(request: Request, text: str) -> "Fit":
     """How much of a text the chosen model reads.
 
     Raises:
         AttentionVizError: the model can't be used; the message says why.
     """
-    return _chosen(state).fit(text)
+    return _chosen(request).fit(text)
 
 
 def verify(drawn: Drawn) -> None:
@@ -153,20 +153,13 @@ def _told_apart(edit: "Edit") -> tuple[object, ...]:
     )
 
 
-def _asked(state: State) -> tuple[object, ...]:
-    """What else decides a run, besides text and model."""
-    return state.second, state.target, state.more, state.special, state.chat
-
-
-def _draw(
-    state: State, settings: tuple[int, int, int, str] | None, beside: str | None, edits: "tuple[Edit, ...]"
-) -> Drawn:
-    model = _model(state.model, settings)
-    limit = None if settings else SETTINGS.longest_text
+def _draw(request: Request, beside: str | None, edits: "tuple[Edit, ...]") -> Drawn:
+    model = _chosen(request)
+    limit = None if request.model == OWN else SETTINGS.longest_text
     with _forwards:
         if beside is not None:
-            return _filled(model, state.text, beside, limit, edits)
-        return _read(model, state, limit, edits)
+            return _filled(model, request.text, beside, limit, edits)
+        return _read(model, request, limit, edits)
 
 
 def _filled(
@@ -181,71 +174,62 @@ def _filled(
     return Drawn(trace_filled(model, fit.kept, length, edits), fit)
 
 
-def _read(model: "AttentionModel | Scratch", state: State, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+def _read(model: "AttentionModel | Scratch", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
     """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
     from attention_viz.scratch.model import Scratch
 
-    can = nature(state.model)
-    if can.pairs and state.second.strip() and not state.text.strip():
+    can = nature(request.model)
+    if can.pairs and request.second.strip() and not request.text.strip():
         raise UnusableText("the first sentence is empty: the second is only read together with it")
-    special, chat = not can.marks or state.special == "on", can.template and state.chat == "on"
-    fit = model.fit(state.text, limit, special_tokens=special, chat=chat)
-    if can.goes_on and state.more and not edits and not isinstance(model, Scratch):
+    special, chat = not can.marks or request.special_tokens, can.template and request.chat
+    fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
+    if can.goes_on and request.more and not edits and not isinstance(model, Scratch):
         # Only the last is kept, as it holds all that the ones before it do.
-        steps = model.generate(fit.kept, state.more, special_tokens=special, chat=chat)
+        steps = model.generate(fit.kept, request.more, special_tokens=special, chat=chat)
         return Drawn(deque(steps, maxlen=1).pop(), fit)
-    target = state.target if can.answers and state.target.strip() else None
-    if not can.pairs or not state.second.strip():
+    target = request.target if can.answers and request.target.strip() else None
+    if not can.pairs or not request.second.strip():
         trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
         return Drawn(trace, fit)
-    second = model.fit(state.second, limit, before=fit.kept, special_tokens=special, chat=chat)
+    second = model.fit(request.second, limit, before=fit.kept, special_tokens=special, chat=chat)
     trace = model.trace(fit.kept, second.kept, edits=edits, special_tokens=special, chat=chat)
     return Drawn(trace, fit, second)
 
 
-def projections(state: State, layer: int, stream: str) -> "Mapping[str, Projection]":
+def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
     from attention_viz.scratch.model import Scratch
 
-    model = _chosen(state)
+    model = _chosen(request)
     return model.projections(layer) if isinstance(model, Scratch) else model.projections(layer, stream)
 
 
-def candidates(state: State, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":
+def candidates(request: Request, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":
     """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
     from attention_viz.models import AttentionModel
 
-    model = _chosen(state)
+    model = _chosen(request)
     if not isinstance(model, AttentionModel) or not model.predicts or model.answers:
         return {}
     ids = trace.query_tokens().ids
     mask = getattr(model.tokenizer, "mask_token_id", None)
-    places = [len(ids) - 1] if state.nature.goes_on else [at for at, one in enumerate(ids) if one == mask]
+    places = [len(ids) - 1] if nature(request.model).goes_on else [at for at, one in enumerate(ids) if one == mask]
     return {place: model.candidates(trace, place, count) for place in places}
 
 
-def is_full(state: State, trace: "Trace") -> bool:
+def is_full(request: Request, trace: "Trace") -> bool:
     """Whether the model has no position for another token."""
-    limit = _chosen(state).limit
+    limit = _chosen(request).limit
     return limit is not None and len(trace.query_tokens()) >= limit
 
 
-def _chosen(state: State) -> "AttentionModel | Scratch":
-    return _model(state.model, _settings(state))
-
-
-def _settings(state: State) -> tuple[int, int, int, str] | None:
-    """What makes our own module; None where a pretrained model was chosen."""
-    return (state.d_model, state.heads, state.seed, state.positions) if state.own else None
-
-
-def _model(name: str, settings: tuple[int, int, int, str] | None) -> "AttentionModel | Scratch":
-    if settings is None:
-        return _models.get(name, lambda: _open(name))
+def _chosen(request: Request) -> "AttentionModel | Scratch":
+    if request.model != OWN:
+        return _models.get(request.model, lambda: _open(request.model))
     from attention_viz.scratch.model import Scratch
 
-    d_model, heads, seed, positions = settings
-    return Scratch(d_model=d_model, heads=heads, seed=seed, positions=positions)
+    own = request.own or OwnModule()
+    return Scratch(d_model=own.d_model, heads=own.heads, seed=own.seed, positions=own.positions)
 
 
 def _open(name: str) -> "AttentionModel | Scratch":
@@ -265,7 +249,7 @@ def _open(name: str) -> "AttentionModel | Scratch":
 
 def _forget(name: str) -> None:
     """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
-    _traces.forget(lambda wish: wish[0] == name)
+    _traces.forget(lambda wish: wish[0].model == name)
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -280,4 +264,4 @@ def _cores() -> int:
 
 
 _models: "Kept[str, AttentionModel | Scratch]" = Kept(SETTINGS.model_memory * 1_000_000, memory_of, _forget)
-_traces: "Kept[tuple[Hashable, ...], Drawn]" = Kept(SETTINGS.traces_kept)
+_traces: "Kept[tuple[Request, str | None, tuple[Hashable, ...]], Drawn]" = Kept(SETTINGS.traces_kept)

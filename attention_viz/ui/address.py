@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import Nature, nature
+from attention_viz.serving.request import OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.parts.notices import notice, with_number
 
@@ -95,6 +96,13 @@ class State:
     def head_count(self) -> int:
         """How many heads there are to choose from."""
         return self.heads if self.own else self.nature.head_count(self.stream, self.layer)
+
+    @property
+    def request(self) -> Request:
+        """What has to be run for it: all but which head is looked at, and how."""
+        own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
+        special, chat = self.special == "on", self.chat == "on"
+        return Request(self.model, self.text, self.second, self.target, self.more, special, chat, own)
 
     def within(self) -> "State":
         """The same with layer and head as far in as the model has them: another model may have fewer."""

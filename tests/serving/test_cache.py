@@ -16,8 +16,8 @@ from attention_viz.serving import models as sources
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
 from attention_viz.serving.cache import Kept
+from attention_viz.serving.request import Request
 from attention_viz.serving.settings import Settings
-from attention_viz.ui.address import State
 from tests.models.families import build
 from tests.models.sources.test_load import word_tokenizer
 
@@ -99,7 +99,7 @@ def test_thirty_who_ask_for_one_model_load_it_once(rooms: Path, monkeypatch: pyt
 
     def ask() -> serving.Drawn:
         start.wait(30)
-        return serving.draw(State(model=str(rooms / "one"), text=TEXT))
+        return serving.draw(Request(model=str(rooms / "one"), text=TEXT))
 
     with ThreadPoolExecutor(30) as pool:
         drawn = [future.result(120) for future in [pool.submit(ask) for _ in range(30)]]
@@ -110,13 +110,13 @@ def test_thirty_who_ask_for_one_model_load_it_once(rooms: Path, monkeypatch: pyt
 
 
 def test_a_model_that_had_to_go_leaves_nothing_in_memory(rooms: Path) -> None:
-    first, second = (State(model=str(rooms / name), text=TEXT) for name in ("one", "two"))
+    first, second = (Request(model=str(rooms / name), text=TEXT) for name in ("one", "two"))
     serving.draw(first)
     model = weakref.ref(serving._chosen(first).hf_model)
     assert model() is not None
     serving.draw(second)
     gc.collect()
-    assert (serving.is_loaded(first), serving.is_loaded(second)) == (False, True)
+    assert (serving.is_loaded(first.model), serving.is_loaded(second.model)) == (False, True)
     assert model() is None
     assert serving.draw(first).trace.fidelity.ok  # it comes back when somebody asks
 

@@ -113,7 +113,7 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
 
 def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:
     """The stream, and where in it the change is to act: the chosen head, its layer, or everywhere."""
-    stream, (layer, head) = drawn.stream(state), drawn.chosen(state)
+    stream, (layer, head) = drawn.stream(state.stream), drawn.place(state.stream, state.layer, state.head)
     names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
     chosen = st.selectbox(
         "Where", list(names), format_func=names.__getitem__, key="edit-where", width=190, persist_state="session"

@@ -61,7 +61,7 @@ def show_way() -> None:
 def described(state: State) -> str:
     """What stands below the picker, on one line: what is shown in a few words, and how many layers and heads it has."""
     if (drawn := opening.opened()) is not None:
-        stream = drawn.stream(state)
+        stream = drawn.stream(state.stream)
         layers = drawn.trace.layer_count(stream)
         known = CATALOGUE.get(drawn.trace.provenance.model)
         words = f"{known.short}: " if known else ""
@@ -95,7 +95,7 @@ def prepare(state: State) -> State:
     """
     if state.model in CATALOGUE or opening.opened() is not None:
         return state
-    if not is_loaded(state) and not _bring(state):
+    if not is_loaded(state.model) and not _bring(state):
         # What else the address holds stays there until the page can be shown.
         st.query_params.update(write_address(state))
         st.stop()

@@ -211,12 +211,12 @@ def _held() -> State:
 
 def _layer_count(state: State) -> int:
     drawn = opening.opened()
-    return state.layer_count if drawn is None else drawn.trace.layer_count(drawn.stream(state))
+    return state.layer_count if drawn is None else drawn.trace.layer_count(drawn.stream(state.stream))
 
 
 def _head_count(state: State) -> int:
     drawn = opening.opened()
-    return state.head_count if drawn is None else drawn.trace.head_count(state.layer, drawn.stream(state))
+    return state.head_count if drawn is None else drawn.trace.head_count(state.layer, drawn.stream(state.stream))
 
 
 def _own_settings() -> None:

@@ -183,11 +183,11 @@ class _Matrices:
 
     def projections(self, layer: int, stream: str | None = None) -> "Mapping[str, Projection]":
         """Those of a layer."""
-        return projections(self.state, layer, stream or self.stream)
+        return projections(self.state.request, layer, stream or self.stream)
 
 
 def _read(drawn: Drawn, state: State) -> Drawn:
-    stream = drawn.stream(state)
+    stream = drawn.stream(state.stream)
 
     def do(model: object) -> "Trace":
         from attention_viz.analysis.readings import read
@@ -201,7 +201,7 @@ def _read(drawn: Drawn, state: State) -> Drawn:
 
     if state.reading == "flow":
         _check_flow(drawn.trace, stream)
-    return Drawn(do(None) if drawn.fit is None else ask(state, do), drawn.fit, drawn.second)
+    return Drawn(do(None) if drawn.fit is None else ask(state.request, do), drawn.fit, drawn.second)
 
 
 def _check_flow(trace: "Trace", stream: str) -> None:
@@ -222,7 +222,7 @@ def _wish(drawn: Drawn, state: State) -> tuple[object, ...]:
     trace = drawn.trace
     if trace not in _numbers:
         _numbers[trace] = next(_counter)
-    return _numbers[trace], drawn.stream(state), state.reading, state.words
+    return _numbers[trace], drawn.stream(state.stream), state.reading, state.words
 
 
 def _size(drawn: Drawn) -> int:

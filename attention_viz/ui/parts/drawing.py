@@ -33,10 +33,10 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
         The open trace, where one is open; None where there was a problem.
     """
     if (open_trace := opening.opened()) is not None:
-        return open_trace if whole else open_trace.alone(state)
+        return open_trace if whole else open_trace.alone(state.stream)
     hold(state, place, height)
     try:
-        drawn = draw(state)
+        drawn = draw(state.request)
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
@@ -48,7 +48,7 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
 def hold(state: State, place: DeltaGenerator, height: int) -> None:
     """Fill the place of what is being worked out, and say what takes long."""
     with place.container():
-        if not is_loaded(state):
+        if not is_loaded(state.model):
             size = f" ({CATALOGUE[state.model].size / 1e6:.0f} MB)" if state.model in CATALOGUE else ""
             st.caption(f"Loading {state.model}{size} into memory, once for everybody: some seconds …")
         st.skeleton(height=height)
@@ -83,7 +83,7 @@ def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
         rows: whether to say, too, by what the rows of cross-attention are named.
     """
     tell_added(drawn.trace)
-    if rows and drawn.stream(state) == "cross":
+    if rows and drawn.stream(state.stream) == "cross":
         st.caption("Each row is named by the word that its step produces, one after the word that the step reads.")
     if drawn.fit is None:
         opening.tell(drawn)

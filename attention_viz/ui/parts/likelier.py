@@ -34,7 +34,7 @@ def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
 
     if state.nature.answers and state.nature.predicts:
         return [int(moved_output(before.trace, after.trace).argmax())]
-    return list(candidates(state, before.trace, 1))[:_MOST_PLACES]
+    return list(candidates(state.request, before.trace, 1))[:_MOST_PLACES]
 
 
 def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[int]) -> None:
@@ -64,7 +64,7 @@ def _likelier(before: "Trace", after: "Trace", place: int, state: State) -> list
 
         return label_ids(getattr(model, "tokenizer", None), [number for number, *_ in found]).labels
 
-    labels = ask(state, named)
+    labels = ask(state.request, named)
     return [(label, old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
 
 

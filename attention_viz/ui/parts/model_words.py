@@ -37,9 +37,9 @@ def stopped_words(trace: "Trace", state: State) -> str:
     if not state.nature.goes_on or made >= asked or trace.provenance.edits:
         return ""
     begun = f"The model stopped after {made} of {asked} tokens: "
-    if is_full(state, trace):
+    if is_full(state.request, trace):
         return f"{begun}it can read {len(trace.query_tokens())} at once, and no more."
-    (likely,) = candidates(state, trace, 1).values()
+    (likely,) = candidates(state.request, trace, 1).values()
     return f"{begun}what it says next, “{shown(likely.token[0])}”, ends the text."
 
 

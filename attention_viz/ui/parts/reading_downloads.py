@@ -24,7 +24,7 @@ def show_read_downloads(drawn: Drawn, shown: Drawn, state: State) -> None:
         shown: the same as it is read.
         state: what the pickers say.
     """
-    stream, head = drawn.stream(state), readings.head(state)
+    stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):
         show_downloads(drawn.trace, stream, state.layer, head)
         return

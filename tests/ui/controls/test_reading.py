@@ -46,7 +46,7 @@ def test_a_reading_that_there_is_not_is_told_and_the_weights_are_shown() -> None
 
 def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
     state = State(text="The bank", reading="norm")
-    drawn = serving.draw(state)
+    drawn = serving.draw(state.request)
     assert readings.read(drawn, replace(state, reading="raw")) is drawn
     found = readings.read(drawn, state)
     assert readings.read(drawn, replace(state, head=7)) is found
@@ -62,9 +62,9 @@ def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
 def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -> None:
     state = State(text=" ".join(["bank"] * 60), reading="flow")
     with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
-        readings.read(serving.draw(state), state)
+        readings.read(serving.draw(state.request), state)
     short = replace(state, text="The bank", reading="gradient")
-    file = Drawn(replace(serving.draw(short).trace, differentiate=None))
+    file = Drawn(replace(serving.draw(short.request).trace, differentiate=None))
     with pytest.raises(TraceError, match="a trace from a file has no model any more"):
         readings.read(file, short)
 

@@ -139,7 +139,7 @@ def models(state: State) -> Sequence[str]:
 def counts(choice: CompareChoice, state: State, opened: Drawn | None = None) -> tuple[int, int]:
     """How many layers the second side has, and how many heads the chosen one of them."""
     if opened is not None and choice.what != "models":
-        stream = opened.stream(state)
+        stream = opened.stream(state.stream)
         layers = opened.trace.layer_count(stream)
         return layers, opened.trace.head_count(min(choice.other_layer, layers - 1), stream)
     second = _of_second_model(choice, state) if choice.what == "models" else state

@@ -43,7 +43,7 @@ class Run:
     @property
     def stream(self) -> str:
         """The attention that is shown."""
-        return self.drawn.stream(self.state)
+        return self.drawn.stream(self.state.stream)
 
     @property
     def from_file(self) -> bool:
@@ -84,10 +84,10 @@ def run_second(
 
 def _draw(state: State, place: DeltaGenerator, height: int, edits: "tuple[Edit, ...]") -> Run | None:
     # What is on the screen already stays there, paler, until the new one is ready.
-    if not is_loaded(state):
+    if not is_loaded(state.model):
         hold(state, place, height)
     try:
-        drawn = draw(state, edits=edits)
+        drawn = draw(state.request, edits=edits)
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None

@@ -60,7 +60,7 @@ def _measured(choice: CompareChoice, state: State, step: int) -> float:
     from attention_viz.analysis.metrics import head_table
 
     first, _ = sides(replace(choice, step=step), state)
-    trace = draw(first).trace
+    trace = draw(first.request).trace
     if trace not in _tables:
         _tables[trace] = cast("_Table", head_table(trace).to_dict("index"))
     return _tables[trace][state.layer, state.head][choice.metric]

@@ -80,7 +80,7 @@ def show_page() -> None:
 
 def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
     """The explorer, with nothing in it but what this page is about."""
-    shown = drawn.alone(state)
+    shown = drawn.alone(state.stream)
     with place.container():
         show_explorer(shown.payload, _STREAM, state.layer, state.head, _take_choice)
 

@@ -29,7 +29,7 @@ _WIDTH = 264
 
 def find_candidates(drawn: Drawn, state: State) -> "Mapping[int, pandas.DataFrame]":
     """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file."""
-    return {} if drawn.fit is None else candidates(state, drawn.trace, _COUNT)
+    return {} if drawn.fit is None else candidates(state.request, drawn.trace, _COUNT)
 
 
 def hold_candidates(state: State) -> DeltaGenerator:

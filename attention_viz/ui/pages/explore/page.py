@@ -46,7 +46,7 @@ def show_page() -> None:
         line.empty()
         panel.empty()
         return
-    stream = drawn.stream(state)
+    stream = drawn.stream(state.stream)
     with notes:
         tell(drawn, state)
     shown = readings.read_in_place(drawn, state, place, _HEIGHT)

@@ -68,7 +68,7 @@ def effects_of(
         told(len(heads) - len(missing) + start)
         batch = missing[start : start + size]
         tries = [to_edits(replace(change, layer=layer, head=head, stream=named), drawn.trace) for layer, head in batch]
-        outputs = ask(state, lambda model, tries=tries: try_each(model, drawn.trace, tries))
+        outputs = ask(state.request, lambda model, tries=tries: try_each(model, drawn.trace, tries))
         known |= {
             head: float(moved_rows(drawn.trace.output, output).mean())
             for head, output in zip(batch, outputs, strict=True)

@@ -96,7 +96,7 @@ def _show_pickers() -> None:
 
 
 def _atlas(drawn: Drawn, state: State, more: MoreTexts) -> Atlas:
-    stream = drawn.stream(state)
+    stream = drawn.stream(state.stream)
     table = mean_numbers((drawn.trace, *more.traces), stream)
     return Atlas(drawn.trace, stream, more.texts, more.traces, table)
 

@@ -84,7 +84,7 @@ def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:
     for done, text in enumerate(texts[:MOST_TEXTS]):
         place.progress(done / len(texts), f"Text {done + 1} of {min(len(texts), MOST_TEXTS)}")
         try:
-            one = draw(replace(state, text=text, second="", target="", more=0))
+            one = draw(replace(state, text=text, second="", target="", more=0).request)
         except AttentionVizError as error:
             notices.append(f"The text “{_short(text)}” is left out: {error}.")
             continue

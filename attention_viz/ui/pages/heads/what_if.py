@@ -42,10 +42,10 @@ def show_what_if(drawn: Drawn, state: State) -> None:
         st.caption("Changed is the run of what was typed: the tokens that the model went on by are left out here.")
     try:
         state = replace(state, more=0)
-        before = draw(state)
+        before = draw(state.request)
         show_edit_controls(before, state)
         edits = made(held_edits(), before, state)
-        after = draw(state, edits=edits) if edits else None
+        after = draw(state.request, edits=edits) if edits else None
         if after is not None:
             _show_changed(before, after, state)
         places = [] if after is None else predicted(before, after, state)
@@ -64,7 +64,11 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
     from attention_viz.views import changed_heads, changed_outputs, difference
 
-    theme, stream, (layer, head) = theme_name(), before.stream(state), before.chosen(state)
+    theme, stream, (layer, head) = (
+        theme_name(),
+        before.stream(state.stream),
+        before.place(state.stream, state.layer, state.head),
+    )
     moved = float(moved_output(before.trace, after.trace).mean())
     st.markdown(plain(f"So changed, the output moves by {moved:.2%} of its length, on average over the tokens."))
     outputs, heads, here = st.columns(3)
@@ -109,7 +113,7 @@ def _show_scale(before: Drawn, state: State) -> None:
 
     from attention_viz.views import head_effects
 
-    stream, chosen = before.stream(state), before.chosen(state)
+    stream, chosen = before.stream(state.stream), before.place(state.stream, state.layer, state.head)
     last = _last(before, stream)
     if last is not None and last.layer is not None:
         chosen = (last.layer, chosen[1] if last.head is None else last.head)

@@ -8,8 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
-from attention_viz.ui.address import EXAMPLES, State
+from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.learn.choice import NOTATIONS, LearnChoice, begun, write_choice
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
@@ -119,7 +120,7 @@ def _scene(choice: LearnChoice, notes: DeltaGenerator) -> "Scene":
 
 def _run(model: str, text: str, *, edits: "Sequence[Edit]" = ()) -> "Trace":
     """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
-    return draw(State(model=model, text=text), edits=edits, kept=not edits).trace
+    return draw(Request(model, text), edits=edits, kept=not edits).trace
 
 
 def _screen(choice: LearnChoice) -> Screen:

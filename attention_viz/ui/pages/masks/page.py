@@ -64,27 +64,27 @@ def show_page() -> None:
     before, shown, beside = run
     with notes:
         tell(before, shown)
-        if beside is not None and (other := fit(state, beside)).cut:
+        if beside is not None and (other := fit(state.request, beside)).cut:
             tell_cut(other, state, "The other sentence has")
         if chosen.more and chosen.nature.goes_on:
             st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, line)
     # Before the pictures, which stand below it: they would be pushed down.
     badge = None if after is None else _show_bar(bar, after, state)
-    _show_pair(before.alone(state).trace, after and after.alone(state).trace, state, choice)
+    _show_pair(before.alone(state.stream).trace, after and after.alone(state.stream).trace, state, choice)
     if after is None or badge is None:
         return
     if after.fit is not None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)
-    show_consequences(before.trace, after.trace, after.stream(state), state.layer, state.head, choice)
+    show_consequences(before.trace, after.trace, after.stream(state.stream), state.layer, state.head, choice)
 
 
 def _show_bar(bar: DeltaGenerator, after: Drawn, state: State) -> Badge:
     """The badge, which says for now that it is being worked out, and what can be taken away."""
     with bar:
         badge = Badge()
-        show_downloads(after.trace, after.stream(state), state.layer, state.head)
+        show_downloads(after.trace, after.stream(state.stream), state.layer, state.head)
     return badge
 
 
@@ -94,14 +94,14 @@ def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[
     None where there was a problem, which is told in the place that was kept.
     """
     if (open_trace := opening.opened()) is not None:
-        return open_trace.alone(state), state, None
+        return open_trace.alone(state.stream), state, None
     run = replace(state, layer=0, head=0), choice.beside_text if choice.batched else None
     # What is on the screen already stays there: to keep its place would push it down for a moment, at each stroke.
     if st.session_state.get("masks-run") != run:
         hold(state, place, _HEIGHT)
     try:
         shown, beside = _row(state, choice)
-        drawn = draw(shown, beside=beside)
+        drawn = draw(shown.request, beside=beside)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -116,7 +116,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
     if not choice.batched:
         return state, None
     rows = (state.text, choice.beside_text)
-    if (fit(state, rows[0]).count > fit(state, rows[1]).count) == (choice.row == "shorter"):
+    if (fit(state.request, rows[0]).count > fit(state.request, rows[1]).count) == (choice.row == "shorter"):
         rows = rows[::-1]
     return replace(state, text=rows[0]), rows[1]
 
@@ -126,7 +126,7 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice,
     if before.fit is None:
         st.info("A trace from a file is a run that is over: its masks can be seen, and no other can be added to it.")
         return before
-    stream = before.stream(state)
+    stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn":
         with line:
@@ -138,7 +138,7 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice,
         )
     try:
         added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)
-        return draw(state, beside=beside, edits=added) if added else before
+        return draw(state.request, beside=beside, edits=added) if added else before
     except AttentionVizError as error:
         show_problem(error, st.empty())
         return None

@@ -65,7 +65,7 @@ def run(drawn: Drawn, state: State, variant: str) -> Run:
         return Run(drawn.trace)
     if state.own:
         return _own(drawn.fit.kept, state.d_model, state.heads, state.seed, state.positions, variant)
-    return Run(drawn.alone(state).trace, projections(state, state.layer, drawn.stream(state)))
+    return Run(drawn.alone(state.stream).trace, projections(state.request, state.layer, drawn.stream(state.stream)))
 
 
 @st.cache_resource(max_entries=SETTINGS.traces_kept, show_spinner=False)

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 from attention_viz.edits.kinds import Edit
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet
 from attention_viz.lesson.exercise import Cells
+from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
 from attention_viz.trace.trace import Trace
-from attention_viz.ui.address import State
 from tests.conftest import OpenPage, Recolour
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ TEXT = "The bank of the river was flooded"
 
 
 def run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
-    return draw(State(model=model, text=text), edits=edits).trace
+    return draw(Request(model, text), edits=edits).trace
 
 
 SCENE = Scene(TEXT, run)
