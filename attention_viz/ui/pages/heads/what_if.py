@@ -64,11 +64,8 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
     from attention_viz.views import changed_heads, changed_outputs, difference
 
-    theme, stream, (layer, head) = (
-        theme_name(),
-        before.stream(state.stream),
-        before.place(state.stream, state.layer, state.head),
-    )
+    theme, stream = theme_name(), before.stream(state.stream)
+    layer, head = before.place(stream, state.layer, state.head)
     moved = float(moved_output(before.trace, after.trace).mean())
     st.markdown(plain(f"So changed, the output moves by {moved:.2%} of its length, on average over the tokens."))
     outputs, heads, here = st.columns(3)
