@@ -6,5 +6,5 @@ from attention_viz.ui.pages.cross.page import show_page
 from attention_viz.ui.parts.layout import arranged
 
 st.set_page_config(page_title="attention_viz · Cross-attention", layout="wide")
-with arranged():
+with arranged("cross"):
     show_page()

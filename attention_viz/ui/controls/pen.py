@@ -16,13 +16,9 @@ _HTML = """\
   <span></span> <output></output>
 </div>
 """
-_CSS = """\
-.pen { font-size: 14px; border-radius: 4px; padding: 2px 4px; color: var(--st-text-color); }
-.pen:focus-visible { outline: 2px solid var(--st-primary-color); }
-output { display: block; min-height: 1.5em; font-weight: 600; }
-"""
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
+_CSS = resources.files("attention_viz.ui.controls").joinpath("pen.css").read_text("utf-8")
 _JS = resources.files("attention_viz.explorer").joinpath("static", "page", "pen.js").read_text("utf-8")
 _pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=_JS)
 

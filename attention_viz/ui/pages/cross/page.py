@@ -66,7 +66,7 @@ def show_page() -> None:
     shown = readings.read_in_place(drawn, asked, place, _HEIGHT)
     if shown is not None:
         with right.container(key="alignment"):
-            show_alignment(shown.trace, state.layer, state.head, theme_name())
+            show_alignment(shown.trace, state.layer, state.head)
         _show(shown, asked, place)
         with downloads:
             show_read_downloads(drawn, shown, asked)

@@ -25,7 +25,6 @@ from attention_viz.ui.pages.learn.state import (
     take,
     tell_course,
 )
-from attention_viz.ui.pages.learn.style import style
 from attention_viz.ui.pages.learn.teaching import present, show_answers, show_link, show_progress
 from attention_viz.ui.pages.learn.text import show_glossary
 from attention_viz.ui.parts.drawing import show_problem
@@ -46,7 +45,6 @@ _LIST, _SELECT, _NOTATION = "learn-lessons", "learn-lesson", "learn-notation"
 def show_page() -> None:
     """Everything on the page, top to bottom; what waits for torch comes after what doesn't."""
     pickers.begin()
-    st.html(style(dark=theme_name() == "dark"))
     presenting = begin_course() == "on"
     top, notes = _show_top(presenting), st.container()
     held = st.empty()

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["present", "show_answers", "show_link", "show_progress"]
 
-_HTML = '<span class="teaching"></span>'
-_CSS = ".teaching { display: none; }"
+_HTML = "<span hidden></span>"
 # The brightest red of a laser, on both themes.
 _DOT = "#FF2D2D"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _JS = resources.files("attention_viz.explorer").joinpath("static", "page", "teaching.js").read_text("utf-8")
-_teaching = components.component("attention_viz_teaching", html=_HTML, css=_CSS, js=_JS)
+_teaching = components.component("attention_viz_teaching", html=_HTML, js=_JS)
 
 
 def present() -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from attention_viz.steps.arithmetic import Arithmetic
     from attention_viz.steps.head import OpenHead
     from attention_viz.steps.steps import Step
-    from attention_viz.views.style.theme import Palette
 
 __all__ = ["in_notation", "label_of", "show_arithmetic", "show_statistics", "show_window"]
 
@@ -47,9 +46,7 @@ def _column(found: re.Match[str]) -> str:
     return f"{'C' if found[1] == 'R' else 'c'}olumn{found[2]}"
 
 
-def show_window(
-    opened: "OpenHead", step: "Step", matrix: "Tensor", cell: tuple[int, int], colours: "Palette", *, turned: bool
-) -> None:
+def show_window(opened: "OpenHead", step: "Step", matrix: "Tensor", cell: tuple[int, int], *, turned: bool) -> None:
     """The numbers around the chosen cell; of a small matrix, all."""
     rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
     down, across = [(step.axes[0], rows), (step.axes[1], columns)]
@@ -65,25 +62,24 @@ def show_window(
     far = ["" if place in near else "far" for place in range(len(names[1]))]
     lines = [
         [
-            _cell(name, "th", colours),
-            *(_number(value, (i, j) == at, colours, 3, far[j]) for j, value in enumerate(line)),
+            _cell(name, "th"),
+            *(_number(value, (i, j) == at, 3, far[j]) for j, value in enumerate(line)),
         ]
         for i, (name, line) in enumerate(zip(names[0], values, strict=True))
     ]
-    head = [_cell("", "th", colours), *(_cell(name, "th", colours, far[j]) for j, name in enumerate(names[1]))]
-    _show_table(head, lines, "window", colours)
+    head = [_cell("", "th"), *(_cell(name, "th", far[j]) for j, name in enumerate(names[1]))]
+    _show_table(head, lines, "window")
 
 
 def show_arithmetic(
-    opened: "OpenHead", step: "Step", cell: tuple[int, int], found: "Arithmetic", colours: "Palette", notation: str
+    opened: "OpenHead", step: "Step", cell: tuple[int, int], found: "Arithmetic", notation: str
 ) -> None:
     """One cell as the products that make it."""
     where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
     total = f'<b data-testid="total">{_said(found.total)}</b>'
     st.html(
-        f'<p style="margin:0;color:{colours.ink}">{html.escape(step.label)} at '
-        f'<code style="color:{colours.ink}">{html.escape(where)}</code> = {total}<br>'
-        f'<span style="color:{colours.muted}">{html.escape(in_notation(found.sentence, step, notation))}</span></p>'
+        f'<p class="steps-said">{html.escape(step.label)} at <code>{html.escape(where)}</code> = {total}<br>'
+        f"<span>{html.escape(in_notation(found.sentence, step, notation))}</span></p>"
     )
     if not found.terms:
         return
@@ -93,64 +89,62 @@ def show_arithmetic(
         for i, name in enumerate(names)
     ]
     last = "exp" if found.rule == "share" else "product" if names else "number"
-    head = [_cell(name, "th", colours) for name in ("", *plain_names, last)]
-    lines = [_term(opened, found, place, len(names), colours) for place in range(len(found.terms))]
-    _show_table(head, lines, "arithmetic", colours, _closing(found, len(names), colours))
+    head = [_cell(name, "th") for name in ("", *plain_names, last)]
+    lines = [_term(opened, found, place, len(names)) for place in range(len(found.terms))]
+    _show_table(head, lines, "arithmetic", _closing(found, len(names)))
     if found.rule == "share":
-        _share(found, colours)
+        _share(found)
 
 
-def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int, colours: "Palette") -> list[str]:
+def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int) -> list[str]:
     from attention_viz.views.style.wording import shortened, shown
 
     term, picked = found.terms[place], found.rule == "share" and place == found.chosen
-    cells = [_number(number, False, colours) for _, number in term.factors]
-    cells += [_cell("", "td", colours)] * (factors - len(cells))
+    cells = [_number(number, False) for _, number in term.factors]
+    cells += [_cell("", "td")] * (factors - len(cells))
     return [
-        _cell(shortened(shown(term.label), 32).replace("␣", " "), "th", colours),
+        _cell(shortened(shown(term.label), 32).replace("␣", " "), "th"),
         *cells,
-        _number(term.product, picked, colours),
+        _number(term.product, picked),
     ]
 
 
-def _closing(found: "Arithmetic", factors: int, colours: "Palette") -> list[str]:
+def _closing(found: "Arithmetic", factors: int) -> list[str]:
     """The line under the sum."""
-    empty = [_cell("", "td", colours)] * factors
-    return [_cell("sum", "th", colours), *empty, _number(found.sum, found.rule == "sum", colours)]
+    empty = [_cell("", "td")] * factors
+    return [_cell("sum", "th"), *empty, _number(found.sum, found.rule == "sum")]
 
 
-def _share(found: "Arithmetic", colours: "Palette") -> None:
+def _share(found: "Arithmetic") -> None:
     part = found.terms[found.chosen].product
     said = " / ".join(_said(number, 7) for number in (part, found.sum)) + f" = {_said(found.computed)}"
-    st.html(f'<p style="margin:0;color:{colours.ink};font-variant-numeric:tabular-nums">{said}</p>')
+    st.html(f'<p class="steps-said steps-quotient">{said}</p>')
 
 
-def show_statistics(
-    opened: "OpenHead", as_run: "OpenHead", step: "Step", row: int, colours: "Palette", notation: str
-) -> None:
+def show_statistics(opened: "OpenHead", as_run: "OpenHead", step: "Step", row: int, notation: str) -> None:
     """How sharp the softmax is: of the chosen query's row, and on average; as the model did it beside it."""
     from attention_viz.steps.head import row_statistics
 
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
-    head, lines = [_cell(name, "th", colours) for name in ("weights of", *names.values())], list[list[str]]()
+    head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()
     for said, one in sides.items():
         found = row_statistics(one.weights)
         columns = [getattr(found, name) for name in names]
         token = label_of(opened, "query", row)
         lines.append(
             [
-                _cell(in_notation(f"row {token}{said}", step, notation), "th", colours),
-                *(_number(float(c[row]), False, colours) for c in columns),
+                _cell(in_notation(f"row {token}{said}", step, notation), "th"),
+                *(_number(float(c[row]), False) for c in columns),
             ]
         )
         lines.append(
             [
-                _cell(in_notation(f"all rows, mean{said}", step, notation), "th", colours),
-                *(_number(float(c.mean()), False, colours) for c in columns),
+                _cell(in_notation(f"all rows, mean{said}", step, notation), "th"),
+                *(_number(float(c.mean()), False) for c in columns),
             ]
         )
-    _show_table(head, lines, "statistics", colours)
+    _show_table(head, lines, "statistics")
     st.caption(
         "Of the weights that the softmax makes of these numbers. Entropy: how far they spread, from 0 (all on one "
         f"key) to {math.log(opened.weights.shape[-1]):.2f} (evenly over all keys). Gradient: how much they still "
@@ -173,35 +167,24 @@ def _said(number: float, digits: int = 5) -> str:
     return (f"{number + 0.0:.{digits}f}" if abs(number) < 1000 else f"{number:.6g}").replace("-", "−")
 
 
-def _number(number: float, marked: bool, colours: "Palette", digits: int = 5, kind: str = "") -> str:
-    style = f"outline:2px solid {colours.ink};outline-offset:-2px;font-weight:600;" if marked else ""
-    return (
-        f'<td class="{kind}" '
-        f'style="padding:2px 6px;text-align:right;white-space:nowrap;border:0;color:{colours.ink};{style}">'
-        f"{_said(number, digits)}</td>"
-    )
+def _number(number: float, marked: bool, digits: int = 5, kind: str = "") -> str:
+    kinds = " ".join(["steps-number", *["steps-chosen"] * marked, *[kind] * bool(kind)])
+    return f'<td class="{kinds}">{_said(number, digits)}</td>'
 
 
-def _cell(text: str, tag: str, colours: "Palette", kind: str = "") -> str:
-    style = f"padding:2px 6px;text-align:right;white-space:nowrap;border:0;font-weight:500;color:{colours.muted}"
-    return f'<{tag} class="{kind}" style="{style}">{html.escape(text)}</{tag}>'
+def _cell(text: str, tag: str, kind: str = "") -> str:
+    return f'<{tag} class="{kind}">{html.escape(text)}</{tag}>'
 
 
-def _show_table(
-    head: list[str], lines: list[list[str]], name: str, colours: "Palette", closing: Sequence[str] = ()
-) -> None:
+def _show_table(head: list[str], lines: list[list[str]], name: str, closing: Sequence[str] = ()) -> None:
     """A table that scrolls in itself, by keyboard too, so that the page stays within the screen.
 
     Its head stays in sight, and so does its closing line.
     """
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
-    stays = f"position:sticky;background:{colours.background}"
-    height = "none" if len(lines) <= _WHOLE else "340px"
-    line = f"box-shadow:0 -1px {colours.line}"
-    foot = f'<tfoot style="{stays};bottom:0;{line}"><tr>{"".join(closing)}</tr></tfoot>' if closing else ""
+    kind = "steps-table" if len(lines) <= _WHOLE else "steps-table steps-long"
+    foot = f"<tfoot><tr>{''.join(closing)}</tr></tfoot>" if closing else ""
     st.html(
-        f'<div data-testid="{name}" role="region" aria-label="{name}" tabindex="0" '
-        f'style="overflow:auto;max-height:{height};border:1px solid {colours.line};border-radius:6px">'
-        '<table style="border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:0">'
-        f'<thead style="{stays};top:0"><tr>{"".join(head)}</tr></thead><tbody>{body}</tbody>{foot}</table></div>'
+        f'<div class="{kind}" data-testid="{name}" role="region" aria-label="{name}" tabindex="0"><table>'
+        f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody>{foot}</table></div>"
     )

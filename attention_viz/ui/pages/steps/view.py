@@ -54,11 +54,11 @@ def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: Sta
     with left:
         if not wide:
             _PICTURES.get(name, _show_one)(opened, chosen, cell)
-        show_window(opened, step, matrix, cell, colours, turned=transposed(step, chosen.notation))
+        show_window(opened, step, matrix, cell, turned=transposed(step, chosen.notation))
         if name in _OF_PAIRS:
-            show_statistics(opened, as_run, step, cell[0], colours, chosen.notation)
+            show_statistics(opened, as_run, step, cell[0], chosen.notation)
     with right:
-        show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), colours, chosen.notation)
+        show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), chosen.notation)
     if name in _BELOW:
         _BELOW[name](opened, chosen)
     if own and name in ("scaled", "weights") and chosen.variant == "multi":
