@@ -101,12 +101,9 @@ class _Heads(_Module):
         return self.output(side_by_side(attention.output))
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Attention:
-        return attend(
-            apart(self.query(query), self.heads),
-            apart(self.key(key), self.heads),
-            apart(self.value(value), self.heads),
-            for_all_heads(allowed, query.ndim),
-        )
+        projected = self.query(query), self.key(key), self.value(value)
+        queries, keys, values = (apart(one, self.heads) for one in projected)
+        return attend(queries, keys, values, for_all_heads(allowed, query.ndim))
 
 
 class MultiHeadAttention(_Heads):
