@@ -6,12 +6,13 @@
 PYTHON ?=
 PORT ?= 8501
 ARGS ?=
+DIST ?= dist
 export PYTHON
 
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test check format models families bench clean
+.PHONY: help run dev setup test check format models families bench wheel clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
@@ -23,6 +24,7 @@ help:
 	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
 	@echo 'make families try every family that transformers knows, and write docs/families.md'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
+	@echo 'make wheel    build the package, app included, into dist/'
 	@echo 'make clean    delete the environments and caches'
 	@echo
 	@echo 'PORT=8502 chooses another port, PYTHON=python3.12 another Python.'
@@ -82,6 +84,11 @@ bench:
 	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
 	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 .venv-bench/bin/python -m benchmarks $(ARGS)
+
+wheel:
+	@$(setup) .venv requirements-dev.txt
+	@echo 'Building the package ...'
+	@.venv/bin/python -m hatchling build --target wheel --directory $(DIST)
 
 clean:
 	@echo 'Deleting .venv, .venv-bench and caches ...'

@@ -104,6 +104,11 @@ class Visitor:
         """Whether one of the page's messages begins so."""
         return any(words.startswith(start) for words in self._told)
 
+    @property
+    def pages(self) -> frozenset[str]:
+        """What the pages that the menu leads to are called."""
+        return frozenset(self._links)
+
     def offers(self, label: str) -> bool:
         """Whether the page has a button that is called so and can be pressed."""
         return label in self._buttons

@@ -29,6 +29,7 @@ from tests import controls
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 README = (ROOT / "README.md").read_text("utf-8")
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -61,15 +62,29 @@ def test_every_make_target_that_a_document_names_exists_and_the_reverse() -> Non
     assert targets - {"help"} <= helped
 
 
-def test_the_readme_names_every_page_model_and_download() -> None:
-    pages = ["/", *(f"/{page.stem}" for page in sorted((ROOT / "pages").glob("*.py")))]
-    assert sorted(re.findall(r"\(`(/[a-z]*)`\)", README)) == sorted(pages)
-    for name in (*CATALOGUE, *BUTTONS):
-        assert name in README, f"the README doesn't name {name}"
+def test_the_readme_fits_on_two_screens_and_shows_one_picture() -> None:
+    assert len(README.splitlines()) <= 120
+    assert len(re.findall(r"!\[", README)) == 1
 
 
-def test_the_readme_names_every_picture_and_no_other() -> None:
-    assert set(re.findall(r"av\.views\.(\w+)", README)) == set(VIEWS)
+def test_every_document_is_one_step_from_the_readme_or_its_index() -> None:
+    linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", README)}
+    index = DOCS / "README.md"
+    linked |= {(DOCS / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", index.read_text("utf-8"))}
+    assert set(DOCUMENTS) - {ROOT / "README.md", index} <= linked
+
+
+def test_every_model_that_ships_stands_in_its_document_and_no_other() -> None:
+    assert re.findall(r"^\| `([\w.-]+)` \|", (DOCS / "models.md").read_text("utf-8"), re.MULTILINE) == list(CATALOGUE)
+
+
+def test_every_download_stands_in_the_pages_document() -> None:
+    told = _rows(_ALL_PAGES, "button")
+    assert set(BUTTONS) <= {label.strip("*") for label in told}
+
+
+def test_the_library_by_example_names_every_picture_and_no_other() -> None:
+    assert set(re.findall(r"av\.views\.(\w+)", (DOCS / "python.md").read_text("utf-8"))) == set(VIEWS)
 
 
 def test_the_link_in_the_readme_is_the_one_that_the_app_writes() -> None:
@@ -96,7 +111,6 @@ def test_every_metric_stands_in_its_document_as_it_is_in_the_code_and_no_other()
 
 # -- The site in docs/ -------------------------------------------------------------------------------------------------
 
-DOCS = ROOT / "docs"
 _FILES = {"explore": ROOT / "app.py", **{page.stem: page for page in (ROOT / "pages").glob("*.py")}}
 _ALL_PAGES = (DOCS / "pages" / "README.md").read_text("utf-8")
 

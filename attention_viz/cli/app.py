@@ -25,7 +25,7 @@ def run_app(arguments: Namespace) -> int:
     port: int = arguments.port
     if not ((HOME / "app.py").is_file() and (HOME / "pages").is_dir()):
         raise AttentionVizError(
-            f"the app's files, app.py and pages, aren't installed: they are not in {HOME}; start it from a checkout"
+            f"the app's files, app.py and pages, are not in {HOME}; install attention-viz again, or start a checkout"
         )
     _check_address(host, port)
     tell("Starting the app …")

@@ -12,8 +12,9 @@ from urllib.request import ProxyHandler, build_opener
 
 __all__ = ["HOME", "KEEP_MEMORY", "start", "stop", "wait_until_healthy"]
 
-# The app's files are beside the package in a checkout; an installed package comes without them.
-HOME = Path(__file__).parents[2]
+# Where app.py and pages/ are: an installed package has them inside, a checkout beside it.
+_INSTALLED, _CHECKOUT = Path(__file__).parents[1] / "app", Path(__file__).parents[2]
+HOME = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
 
 # For Linux's C library: keep what a trace gave back for the next one. To get fresh memory from the kernel for each run
 # costs several percent of it.

@@ -494,7 +494,7 @@ def run_once(*words: str) -> tuple[int, str, str]:
 
 def test_without_the_app_s_files_that_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "HOME", tmp_path)
-    refused(run("app"), f"app.py and pages, aren't installed: they are not in {re.escape(str(tmp_path))}")
+    refused(run("app"), f"app.py and pages, are not in {re.escape(str(tmp_path))}")
 
 
 def test_an_address_that_is_none_is_refused(run: Run) -> None:

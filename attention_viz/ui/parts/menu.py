@@ -1,7 +1,5 @@
 """The menu: our own, so that its links carry the sentence along."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from attention_viz.ui.controls import pickers
@@ -21,8 +19,6 @@ PAGES = {
     "Learn": "pages/learn.py",
 }
 
-_ROOT = Path(__file__).parents[3]
-
 
 def show_header() -> None:
     """Name, pages, examples and the way to open a trace, on one line."""
@@ -31,8 +27,7 @@ def show_header() -> None:
         st.markdown("#### attention_viz", width="content")
         with st.container(key="menu", horizontal=True, gap="small"):
             for label, page in PAGES.items():
-                if (_ROOT / page).exists():
-                    st.page_link(page, label=label, query_params=carried)
+                st.page_link(page, label=label, query_params=carried)
         # A new key closes the popover once it has done its work.
         with st.popover("Examples", key=f"examples-{st.session_state.get('examples_taken', 0)}"):
             pickers.show_examples()

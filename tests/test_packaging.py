@@ -1,0 +1,147 @@
+"""What leaves the checkout is complete: the wheel that `make wheel` builds and what the container image takes."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.visitor import Visitor
+from scripts import serve
+from tests.pages import OpenPage
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as `make` builds it; the environment that it would first look after is the one that tests run in."""
+    folder = tmp_path_factory.mktemp("dist")
+    built = subprocess.run(
+        ["make", "wheel", "setup=true", f"DIST={folder}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (found,) = folder.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command `attention-viz` of an environment that has the wheel, and sees what it depends on from here."""
+    environment = tmp_path_factory.mktemp("installed") / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", wheel], check=True)
+    return environment / "bin" / "attention-viz"
+
+
+@contextmanager
+def started(command: list[str | Path], folder: Path, port: int) -> Iterator[str]:
+    """The app, run by a command in a folder; ended as a service is ended."""
+    elsewhere = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, env=elsewhere, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        assert serve.wait_until_healthy(process, port), (folder / "log").read_text()
+        yield f"http://127.0.0.1:{port}"
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        assert not serve.is_taken(port)
+    finally:
+        process.kill()
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_the_app(wheel: Path) -> None:
+    files = (path for path in (ROOT / "attention_viz").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    wanted = {path.relative_to(ROOT).as_posix() for path in files}
+    app = {f"attention_viz/app/{path}" for path in ("app.py", ".streamlit/config.toml")}
+    app |= {f"attention_viz/app/pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
+    with zipfile.ZipFile(wheel) as files:
+        held = {name for name in files.namelist() if ".dist-info/" not in name}
+    assert held == wanted | app
+
+
+def test_the_installed_app_opens_explore_and_the_other_pages(installed: Path, tmp_path: Path, page: OpenPage) -> None:
+    port = serve.free_port()
+    with started([installed, "app", "--port", str(port)], tmp_path, port) as address:
+        screen = page(f"{address}/steps")
+        expect(screen.get_by_text("Verified").first).to_be_visible(timeout=60_000)
+        screen.get_by_role("link", name="Explore").click()
+        expect(screen.get_by_test_id("explorer")).to_be_visible(timeout=60_000)
+        # Streamlit's own menu would be there, had the app's configuration stayed behind.
+        expect(screen.get_by_test_id("stSidebarNav")).to_have_count(0)
+
+
+def test_the_installed_package_is_the_one_that_answers(installed: Path, tmp_path: Path) -> None:
+    python = installed.with_name("python")
+    ask = "import attention_viz, attention_viz.cli.server as s; print(attention_viz.__file__, s.HOME, sep='\\n')"
+    told = subprocess.run([python, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert all(Path(line).is_relative_to(installed.parents[1]) for line in told.stdout.splitlines())
+
+
+def test_the_source_archive_holds_what_the_wheel_is_built_from(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", tmp_path]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    (archive,) = tmp_path.iterdir()
+    with tarfile.open(archive) as files:
+        held = {name.partition("/")[2] for name in files.getnames()}
+    wanted = (
+        "app.py",
+        "pages/steps.py",
+        ".streamlit/config.toml",
+        "attention_viz/__init__.pyi",
+        "README.md",
+        "Makefile",
+    )
+    assert held >= set(wanted)
+
+
+# -- The container image ---
+
+
+def copied_into_the_image(folder: Path) -> None:
+    """Copy what .dockerignore lets through: it shuts everything out, then names what may come."""
+    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    assert rules[0] == "*"
+    for name in (rule[1:] for rule in rules if rule[0] == "!"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "secrets.toml"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+
+
+def test_the_files_in_the_container_image_are_enough_for_every_page(tmp_path: Path) -> None:
+    copied_into_the_image(tmp_path)
+    (command,) = (line for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("CMD "))
+    port = serve.free_port()
+    options = [f"--server.port={port}", "--server.address=127.0.0.1"]
+    program, *rest = command.removeprefix("CMD ").strip("[]").replace('"', "").split(", ")
+    with started([sys.executable, "-m", program, *rest, *options], tmp_path, port) as address:
+        # In a thread of its own, since a browser that other tests left open has its loop in this one.
+        with ThreadPoolExecutor(1) as other:
+            errors = other.submit(asyncio.run, walked(Visitor(address, {"model": "scratch"}))).result()
+    assert errors == {name: () for name in errors}
+    assert len(errors) == 1 + len(list((ROOT / "pages").glob("*.py")))
+
+
+async def walked(visitor: Visitor) -> dict[str, tuple[str, ...]]:
+    """The errors that a visitor met on each page."""
+    await visitor.come()
+    errors = {"Explore": (await visitor.open()).errors}
+    for label in visitor.pages - {"Explore"}:
+        errors[label] = (await visitor.follow(label)).errors
+    await visitor.leave()
+    return errors
