@@ -1,6 +1,7 @@
 """The shape of the system, kept: which room may import what, what stays out, how long things get."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -54,10 +55,16 @@ def sources(*endings: str) -> list[Path]:
     return sorted(path for path in places if path.suffix in endings and path.is_file())
 
 
+@functools.cache
+def parsed(text: str) -> ast.Module:
+    """A file's code, read once for all tests."""
+    return ast.parse(text)
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Every module that a file below the current root imports, wherever in the file, by its absolute name."""
     home = list(path.parent.parts)
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(parsed(path.read_text())):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -125,16 +132,17 @@ def arrows_between(files: list[Path]) -> dict[str, set[str]]:
     known = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in files}
     arrows: dict[str, set[str]] = {}
     for name, path in known.items():
+        unread = typing_lines(path)
         for line, module in imported(path):
             there = module if module in known else module.rpartition(".")[0]
-            if there in known and there != name and line not in typing_lines(path):
+            if there in known and there != name and line not in unread:
                 arrows.setdefault(name, set()).add(there)
     return arrows
 
 
 def typing_lines(path: Path) -> set[int]:
     """The lines that only type checkers read."""
-    blocks = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.If)]
+    blocks = [node for node in ast.walk(parsed(path.read_text())) if isinstance(node, ast.If)]
     return {
         line
         for node in blocks
@@ -274,7 +282,7 @@ def test_no_file_is_longer_than_300_lines() -> None:
 def test_no_function_is_longer_than_60_lines() -> None:
     long = []
     for path in sources(".py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= 60:
                 long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
     assert not long
