@@ -58,7 +58,7 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame") -> bytes:
 def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
     """The metrics and their numbers, heads in the table's order; None where there is nothing to count."""
     from attention_viz.analysis.metrics import METRICS
-    from attention_viz.views.figures.heatmap import round_up
+    from attention_viz.views.style.scale import round_up
 
     def column(name: str) -> list[float | None]:
         return [None if number != number else round(number, 6) for number in table[name].tolist()]
@@ -74,7 +74,7 @@ def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
 
 def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
     """The plane before it is deflated, and what each head's deepest colour stands for."""
-    from attention_viz.views.figures.heatmap import full_colour
+    from attention_viz.views.style.scale import full_colour
 
     parts, tops = list[bytes](), list[float]()
     for layer in range(trace.layer_count(stream)):

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt16
 from numpy.typing import NDArray
 
+from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
 
 if TYPE_CHECKING:
@@ -126,17 +127,22 @@ def _reading(trace: "Trace") -> dict[str, Any] | None:
 
 def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str, Any]:
     call = layer.attention
-    weights: NDArray[np.float32] = call.weights.detach().float().cpu().numpy()
-    _refuse_broken(weights, name)
-    blocked = _blocked(call)
-    high, low = _planes(_steps(weights, blocked))
+    heads, queries, keys = call.shape
+    blocked, steps, sums = _blocked(call), np.empty(call.shape, np.uint16), list[np.ndarray]()
+    # Some rows at a time: of a long text the weights take far more room than what is made of them.
+    for rows in row_slices(queries, heads * keys):
+        weights = weights_of(call if rows == slice(0, queries) else call.rows(rows))
+        _refuse_broken(weights, name)
+        steps[:, rows] = _steps(weights, None if blocked is None else blocked[:, rows])
+        sums.append(_sums(weights))
+    high, low = _planes(steps)
     return {
         "label": layer.label,
-        "heads": weights.shape[0],
+        "heads": heads,
         "blocked": masks.add(blocked, body),
         "high": body.add(high),
         "low": body.add(low),
-        "sums": body.add(_sums(weights)),
+        "sums": body.add(np.concatenate(sums, axis=1).tobytes()),
     }
 
 
@@ -178,14 +184,15 @@ def _steps(
 def _planes(steps: UInt16[np.ndarray, "head query key"]) -> tuple[bytes, bytes]:
     """The upper eight bits of each number, and the lower four, two numbers in a byte (the first one below)."""
     flat = steps.swapaxes(1, 2).ravel()
-    low = np.append(flat & 15, np.zeros(flat.size % 2, np.uint16))
-    return (flat >> 4).astype(np.uint8).tobytes(), (low[0::2] | low[1::2] << 4).astype(np.uint8).tobytes()
+    high, low = (flat >> 4).astype(np.uint8).tobytes(), (flat & 15).astype(np.uint8)
+    low = np.append(low, np.zeros(low.size % 2, np.uint8))
+    return high, (low[0::2] | low[1::2] << 4).tobytes()
 
 
-def _sums(weights: Float[np.ndarray, "head query key"]) -> bytes:
-    """What each row sums to, (head, query), as little-endian 16-bit numbers of 65,535ths."""
+def _sums(weights: Float[np.ndarray, "head query key"]) -> UInt16[np.ndarray, "head query"]:
+    """What each row sums to, as little-endian 16-bit numbers of 65,535ths."""
     sums = weights.sum(axis=2, dtype=np.float64).clip(0, 1)
-    return np.rint(sums * _SUM_STEPS).astype("<u2").tobytes()
+    return np.rint(sums * _SUM_STEPS).astype("<u2")
 
 
 class _Axes:

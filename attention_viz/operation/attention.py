@@ -145,6 +145,17 @@ class Attention:
             _sink_of(self.sinks, index),
         )
 
+    def rows(self, queries: slice | Sequence[int]) -> "Attention":
+        """This call for some of its queries, with all its keys.
+
+        Args:
+            queries: which rows, as a slice or positions.
+
+        Raises:
+            ShapeError: a position outside the text.
+        """
+        return _rows(self, positions(queries, self.shape[-2], "query", self.query.device))
+
     def tile(
         self, head: int, queries: slice | Sequence[int], keys: slice | Sequence[int]
     ) -> Float[Tensor, "... tile_query tile_key"]:
@@ -262,7 +273,7 @@ def _column(sinks: Tensor | None) -> Tensor | None:
 
 
 def _rows(call: Attention, rows: Tensor) -> Attention:
-    """The same call for some of its queries."""
+    """A call for the queries at some positions."""
 
     def pick(tensor: Tensor | None) -> Tensor | None:
         return tensor if tensor is None or tensor.shape[-2] == 1 else tensor[..., rows, :]

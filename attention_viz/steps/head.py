@@ -38,6 +38,7 @@ class OpenHead:
         projections: "query", "key", "value" and "output" of all heads, where known and proven on the numbers.
         parts: what the embeddings are the sum of, by name, where known.
         switched: what is not as the model did it, in words; empty when nothing is.
+        queries: which of its queries; None for all, and some where a large matrix is computed piece by piece.
     """
 
     trace: Trace
@@ -47,6 +48,7 @@ class OpenHead:
     projections: Mapping[str, Projection] = field(default_factory=dict[str, Projection])
     parts: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     switched: tuple[str, ...] = ()
+    queries: slice | None = None
 
     @functools.cached_property
     def entry(self) -> Layer:
@@ -56,7 +58,8 @@ class OpenHead:
     @functools.cached_property
     def attention(self) -> Attention:
         """The call of this head alone."""
-        return self.entry.attention.head(self.head)
+        call = self.entry.attention.head(self.head)
+        return call if self.queries is None else call.rows(self.queries)
 
     @property
     def heads(self) -> int:

@@ -5,24 +5,32 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 
 from attention_viz.views.figures.alignment import alignment
+from attention_viz.views.figures.before_after import before_after
 from attention_viz.views.figures.candidates import candidates
-from attention_viz.views.figures.changes import changed_heads, changed_outputs, difference
-from attention_viz.views.figures.compare import compare, compared_heads
-from attention_viz.views.figures.cost import before_after, cost
-from attention_viz.views.figures.head_atlas import head_grid, head_map, head_scatter
-from attention_viz.views.figures.head_effects import head_effects
+from attention_viz.views.figures.changed_outputs import changed_outputs
+from attention_viz.views.figures.compare import compare
+from attention_viz.views.figures.cost import cost
+from attention_viz.views.figures.difference import difference
+from attention_viz.views.figures.heads.changed_heads import changed_heads
+from attention_viz.views.figures.heads.compared_heads import compared_heads
+from attention_viz.views.figures.heads.head_effects import head_effects
+from attention_viz.views.figures.heads.head_grid import head_grid
+from attention_viz.views.figures.heads.head_map import head_map
+from attention_viz.views.figures.heads.head_scatter import head_scatter
+from attention_viz.views.figures.heads.weight_and_effect import weight_and_effect
 from attention_viz.views.figures.heatmap import heatmap
-from attention_viz.views.figures.hull import hull
 from attention_viz.views.figures.looks import looks
 from attention_viz.views.figures.paths import paths
-from attention_viz.views.figures.products import products
-from attention_viz.views.figures.roles import roles
-from attention_viz.views.figures.saturation import saturation
-from attention_viz.views.figures.shares import shares
 from attention_viz.views.figures.side_by_side import side_by_side
-from attention_viz.views.figures.steps import angles, learned, steps
+from attention_viz.views.figures.steps.angles import angles
+from attention_viz.views.figures.steps.hull import hull
+from attention_viz.views.figures.steps.learned import learned
+from attention_viz.views.figures.steps.products import products
+from attention_viz.views.figures.steps.roles import roles
+from attention_viz.views.figures.steps.saturation import saturation
+from attention_viz.views.figures.steps.shares import shares
+from attention_viz.views.figures.steps.steps import steps
 from attention_viz.views.figures.training import training
-from attention_viz.views.figures.weight_and_effect import weight_and_effect
 
 __all__ = ["VIEWS"]
 

@@ -15,7 +15,7 @@ from attention_viz.analysis.metrics import METRICS, head_table
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.pages.heads.atlas import atlas_source
-from attention_viz.views.figures.heatmap import full_colour
+from attention_viz.views.style.scale import full_colour
 from tests.shipped import shipped
 
 

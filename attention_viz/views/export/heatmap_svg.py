@@ -1,16 +1,18 @@
 """One head as a picture for print: SVG written from the trace itself, so that no browser is needed to make it."""
 
 import base64
-import struct
+import io
 import textwrap
-import zlib
 
 import numpy
 from jaxtyping import Float, UInt8
+from PIL import Image
 
+from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heatmap import blocked_cells, full_colour
+from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.hatching import segments
+from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ramp
 from attention_viz.views.style.wording import caption, escaped, provenance_line, shortened, shown, spread
 
@@ -27,22 +29,24 @@ _STEPS = 256
 def heatmap_svg(trace: Trace, layer: int, head: int, stream: str | None = None) -> str:
     """The weights of one head as an SVG document: title, axes, colour bar, and a line that says where it comes from.
 
+    Of more than 250,000 cells, each block of neighbours is drawn as its largest weight, and a line says so.
+
     Raises:
         TraceError: there is no such layer or stream.
         ShapeError: there is no such head.
     """
     stream = trace.stream(stream)
-    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
+    blocks = call_blocks(trace.attention(layer, stream).head(head))
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    cell = min(_LARGEST_CELL, _SIDE / max(weights.shape))
+    full = full_colour(blocks.values, max(blocks.shape))
+    cell = min(_LARGEST_CELL, _SIDE / max(blocks.shape))
     left, top = _margin(queries.labels) + 30, _TOP + _margin(keys.labels)
-    wide, high = weights.shape[1] * cell, weights.shape[0] * cell
-    matrix = f'<g transform="translate({left:.1f} {top:.1f})">'
-    matrix += _image(weights, wide, high) + _hatch(trace, layer, head, stream, cell) + _numbers(weights, cell)
+    wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
+    matrix = f'<g transform="translate({left:.1f} {top:.1f})">{_cells(blocks, full, cell)}'
     matrix += _labels(queries.labels, cell, across=False) + _labels(keys.labels, cell, across=True)
-    matrix += _titles(wide, high, left) + _bar(wide, full_colour(weights)) + "</g>"
+    matrix += _titles(wide, high, left) + _bar(wide, full) + "</g>"
     width = max(left + wide + _RIGHT, 640)
-    title = escaped(caption(trace, layer, head, stream))
+    title, note = escaped(caption(trace, layer, head, stream)), block_note(blocks)
     origin = provenance_line(trace, layer, head, queries)
     lines = textwrap.wrap(origin, int(width / 5.4))
     height = top + high + _BOTTOM + 13 * len(lines)
@@ -51,9 +55,14 @@ def heatmap_svg(trace: Trace, layer: int, head: int, stream: str | None = None) 
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="{escaped(SANS)}" fill="{LIGHT.ink}">'
         f"<title>{title}</title><desc>{escaped(origin)}</desc>"
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>'
-        f'<text x="16" y="28" font-size="16" font-weight="600">{title}</text>{matrix}'
+        f'<text x="16" y="28" font-size="16" font-weight="600">{title}</text>'
+        f"{_note(note)}{matrix}"
         f"{_footer(lines, top + high + _BOTTOM)}</svg>\n"
     )
+
+
+def _note(note: str) -> str:
+    return f'<text x="16" y="46" font-size="12" fill="{LIGHT.muted}">{note}</text>' if note else ""
 
 
 def _footer(lines: list[str], top: float) -> str:
@@ -65,34 +74,38 @@ def _margin(labels: tuple[str, ...]) -> float:
     return max(len(shortened(shown(label))) for label in labels) * _LETTER + 12
 
 
-def _image(weights: Float[numpy.ndarray, "query key"], wide: float, high: float) -> str:
-    """The matrix as one picture, a pixel a cell: the file stays small at 512 tokens and sharp at any size."""
+def _cells(blocks: Blocks, full: float, cell: float) -> str:
+    """The weights as colours, the hatching over what is blocked, and the numbers where they fit."""
+    wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
+    # The last blocks reach beyond the text where it doesn't divide evenly: what is beyond is cut off.
+    start = f'<svg width="{wide:.1f}" height="{high:.1f}" overflow="hidden">'
+    frame = f'<rect width="{wide:.1f}" height="{high:.1f}" fill="none" stroke="{LIGHT.line}"/>'
+    numbers = _numbers(blocks.values, cell) if blocks.whole else ""
+    return f"{start}{_image(blocks, full, cell)}{_hatch(blocks, cell)}</svg>{frame}{numbers}"
+
+
+def _image(blocks: Blocks, full: float, cell: float) -> str:
+    """The matrix as one picture, a pixel a cell or block: the file stays small at 512 tokens and sharp at any size."""
     colours = numpy.array([_rgb(colour) for colour in ramp(LIGHT.weight_low, LIGHT.weight_high, _STEPS)], numpy.uint8)
-    pixels = colours[((weights / full_colour(weights)).clip(0, 1) * (_STEPS - 1)).round().astype(int)]
-    data = base64.b64encode(_png(pixels)).decode()
+    shares = numpy.nan_to_num(blocks.values / full).clip(0, 1)
+    data = base64.b64encode(_png(colours[(shares * (_STEPS - 1)).round().astype(int)])).decode()
+    high, wide = (count * length * cell for count, length in zip(blocks.values.shape, blocks.size, strict=True))
     return (
         f'<image width="{wide:.1f}" height="{high:.1f}" preserveAspectRatio="none" '
         f'style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
-        f'<rect width="{wide:.1f}" height="{high:.1f}" fill="none" stroke="{LIGHT.line}"/>'
     )
 
 
 def _png(pixels: UInt8[numpy.ndarray, "high wide 3"]) -> bytes:
-    """Pixels as a PNG (W3C PNG specification, sections 5 and 11): eight bits a channel, no filter."""
-    high, wide, _ = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
-    )
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", optimize=True)
+    return file.getvalue()
 
 
-def _hatch(trace: Trace, layer: int, head: int, stream: str, cell: float) -> str:
-    blocked = blocked_cells(trace, layer, head, stream)
+def _hatch(blocks: Blocks, cell: float) -> str:
     lines = "".join(
         f"M{(a[0] + 0.5) * cell:.1f} {(a[1] + 0.5) * cell:.1f}L{(b[0] + 0.5) * cell:.1f} {(b[1] + 0.5) * cell:.1f}"
-        for a, b in segments(blocked)
+        for a, b in segments(blocks.blocked, blocks.size)
     )
     return f'<path d="{lines}" stroke="{LIGHT.blocked}" fill="none"/>' if lines else ""
 

@@ -1,14 +1,16 @@
 """What is said over what was read: two lines of tokens, and between them the weights of one head as lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 import plotly.graph_objects as go
-from jaxtyping import Float
 
+from attention_viz.analysis.blocks import row_slices, weights_of
+from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heatmap import arrange
+from attention_viz.views.style.axes import arrange
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette, ramp
 from attention_viz.views.style.wording import caption, escaped, readable, shortened, spread
 
@@ -55,19 +57,24 @@ def alignment(
         ShapeError: there is no such head or position.
     """
     stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
-    colours = palette(theme)
-    weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
-    said = readable(trace.query_tokens(stream).labels)
-    read = readable(trace.key_tokens(stream).labels)
-    links, strengths = _links(weights), weights
+    colours, call = palette(theme), trace.attention(layer, stream).head(head)
     if query is not None:
         trace.query_tokens(stream).require(query)
-        strengths = numpy.where(numpy.arange(len(weights))[:, None] == query, weights, _PALE * weights)
-    figure = go.Figure([*_lines(links, strengths, colours), _names(links, weights, said, read)])
-    arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
-    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 76, "b": 8})
+    links = _heaviest(call)
+    said = readable(trace.query_tokens(stream).labels)
+    read = readable(trace.key_tokens(stream).labels)
+    figure = go.Figure([*_lines(links, query, (len(said), len(read)), colours), _names(links, said, read)])
+    note = f"the {_MOST_LINKS:,} heaviest links" if len(links) == _MOST_LINKS else ""
+    arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)
+    figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 92 if note else 76, "b": 8})
     # Above everything that stands at the upper row.
     figure.update_layout(title_y=0.99, title_yanchor="top", title_font_size=12)
+    _name_rows(figure, stream, said, read, colours)
+    return figure
+
+
+def _name_rows(figure: go.Figure, stream: str, said: list[str], read: list[str], colours: Palette) -> None:
+    """Tokens along both rows, and what each row is."""
     words = ("read: who is looked at (key)", "said: who is looking (query)")
     if stream != "cross":
         words = ("key: who is looked at", "query: who is looking")
@@ -78,59 +85,77 @@ def alignment(
         yaxis={"range": [0, 1], "visible": False, "fixedrange": True},
     )
     figure.add_trace(go.Scatter(x=[None], y=[None], xaxis="x2", hoverinfo="skip"))
-    return figure
 
 
-def _links(weights: Float[numpy.ndarray, "query key"]) -> list[tuple[int, int]]:
+@dataclass(frozen=True)
+class _Link:
+    """A cell that is drawn as a line."""
+
+    query: int
+    key: int
+    weight: float
+
+
+def _heaviest(call: Attention) -> list[_Link]:
     """The cells that are drawn, the lightest first, so that the heaviest lie on top."""
-    heaviest = numpy.argsort(weights, axis=None, kind="stable")[-_MOST_LINKS:]
-    cells = [(int(one) // weights.shape[1], int(one) % weights.shape[1]) for one in heaviest]
-    return [cell for cell in cells if weights[cell] >= _FAINTEST]
+    found = list[_Link]()
+    for rows in row_slices(*call.shape):
+        weights = weights_of(call.rows(rows))
+        seen = numpy.argwhere(weights >= _FAINTEST).tolist()
+        links = (_Link(rows.start + query, key, float(weights[query, key])) for query, key in seen)
+        found = sorted([*found, *links], key=lambda link: link.weight)
+        found = found[-_MOST_LINKS:]
+    return found
 
 
 def _lines(
-    links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], colours: Palette
+    links: Sequence[_Link], query: int | None, counts: tuple[int, int], colours: Palette
 ) -> Iterator[go.Scatter]:
+    """The links as lines, those of about one strength together; what a chosen query doesn't look at is pale."""
     # Paler towards the page instead of transparent: where pieces and lines overlap nothing gets darker.
     shades = [ramp(colours.background, shade, _STRENGTHS + 1) for shade in ramp(colours.query, colours.key, _PIECES)]
+    for strength in range(_STRENGTHS):
+        some = [link for link in links if _strength(link, query) == strength]
+        width = _WIDEST * (strength + 1) / _STRENGTHS
+        for piece, shade in enumerate(shades if some else ()):
+            x, y = _piece(some, piece, counts)
+            line = {"color": shade[strength + 1], "width": width}
+            yield go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip")
+
+
+def _strength(link: _Link, query: int | None) -> int:
+    share = link.weight if query in (None, link.query) else _PALE * link.weight
+    return min(int(share * _STRENGTHS), _STRENGTHS - 1)
+
+
+def _piece(
+    links: Sequence[_Link], piece: int, counts: tuple[int, int]
+) -> tuple[list[float | None], list[float | None]]:
+    """One piece of each link's way from its query to its key, with a gap after it."""
     along = numpy.linspace(0, 1, _PIECES * _POINTS_A_PIECE + 1)
     # Level at both ends, as curves between two rows are read most easily.
     bent = along * along * (3 - 2 * along)
-    for strength in range(_STRENGTHS):
-        cells = [cell for cell in links if min(int(weights[cell] * _STRENGTHS), _STRENGTHS - 1) == strength]
-        if not cells:
-            continue
-        for piece, shade in enumerate(shades):
-            # One point more than its own, so that no gap shows between pieces.
-            part = slice(piece * _POINTS_A_PIECE, (piece + 1) * _POINTS_A_PIECE + 2)
-            x: list[float | None] = []
-            y: list[float | None] = []
-            for query, key in cells:
-                start, end = _at(query, weights.shape[0]), _at(key, weights.shape[1])
-                x += [*(start + (end - start) * bent[part]).tolist(), None]
-                y += [*along[part].tolist(), None]
-            yield go.Scatter(
-                x=x,
-                y=y,
-                mode="lines",
-                line={"color": shade[strength + 1], "width": _WIDEST * (strength + 1) / _STRENGTHS},
-                hoverinfo="skip",
-            )
+    # One point more than its own, so that no gap shows between pieces.
+    part = slice(piece * _POINTS_A_PIECE, (piece + 1) * _POINTS_A_PIECE + 2)
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for link in links:
+        start, end = _at(link.query, counts[0]), _at(link.key, counts[1])
+        x += [*(start + (end - start) * bent[part]).tolist(), None]
+        y += [*along[part].tolist(), None]
+    return x, y
 
 
-def _names(
-    links: list[tuple[int, int]], weights: Float[numpy.ndarray, "query key"], said: list[str], read: list[str]
-) -> go.Scatter:
+def _names(links: Sequence[_Link], said: list[str], read: list[str]) -> go.Scatter:
     """What the pointer finds in the middle of each line: its two tokens and its weight."""
-    ends = [(_at(query, weights.shape[0]), _at(key, weights.shape[1])) for query, key in links]
     return go.Scatter(
-        x=[(start + end) / 2 for start, end in ends],
+        x=[(_at(link.query, len(said)) + _at(link.key, len(read))) / 2 for link in links],
         y=[0.5] * len(links),
         mode="markers",
         marker={"size": 14, "opacity": 0},
-        hovertext=[f"{said[query]} looks at {read[key]}: {weights[query, key]:.6f}" for query, key in links],
+        hovertext=[f"{said[link.query]} looks at {read[link.key]}: {link.weight:.6f}" for link in links],
         hovertemplate="%{hovertext}<extra></extra>",
-        customdata=[[query, key, float(weights[query, key])] for query, key in links],
+        customdata=[[link.query, link.key, link.weight] for link in links],
         name="links",
     )
 

@@ -1,23 +1,24 @@
-"""Two heads side by side on common axes, and their difference; and how far apart every head of two runs is."""
+"""Two heads side by side on common axes, and their difference."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
 import plotly.graph_objects as go
-from jaxtyping import Float
 from plotly.subplots import make_subplots
-from torch import Tensor
 
 from attention_viz.analysis.align import Axis
+from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
 from attention_viz.analysis.compare import Comparison, Side
 from attention_viz.errors import ShapeError
-from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.by_head import grid_of_heads
-from attention_viz.views.figures.heatmap import add_hatch, arrange, colour_bar, full_colour, labelled_axis, round_up
+from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.scale import colour_bar, full_colour
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette, ramp
 from attention_viz.views.style.wording import caption, escaped, one_line, readable, with_minus
 
-__all__ = ["PARTS", "compare", "compared_heads"]
+__all__ = ["PARTS", "compare"]
 
 PARTS = ("one", "other", "difference")
 
@@ -28,14 +29,14 @@ _SPACE = 0.02
 _LONGEST = 44
 _BELOW = 150
 
-Matrix = Float[numpy.ndarray, "query key"]
-
 
 def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName = "light") -> go.Figure:
     """Two heads on common axes, and the second minus the first: queries down, keys across.
 
     A token that only the first text has is marked by "−" before it, one that only the second has by "+", and its row
     and column lie between dashed lines. Both heads have one scale; that of the difference reaches as far down as up.
+    Where they come to more than 250,000 cells, each block of neighbours is drawn as its largest weight or change, and
+    the title says so.
 
     Args:
         comparison: from `attention_viz.compare`.
@@ -49,8 +50,9 @@ def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName
         raise ShapeError(f"the part {part!r} was asked for; there are {', '.join(PARTS)}, or None for all of them")
     colours = palette(theme)
     parts = PARTS if part is None else (part,)
-    titles = [_caption(comparison, name, whole=part is None) for name in parts]
     several = len(parts) > 1
+    titles = [_caption(comparison, name, whole=several) for name in parts]
+    blocks = {name: _blocks(comparison, name, MOST_CELLS // len(parts)) for name in PARTS}
     figure = make_subplots(
         rows=1,
         cols=len(parts),
@@ -58,76 +60,40 @@ def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName
         horizontal_spacing=_SPACE,
         subplot_titles=titles if several else None,
     )
-    arrange(figure, _far(comparison) if part is None else titles[0], colours)
+    note = block_note(blocks[parts[0]], "the largest change" if part == "difference" else "the largest")
+    arrange(figure, _far(comparison) if several else titles[0], colours, note=note)
     for column, name in enumerate(parts, start=1):
-        figure.add_trace(_cells(comparison, name, colours, bar=not several), row=1, col=column)
-        _hatch(figure, comparison, name, column, colours)
+        figure.add_trace(_cells(comparison, blocks, name, colours, bar=not several), row=1, col=column)
+        _hatch(figure, blocks[name], column, colours)
         _mark(figure, comparison, column, colours)
-        queries, keys = _labels(comparison.queries), _labels(comparison.keys)
-        across = labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False)
-        down = labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True)
-        if column > 1:
-            down |= {"title": None, "showticklabels": False}
-        figure.update_xaxes(**across, row=1, col=column)
-        figure.update_yaxes(**down, row=1, col=column)
+        _name_axes(figure, comparison, column, colours)
     if several:
-        _bars_below(figure)
+        _bars_below(figure, note)
     else:
         figure.update_traces(colorbar=_lying(0, 1, above=True), selector={"type": "heatmap"})
-        figure.update_layout(margin_t=76, title_y=0.95, title_yanchor="middle")
+        figure.update_layout(margin_t=92 if note else 76, title_y=0.95, title_yanchor="middle")
     return figure
 
 
-def compared_heads(
-    one: Trace,
-    other: Trace,
-    apart: Float[Tensor, "layer head"],
-    stream: str | None = None,
-    *,
-    chosen: tuple[int, int] | None = None,
-    theme: ThemeName = "light",
-) -> go.Figure:
-    """How far apart two runs are, head by head: layers down, heads across, mean Jensen–Shannon divergence in bits.
-
-    Args:
-        one: the first run.
-        other: the second, whose heads these are.
-        apart: from `attention_viz.analysis.compare.head_divergences`.
-        stream: of the second run; the only one there is, if none is named.
-        chosen: layer and head to frame.
-        theme: "light" or "dark".
-
-    Raises:
-        ShapeError: as many numbers didn't come as the second run has heads.
-    """
-    stream, colours = other.stream(stream), palette(theme)
-    layers = range(other.layer_count(stream))
-    heads = range(max(other.head_count(layer, stream) for layer in layers))
-    if tuple(apart.shape) != (len(layers), len(heads)):
-        raise ShapeError(
-            f"divergences of {tuple(apart.shape)} heads came; the {stream} has {len(layers)} × {len(heads)}"
-        )
-    numbers, names = apart.tolist(), sorted({_model(one), _model(other)})
-    return grid_of_heads(
-        apart.numpy(),
-        [other.label(layer, stream) for layer in layers],
-        colours,
-        title=escaped(f"How far apart each head is · {' and '.join(names)}"),
-        stops=ramp(colours.difference_middle, colours.difference_high),
-        full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
-        said=[
-            [f"layer {layer}, head {head}: {value:.6f} bits" for head, value in enumerate(row)]
-            for layer, row in enumerate(numbers)
-        ],
-        written=[["" if numpy.isnan(value) else f"{value:.2f}" for value in row] for row in numbers],
-        bar=colour_bar("bits"),
-        chosen=chosen,
-    )
+def _blocks(comparison: Comparison, part: str, most: int) -> Blocks:
+    """One of the matrices on the common axes; NaN where a text lacks a token."""
+    values = {
+        "one": lambda: comparison.weights,
+        "other": lambda: comparison.other_weights,
+        "difference": lambda: comparison.difference,
+    }
+    return matrix_blocks(values[part]().numpy(), _blocked(comparison, part), most)
 
 
-def _model(trace: Trace) -> str:
-    origin = trace.provenance
-    return f"{origin.model} {origin.revision}" if origin.revision else origin.model
+def _name_axes(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
+    """Tokens along the axes; down the side only at the first matrix."""
+    queries, keys = _labels(comparison.queries), _labels(comparison.keys)
+    across = labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False)
+    down = labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True)
+    if column > 1:
+        down |= {"title": None, "showticklabels": False}
+    figure.update_xaxes(**across, row=1, col=column)
+    figure.update_yaxes(**down, row=1, col=column)
 
 
 def _caption(comparison: Comparison, part: str, *, whole: bool) -> str:
@@ -156,38 +122,23 @@ def _labels(axis: Axis) -> list[str]:
     return [signs.get(place, "") + label for place, label in enumerate(readable(axis.labels))]
 
 
-def _matrix(comparison: Comparison, part: str) -> Matrix:
-    matrices = {
-        "one": lambda: comparison.weights,
-        "other": lambda: comparison.other_weights,
-        "difference": lambda: comparison.difference,
-    }
-    return matrices[part]().numpy()
-
-
-def _cells(comparison: Comparison, part: str, colours: Palette, *, bar: bool) -> go.Heatmap:
-    values, difference = _matrix(comparison, part), part == "difference"
-    printed = max(values.shape) <= _PRINTED_UP_TO
+def _cells(
+    comparison: Comparison, blocks: Mapping[str, Blocks], part: str, colours: Palette, *, bar: bool
+) -> go.Heatmap:
+    drawn, difference = blocks[part], part == "difference"
+    printed = max(drawn.shape) <= _PRINTED_UP_TO
+    low, largest = _range(blocks, difference=difference)
+    stops = ramp(colours.weight_low, colours.weight_high)
     if difference:
-        largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
-        low = -largest
         stops = diverging(colours.difference_low, colours.difference_middle, colours.difference_high)
-    else:
-        both = [_matrix(comparison, side) for side in PARTS[:2]]
-        low, largest = 0.0, max(full_colour(numpy.nan_to_num(one)) for one in both)
-        stops = ramp(colours.weight_low, colours.weight_high)
     return go.Heatmap(
-        z=values,
+        z=drawn.values,
         zmin=low,
         zmax=largest,
         colorscale=colour_scale(stops),
-        hovertext=_said(comparison),
+        hovertext=_hover_texts(comparison, blocks),
         hovertemplate="%{hovertext}<extra></extra>",
-        # A blocked cell is 0 and not about 0.
-        text=[
-            ["0" if stop else _number(one, signed=difference) for one, stop in zip(row, stops_here, strict=True)]
-            for row, stops_here in zip(values.tolist(), _blocked(comparison, part).tolist(), strict=True)
-        ],
+        text=_printed(drawn, signed=difference) if printed else None,
         texttemplate="%{text}" if printed else None,
         # Where a text lacks a token, the page shows through: nothing is to be said there.
         hoverongaps=True,
@@ -195,7 +146,25 @@ def _cells(comparison: Comparison, part: str, colours: Palette, *, bar: bool) ->
         ygap=1 if printed else 0,
         showscale=bar,
         colorbar=colour_bar("change" if difference else "weight"),
+        **block_coordinates(drawn),
     )
+
+
+def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, float]:
+    """The numbers with the first and the last colour: of both heads alike, of a difference as far down as up."""
+    if difference:
+        largest = float(numpy.nanmax(numpy.abs(blocks["difference"].values), initial=0.0)) or 1.0
+        return -largest, largest
+    both = [blocks[side] for side in PARTS[:2]]
+    return 0.0, max(full_colour(numpy.nan_to_num(one.values), max(one.shape)) for one in both)
+
+
+def _printed(blocks: Blocks, *, signed: bool) -> list[list[str]]:
+    """The number in each cell; a blocked cell is 0 and not about 0."""
+    return [
+        ["0" if stop else _number(one, signed=signed) for one, stop in zip(row, stops, strict=True)]
+        for row, stops in zip(blocks.values.tolist(), blocks.blocked.tolist(), strict=True)
+    ]
 
 
 def _number(value: float, *, signed: bool) -> str:
@@ -207,27 +176,26 @@ def _number(value: float, *, signed: bool) -> str:
     return f"{value:.2f}"
 
 
-def _said(comparison: Comparison) -> list[list[str]]:
-    """What the pointer is told of each cell: both weights, and which text lacks a token."""
-    sides = [(_matrix(comparison, "one"), "first"), (_matrix(comparison, "other"), "second")]
-    queries, keys = readable(comparison.queries.labels), readable(comparison.keys.labels)
-    return [
-        [
-            f"{query} looks at {key}: "
-            + ", ".join(
-                f"not in the {which}" if numpy.isnan(matrix[i, j]) else f"{matrix[i, j]:.6f} in the {which}"
-                for matrix, which in sides
-            )
-            for j, key in enumerate(keys)
-        ]
-        for i, query in enumerate(queries)
-    ]
+def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.ndarray:
+    """What the pointer is told of each cell or block: both weights, and which text lacks a token."""
+    one, other = blocks["one"], blocks["other"]
+    most = "" if one.whole else "at most "
+
+    def side(value: float, which: str) -> str:
+        return f"not in the {which}" if numpy.isnan(value) else f"{most}{value:.6f} in the {which}"
+
+    return hover_texts(
+        spans(one, 0, readable(comparison.queries.labels)),
+        spans(one, 1, readable(comparison.keys.labels)),
+        lambda query, key, i, j: (
+            f"{query} looks at {key}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
+        ),
+    )
 
 
-def _hatch(figure: go.Figure, comparison: Comparison, part: str, column: int, colours: Palette) -> None:
-    blocked = _blocked(comparison, part)
-    add_hatch(figure, blocked, colours, key=False)
-    if blocked.any() and column > 1:
+def _hatch(figure: go.Figure, blocks: Blocks, column: int, colours: Palette) -> None:
+    add_hatch(figure, blocks.blocked, colours, key=False, size=blocks.size)
+    if blocks.blocked.any() and column > 1:
         lines: Any = _drawn(figure)[-1]
         lines.update(xaxis=f"x{column}", yaxis=f"y{column}")
 
@@ -270,7 +238,7 @@ def _runs(places: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _bars_below(figure: go.Figure) -> None:
+def _bars_below(figure: go.Figure, note: str) -> None:
     """One colour bar for both heads and one for the difference, lying below their matrices."""
     layout: Any = figure.layout
     matrices = [one for one in _drawn(figure) if one.type == "heatmap"]
@@ -279,7 +247,7 @@ def _bars_below(figure: go.Figure) -> None:
     lines = max(str(note.text).count("<br>") for note in layout.annotations)
     figure.update_annotations(font_size=12)
     # Below the matrices stand slanted tokens, what they are, and the bars.
-    figure.update_layout(margin_t=64 + 16 * lines, margin_b=_BELOW, height=layout.height + _BELOW // 2)
+    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, height=layout.height + _BELOW // 2)
 
 
 def _lying(left: float, right: float, *, above: bool = False) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy
 import plotly.graph_objects as go
 
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heatmap import arrange
+from attention_viz.views.style.axes import arrange
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.style.wording import readable, shortened, spread
 

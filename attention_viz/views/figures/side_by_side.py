@@ -3,9 +3,12 @@
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from attention_viz.analysis.blocks import MOST_CELLS, Blocks, call_blocks
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heatmap import arrange, colour_bar, full_colour
-from attention_viz.views.style.theme import MONOSPACE, ThemeName, colour_scale, palette, ramp
+from attention_viz.views.style.axes import arrange
+from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.scale import colour_bar, full_colour
+from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.style.wording import escaped, readable, shortened, spread
 
 __all__ = ["side_by_side"]
@@ -18,6 +21,9 @@ _HEIGHT, _TOP = 230, 70
 def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """The weights of every head of one layer, a small matrix each, queries down and keys across.
 
+    Where they come to more than 250,000 cells, each block of neighbours is drawn as its largest weight, and the title
+    says so.
+
     Args:
         trace: what was recorded.
         layer: which layer, from 0.
@@ -28,34 +34,41 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
         TraceError: there is no such layer or stream.
     """
     stream, colours = trace.stream(stream), palette(theme)
-    weights = trace.attention(layer, stream).weights.detach().float().cpu().numpy()
-    across = min(_ACROSS, len(weights))
-    down = -(-len(weights) // across)
-    titles = [f"head {head}" for head in range(len(weights))]
+    call = trace.attention(layer, stream)
+    heads = [call_blocks(call.head(head), most=MOST_CELLS // call.shape[0]) for head in range(call.shape[0])]
+    across = min(_ACROSS, len(heads))
+    down = -(-len(heads) // across)
+    titles = [f"head {head}" for head in range(len(heads))]
     figure = make_subplots(down, across, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.3 / down)
     queries, keys = (readable(tokens.labels) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
-    stops, full = ramp(colours.weight_low, colours.weight_high), max(full_colour(one) for one in weights)
-    for head, one in enumerate(weights):
-        said = [
-            [f"{query} looks at {key}: {one[i, j]:.6f}" for j, key in enumerate(keys)]
-            for i, query in enumerate(queries)
-        ]
-        cells = go.Heatmap(
-            z=one,
-            zmin=0,
-            zmax=full,
-            colorscale=colour_scale(stops),
-            hovertext=said,
-            hovertemplate=f"head {head}: %{{hovertext}}<extra></extra>",
-            showscale=head == 0,
-            colorbar=colour_bar("weight"),
-        )
-        figure.add_trace(cells, head // across + 1, head % across + 1)
-    arrange(figure, f"All heads of layer {escaped(trace.label(layer, stream))}", colours)
+    full = max(full_colour(one.values, max(one.shape)) for one in heads)
+    for head, one in enumerate(heads):
+        figure.add_trace(_cells(one, head, queries, keys, full, colours), head // across + 1, head % across + 1)
+    title = f"All heads of layer {escaped(trace.label(layer, stream))}"
+    arrange(figure, title, colours, note=block_note(heads[0]))
     figure.update_layout(height=_TOP + _HEIGHT * down)
     figure.update_annotations(font={"size": 12, "color": colours.ink})
     _name(figure, queries, keys, across)
     return figure
+
+
+def _cells(blocks: Blocks, head: int, queries: list[str], keys: list[str], full: float, colours: Palette) -> go.Heatmap:
+    most = "" if blocks.whole else "at most "
+    return go.Heatmap(
+        z=blocks.values,
+        zmin=0,
+        zmax=full,
+        colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+        hovertext=hover_texts(
+            spans(blocks, 0, queries),
+            spans(blocks, 1, keys),
+            lambda query, key, i, j: f"{query} looks at {key}: {most}{blocks.values[i, j]:.6f}",
+        ),
+        hovertemplate=f"head {head}: %{{hovertext}}<extra></extra>",
+        showscale=head == 0,
+        colorbar=colour_bar("weight"),
+        **block_coordinates(blocks),
+    )
 
 
 def _name(figure: go.Figure, queries: list[str], keys: list[str], across: int) -> None:

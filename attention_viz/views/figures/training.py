@@ -6,7 +6,7 @@ import numpy
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
-from attention_viz.views.figures.heatmap import arrange, number_axis
+from attention_viz.views.style.axes import arrange, number_axis
 from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped
 

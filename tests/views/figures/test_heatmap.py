@@ -8,8 +8,8 @@ import torch
 import attention_viz as av
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
-from attention_viz.views.figures.heatmap import full_colour
 from attention_viz.views.style.hatching import segments
+from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")

@@ -146,7 +146,7 @@ def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pan
 
 def _show_found(found: "pandas.DataFrame", value: str, words: str) -> None:
     """The best heads, one of which may be chosen, and the best of all in a sentence."""
-    from attention_viz.views.figures.heatmap import round_up
+    from attention_viz.views.style.scale import round_up
 
     shown = found.head(_LISTED)
     columns = ["layer", "head", value, *(["mean rank"] if "mean rank" in shown.columns else [])]

@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heatmap import arrange
-from attention_viz.views.figures.steps import steps
+from attention_viz.views.figures.steps.steps import steps
+from attention_viz.views.style.axes import arrange, note_of
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import caption, escaped
 
@@ -56,10 +56,11 @@ def roles(
         for axis in "xy":
             told = {"title": None, "showticklabels": not (shared and axis == unnamed)}
             axes[f"{axis}axis{place}"] = {**part.layout[f"{axis}axis"].to_plotly_json(), **told}
-    arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    note = next(filter(None, map(note_of, parts)), "")
+    arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)
     for title, name in zip(figure.layout.annotations, _ROLES, strict=True):
         title.font = {"color": getattr(colours, name), "size": 12}
     tokens = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     height = 120 + 30 * sum(sizes) if upright else min(620, 150 + 26 * tokens)
-    figure.update_layout(**axes, height=height, margin={"t": 76})
+    figure.update_layout(**axes, height=height, margin={"t": 92 if note else 76})
     return figure

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 from numpy import ndarray
 
-from attention_viz.views.figures.heatmap import arrange, labelled_axis
+from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.theme import Palette, colour_scale
 from attention_viz.views.style.wording import escaped
 

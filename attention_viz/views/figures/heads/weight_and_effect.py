@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
-from attention_viz.views.figures.heatmap import arrange, number_axis
+from attention_viz.views.style.axes import arrange, number_axis
 from attention_viz.views.style.theme import ThemeName, palette
 
 __all__ = ["weight_and_effect"]

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.by_head import grid_of_heads
-from attention_viz.views.figures.heatmap import colour_bar, round_up
+from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
+from attention_viz.views.style.scale import colour_bar, round_up
 from attention_viz.views.style.theme import ThemeName, palette, ramp
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from plotly.subplots import make_subplots
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heatmap import arrange, labelled_axis
-from attention_viz.views.figures.steps import steps
+from attention_viz.views.figures.steps.steps import steps
+from attention_viz.views.style.axes import arrange, labelled_axis, note_of
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.style.wording import caption, escaped, shortened, shown, with_minus
 
@@ -63,7 +63,7 @@ def products(
         for letter, tokens, at in (("q", trace.query_tokens(stream), query), ("k", trace.key_tokens(stream), key))
     ]
     _add_products(figure, opened, [*names, "q × k"], colours)
-    arrange(figure, f"Scores · {escaped(caption(trace, layer, head, stream))}", colours)
+    arrange(figure, f"Scores · {escaped(caption(trace, layer, head, stream))}", colours, note=note_of(matrix))
     figure.update_layout(height=_height(rows))
     return figure
 

@@ -1,0 +1,155 @@
+"""A matrix of more cells than can be seen, as one number for each block of them, without the whole ever in memory."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy
+from jaxtyping import Bool, Float
+
+from attention_viz.operation.attention import Attention
+
+__all__ = ["MOST_CELLS", "Blocks", "block_size", "blocks_of", "call_blocks", "matrix_blocks", "row_slices"]
+
+# A matrix of more cells than this is drawn from blocks: a picture has some 560 × 560 dots for them.
+MOST_CELLS = 250_000
+# Blocks along a side: a block is two dots wide at least, so that one that stands out is still seen.
+_SIDE = 256
+# How many cells are computed at a time: 16 MiB in float32.
+_CELLS_AT_A_TIME = 4_000_000
+
+# What a matrix holds in some of its rows: the numbers, and which of them are blocked.
+Rows = Callable[[slice], tuple[Float[numpy.ndarray, "row column"], Bool[numpy.ndarray, "row column"]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A matrix as it can be drawn: cell by cell, or where it has too many, in blocks of neighbouring cells.
+
+    Attributes:
+        values: of each block the number furthest from 0, which of weights is the largest; NaN where it has none.
+        blocked: True where every cell of a block is blocked.
+        shape: rows and columns of the whole matrix.
+        size: rows and columns of a block, (1, 1) where each cell is drawn; the last blocks may have fewer.
+    """
+
+    values: Float[numpy.ndarray, "row column"]
+    blocked: Bool[numpy.ndarray, "row column"]
+    shape: tuple[int, int]
+    size: tuple[int, int]
+
+    @property
+    def whole(self) -> bool:
+        """Whether each cell is drawn by itself."""
+        return self.size == (1, 1)
+
+    def ranges(self, axis: int) -> list[tuple[int, int]]:
+        """The first and the last position of each block along an axis: 0 down the rows, 1 across the columns."""
+        count, length = self.shape[axis], self.size[axis]
+        return [(start, min(start + length, count) - 1) for start in range(0, count, length)]
+
+    def turned(self) -> "Blocks":
+        """The matrix with rows and columns exchanged."""
+        return Blocks(self.values.T, self.blocked.T, (self.shape[1], self.shape[0]), (self.size[1], self.size[0]))
+
+
+def block_size(shape: tuple[int, int], most: int = MOST_CELLS) -> tuple[int, int]:
+    """Rows and columns of the blocks that bring a matrix to at most so many; (1, 1) where it has no more cells."""
+    rows, columns = shape
+    if rows * columns <= most:
+        return 1, 1
+    side = max(1, min(_SIDE, math.isqrt(most)))
+    return -(-rows // side), -(-columns // side)
+
+
+def row_slices(rows: int, columns: int, multiple: int = 1) -> Iterator[slice]:
+    """A matrix's rows, some at a time, so that no more cells than fit easily into memory are computed at once.
+
+    Args:
+        rows: how many rows there are.
+        columns: how many cells a row has, in all matrices that are computed together.
+        multiple: each slice but the last has a multiple of so many rows.
+    """
+    step = max(1, _CELLS_AT_A_TIME // max(1, columns * multiple)) * multiple
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def blocks_of(shape: tuple[int, int], rows: Rows, most: int = MOST_CELLS) -> Blocks:
+    """A matrix that is computed some rows at a time, in at most so many blocks.
+
+    Args:
+        shape: rows and columns of the whole matrix.
+        rows: gives the numbers of some rows, and which are blocked. Numbers that aren't finite count as none.
+        most: how many cells are drawn one by one, and how many blocks there are at most.
+    """
+    size = block_size(shape, most)
+    if size == (1, 1):
+        return Blocks(*rows(slice(0, shape[0])), shape, size)
+    values, blocked = list[numpy.ndarray](), list[numpy.ndarray]()
+    for some in row_slices(*shape, size[0]):
+        numbers, closed = rows(some)
+        values.append(_furthest_from_nought(numbers, size))
+        blocked.append(_all_of(closed, size))
+    return Blocks(numpy.concatenate(values), numpy.concatenate(blocked), shape, size)
+
+
+def call_blocks(
+    call: Attention,
+    numbers: Callable[[Attention], Float[numpy.ndarray, "row column"]] | None = None,
+    most: int = MOST_CELLS,
+) -> Blocks:
+    """The weights of one head, or other numbers of its queries and keys, in blocks.
+
+    Args:
+        call: one head's, (query, d_k).
+        numbers: what is drawn of a call; its weights by default.
+        most: how many cells are drawn one by one.
+    """
+
+    def rows(some: slice) -> tuple[numpy.ndarray, numpy.ndarray]:
+        part = call if some == slice(0, shape[0]) else call.rows(some)
+        return (weights_of if numbers is None else numbers)(part), blocked_of(part)
+
+    shape = (call.shape[-2], call.shape[-1])
+    return blocks_of(shape, rows, most)
+
+
+def matrix_blocks(
+    values: Float[numpy.ndarray, "row column"],
+    blocked: Bool[numpy.ndarray, "row column"] | None = None,
+    most: int = MOST_CELLS,
+) -> Blocks:
+    """A matrix that is in memory already, in blocks."""
+    closed = numpy.zeros(values.shape, dtype=bool) if blocked is None else blocked
+    return blocks_of((values.shape[0], values.shape[1]), lambda rows: (values[rows], closed[rows]), most)
+
+
+def weights_of(call: Attention) -> Float[numpy.ndarray, "*head query key"]:
+    """A call's weights in float32."""
+    return call.weights.detach().float().cpu().numpy()
+
+
+def blocked_of(call: Attention) -> Bool[numpy.ndarray, "query key"]:
+    """True where a query of one head may not look at a key."""
+    if call.allowed is None:
+        return numpy.zeros(call.shape, dtype=bool)
+    return ~numpy.broadcast_to(call.allowed.detach().cpu().numpy(), call.shape)
+
+
+def _furthest_from_nought(cells: numpy.ndarray, size: tuple[int, int]) -> numpy.ndarray:
+    parts = _in_parts(numpy.where(numpy.isfinite(cells), cells, numpy.nan), size, numpy.nan)
+    low, high = numpy.fmin.reduce(parts, axis=(1, 3)), numpy.fmax.reduce(parts, axis=(1, 3))
+    return numpy.where(high >= -low, high, low)
+
+
+def _all_of(cells: numpy.ndarray, size: tuple[int, int]) -> numpy.ndarray:
+    return numpy.logical_and.reduce(_in_parts(cells, size, True), axis=(1, 3))
+
+
+def _in_parts(cells: numpy.ndarray, size: tuple[int, int], nothing: float) -> numpy.ndarray:
+    """Cells as (row of blocks, row in it, column of blocks, column in it), those beyond the end being nothing."""
+    down, across = (-(-count // length) for count, length in zip(cells.shape, size, strict=True))
+    filled = numpy.full((down * size[0], across * size[1]), nothing, dtype=cells.dtype)
+    filled[: cells.shape[0], : cells.shape[1]] = cells
+    return filled.reshape(down, size[0], across, size[1])

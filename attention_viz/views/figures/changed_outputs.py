@@ -1,0 +1,40 @@
+"""How far an edit moved what comes out, token by token."""
+
+import plotly.graph_objects as go
+
+from attention_viz.edits.effects import moved_output
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.axes import arrange, labelled_axis, number_axis
+from attention_viz.views.style.theme import ThemeName, palette
+from attention_viz.views.style.wording import readable
+
+__all__ = ["changed_outputs"]
+
+
+def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:
+    """How far each token's output went, as bars: the length of the change over the length of the output before.
+
+    Raises:
+        TraceError: the outputs have different shapes.
+    """
+    colours = palette(theme)
+    moved = moved_output(before, after).numpy()
+    tokens = readable(before.query_tokens(before.streams[-1]).labels)
+    bars = go.Bar(
+        x=moved,
+        y=list(range(len(tokens))),
+        orientation="h",
+        marker={"color": colours.difference_high},
+        text=tokens,
+        textposition="none",
+        hovertemplate="%{text}: %{x:.4f}<extra></extra>",
+    )
+    figure = go.Figure([bars])
+    arrange(figure, "How far each token's output moved", colours)
+    figure.update_xaxes(
+        title={"text": "change ÷ length before", "standoff": 8},
+        rangemode="tozero",
+        **number_axis(colours),
+    )
+    figure.update_yaxes(**labelled_axis(tokens, "", colours.ink, colours, vertical=True))
+    return figure

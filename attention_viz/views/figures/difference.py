@@ -1,0 +1,99 @@
+"""What an edit changed in one head: its weights after, minus those before."""
+
+from collections.abc import Sequence
+
+import numpy
+import plotly.graph_objects as go
+
+from attention_viz.analysis.blocks import Blocks, blocked_of, blocks_of, weights_of
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.scale import colour_bar
+from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette
+from attention_viz.views.style.wording import caption, escaped, readable, with_minus
+
+__all__ = ["difference"]
+
+_PRINTED_UP_TO = 12
+
+
+def difference(
+    before: Trace, after: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """What one head's weights gained and lost, after minus before, 0 in the colour of the page.
+
+    Cells that are blocked afterwards are hatched. The scale reaches as far down as up. Of more than 250,000 cells, each
+    block of neighbours is drawn as its largest change, and the title says so.
+
+    Raises:
+        TraceError: there is no such layer or stream, or the two are of different lengths.
+        ShapeError: there is no such head.
+    """
+    stream, colours = before.stream(stream), palette(theme)
+    old, new = (trace.attention(layer, stream).head(head) for trace in (before, after))
+    if old.shape != new.shape:
+        raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
+    change = _change(old, new)
+    queries = readable(before.query_tokens(stream).labels)
+    keys = readable(before.key_tokens(stream).labels)
+    figure = go.Figure([_cells(change, _hover_texts(change, old, new, queries, keys), colours)])
+    add_hatch(figure, change.blocked, colours, key=False, size=change.size)
+    title = f"{escaped(caption(before, layer, head, stream))}: after − before"
+    arrange(figure, title, colours, note=block_note(change, "the largest change"))
+    figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
+    figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    return figure
+
+
+def _change(old: Attention, new: Attention) -> Blocks:
+    def rows(some: slice) -> tuple[numpy.ndarray, numpy.ndarray]:
+        before, after = old.rows(some), new.rows(some)
+        return weights_of(after) - weights_of(before), blocked_of(after)
+
+    return blocks_of((new.shape[-2], new.shape[-1]), rows)
+
+
+def _hover_texts(
+    change: Blocks, old: Attention, new: Attention, queries: Sequence[str], keys: Sequence[str]
+) -> numpy.ndarray:
+    """Both weights of a cell; of a block, from where to where, and the largest change."""
+    names = spans(change, 0, queries), spans(change, 1, keys)
+    if not change.whole:
+        return hover_texts(
+            *names, lambda query, key, i, j: f"{query} to {key}: by {_signed(float(change.values[i, j]), 6)}"
+        )
+    before, after = weights_of(old), weights_of(new)
+    return hover_texts(
+        *names,
+        lambda query, key, i, j: f"{query} looks at {key}: {before[i, j]:.6f} before, {after[i, j]:.6f} after",
+    )
+
+
+def _signed(number: float, digits: int) -> str:
+    return with_minus(f"{number:+.{digits}f}")
+
+
+def _cells(change: Blocks, texts: numpy.ndarray, colours: Palette) -> go.Heatmap:
+    values = change.values
+    largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
+    printed = change.whole and max(values.shape) <= _PRINTED_UP_TO
+    # Without "−0.00", which is neither a gain nor a loss.
+    text = [[_signed(one, 2) if abs(one) >= 0.005 else "0" for one in row] for row in values.tolist()]
+    return go.Heatmap(
+        z=values,
+        zmin=-largest,
+        zmax=largest,
+        colorscale=colour_scale(diverging(colours.difference_low, colours.difference_middle, colours.difference_high)),
+        hovertext=texts,
+        hovertemplate="%{hovertext}<extra></extra>",
+        text=text if printed else None,
+        texttemplate="%{text}" if printed else None,
+        xgap=1 if printed else 0,
+        ygap=1 if printed else 0,
+        colorbar=colour_bar("change"),
+        **block_coordinates(change),
+    )

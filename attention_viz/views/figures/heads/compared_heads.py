@@ -1,0 +1,67 @@
+"""How far apart every head of two runs is."""
+
+import numpy
+import plotly.graph_objects as go
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
+from attention_viz.views.style.scale import colour_bar, round_up
+from attention_viz.views.style.theme import ThemeName, palette, ramp
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["compared_heads"]
+
+
+def compared_heads(
+    one: Trace,
+    other: Trace,
+    apart: Float[Tensor, "layer head"],
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """How far apart two runs are, head by head: layers down, heads across, mean Jensen–Shannon divergence in bits.
+
+    Args:
+        one: the first run.
+        other: the second, whose heads these are.
+        apart: from `attention_viz.analysis.compare.head_divergences`.
+        stream: of the second run; the only one there is, if none is named.
+        chosen: layer and head to frame.
+        theme: "light" or "dark".
+
+    Raises:
+        ShapeError: as many numbers didn't come as the second run has heads.
+    """
+    stream, colours = other.stream(stream), palette(theme)
+    layers = range(other.layer_count(stream))
+    heads = range(max(other.head_count(layer, stream) for layer in layers))
+    if tuple(apart.shape) != (len(layers), len(heads)):
+        raise ShapeError(
+            f"divergences of {tuple(apart.shape)} heads came; the {stream} has {len(layers)} × {len(heads)}"
+        )
+    numbers, names = apart.tolist(), sorted({_model(one), _model(other)})
+    return grid_of_heads(
+        apart.numpy(),
+        [other.label(layer, stream) for layer in layers],
+        colours,
+        title=escaped(f"How far apart each head is · {' and '.join(names)}"),
+        stops=ramp(colours.difference_middle, colours.difference_high),
+        full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
+        said=[
+            [f"layer {layer}, head {head}: {value:.6f} bits" for head, value in enumerate(row)]
+            for layer, row in enumerate(numbers)
+        ],
+        written=[["" if numpy.isnan(value) else f"{value:.2f}" for value in row] for row in numbers],
+        bar=colour_bar("bits"),
+        chosen=chosen,
+    )
+
+
+def _model(trace: Trace) -> str:
+    origin = trace.provenance
+    return f"{origin.model} {origin.revision}" if origin.revision else origin.model

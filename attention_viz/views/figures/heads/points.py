@@ -1,0 +1,72 @@
+"""What the pictures of all heads share: heads as points, and what each of them is told as by its metrics."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.errors import ShapeError
+from attention_viz.views.style.theme import Palette, ramp
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["check_metric", "heads_as_points", "metrics_text"]
+
+
+def heads_as_points(
+    table: "pandas.DataFrame",
+    across: Sequence[float],
+    up: Sequence[float],
+    chosen: tuple[int, int] | None,
+    colours: Palette,
+) -> go.Figure:
+    """Every head as a point, of later layers darker.
+
+    Args:
+        table: from `head_table`, a row a head.
+        across: where each head stands.
+        up: where each head stands.
+        chosen: layer and head to mark.
+        colours: of the theme.
+    """
+    heads = [(int(layer), int(head)) for layer, head in table.index]
+    last = max(layer for layer, _ in heads)
+    stops = ramp(colours.weight_low, colours.weight_high)[2:]
+    tones = [stops[round(layer / max(1, last) * (len(stops) - 1))] for layer, _ in heads]
+    edges = [3 if head == chosen else 0.5 for head in heads]
+    sizes = [15 if head == chosen else 10 for head in heads]
+    return go.Figure(
+        go.Scatter(
+            x=across,
+            y=up,
+            customdata=heads,
+            mode="markers",
+            marker={"color": tones, "size": sizes, "line": {"color": colours.ink, "width": edges}},
+            hovertext=[metrics_text(table, *head) for head in heads],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+    )
+
+
+def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:
+    """A head and all its metrics, with their spread where they are of several texts."""
+    if (layer, head) not in table.index:
+        return ""
+    row = table.loc[(layer, head)]
+    lines = [f"{metric.label}: {_with_spread(row, name)}" for name, metric in METRICS.items() if row[name] == row[name]]
+    return "<br>".join([f"layer {layer}, head {head}", *lines])
+
+
+def _with_spread(row: "pandas.Series", name: str) -> str:
+    """A number of one text's, or the mean of several with its spread."""
+    spread = f"{name}_spread"
+    return f"{row[name]:.3f} ± {row[spread]:.3f}" if spread in row.index else f"{row[name]:.3f}"
+
+
+def check_metric(metric: str) -> None:
+    """Refuse a metric that there isn't, by name."""
+    if metric not in METRICS:
+        raise ShapeError(f"the metric {metric!r} was asked for; there are {', '.join(METRICS)}")

@@ -1,0 +1,71 @@
+"""Axes with tokens or numbers along them, and the room around a picture."""
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
+from attention_viz.views.style.wording import shortened, spread
+
+__all__ = ["arrange", "labelled_axis", "note_of", "number_axis"]
+
+# How many tokens are named down the side of a matrix, and how many across.
+_NAMED_UP_TO = 30
+_NAMED_ACROSS = 18
+# Beside each other where the picture is 220 pixels wide, as on a phone.
+_LETTERS_ACROSS = 38
+
+
+def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
+    """Tokens along one side of a matrix, as many as find room, with a title in the colour of its role."""
+    # Across, slanted labels need more room than rows do; the same tokens stand down the side.
+    positions = spread(len(labels), _NAMED_UP_TO if vertical else _NAMED_ACROSS)
+    return {
+        "title": {"text": title, "font": {"color": colour, "size": 13}, "standoff": 8},
+        "tickmode": "array",
+        "tickvals": positions,
+        "ticktext": [shortened(labels[position]) for position in positions],
+        "tickangle": 0 if vertical or _fit_across(labels) else -60,
+        "tickfont": {"family": MONOSPACE, "size": 11, "color": colours.ink},
+        "range": [len(labels) - 0.5, -0.5] if vertical else [-0.5, len(labels) - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+    }
+
+
+def number_axis(colours: Palette) -> dict[str, Any]:
+    """An axis with numbers on it: lines that stay behind what is drawn, and room for what is written."""
+    return {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
+
+
+def _fit_across(labels: list[str]) -> bool:
+    """Whether the labels find room beside each other even on a phone; two of them stay a letter's width apart."""
+    return sum(len(shortened(label)) + 2 for label in labels) <= _LETTERS_ACROSS
+
+
+def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> None:
+    """Title, page colours and room around a picture.
+
+    Args:
+        figure: the picture.
+        title: above it, no markup of anybody's in it.
+        colours: of the theme.
+        note: a line under the title, where there is something to say of the whole picture.
+    """
+    figure.update_layout(
+        title={"text": f"{title}<br>{note}" if note else title, "font": {"size": 13}, "x": 0.01},
+        font={"family": SANS, "color": colours.ink, "size": 12},
+        paper_bgcolor=colours.background,
+        plot_bgcolor=colours.background,
+        height=560,
+        margin={"l": 8, "r": 8, "t": 62 if note else 44, "b": 8},
+        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+    )
+
+
+def note_of(figure: go.Figure) -> str:
+    """The line under a picture's title; empty where it has none."""
+    title: Any = figure.layout["title"]
+    return str(title.text or "").partition("<br>")[2]

@@ -1,0 +1,76 @@
+"""Where the blocks of a large matrix stand in its picture, and what is said of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from attention_viz.analysis.blocks import Blocks
+from attention_viz.views.style.wording import shortened
+
+__all__ = ["block_coordinates", "block_note", "hover_texts", "spans"]
+
+# Of a token's letters in the name of a block.
+_LONGEST = 12
+
+
+def block_coordinates(blocks: Blocks) -> dict[str, Any]:
+    """What a Plotly heatmap needs so that blocks lie over the positions that they stand for; nothing for cells."""
+    if blocks.whole:
+        return {}
+    rows, columns = blocks.size
+    return {"x0": (columns - 1) / 2, "dx": columns, "y0": (rows - 1) / 2, "dy": rows}
+
+
+def block_note(blocks: Blocks, which: str = "the largest weight") -> str:
+    """A line under a title that says how blocks are drawn; empty where every cell is.
+
+    Args:
+        blocks: the matrix.
+        which: of the numbers in a block the one that is drawn, in words.
+    """
+    if blocks.whole:
+        return ""
+    (rows, columns), (high, wide) = blocks.shape, blocks.size
+    return f"{rows:,} × {columns:,} cells, drawn in blocks of {high} × {wide}: {which} of each"
+
+
+def spans(blocks: Blocks, axis: int, labels: Sequence[str] | None = None) -> list[str]:
+    """The name of each block along an axis, by its first and last token and their positions.
+
+    Args:
+        blocks: the matrix.
+        axis: 0 down the rows, 1 across the columns.
+        labels: of the tokens along it; None where positions are enough.
+    """
+    ranges = blocks.ranges(axis)
+    if labels is None:
+        return [f"{_word(blocks.size[axis])} {_range(first, last)}" for first, last in ranges]
+    if blocks.size[axis] == 1:
+        return list(labels)
+    ends = [(shortened(labels[first], _LONGEST), shortened(labels[last], _LONGEST)) for first, last in ranges]
+    return [f"{a} … {b} ({_range(*span)})" for (a, b), span in zip(ends, ranges, strict=True)]
+
+
+def hover_texts(
+    rows: Sequence[str], columns: Sequence[str], words: Callable[[str, str, int, int], str]
+) -> numpy.ndarray:
+    """What the pointer is told of each cell or block.
+
+    Args:
+        rows: names of what stands down the side.
+        columns: names of what stands across.
+        words: gives the text of a row's name, a column's name, and their places.
+    """
+    texts = numpy.empty((len(rows), len(columns)), dtype=object)
+    for i, row in enumerate(rows):
+        texts[i] = [words(row, column, i, j) for j, column in enumerate(columns)]
+    return texts
+
+
+def _word(length: int) -> str:
+    return "positions" if length > 1 else "position"
+
+
+def _range(first: int, last: int) -> str:
+    return f"{first}–{last}" if first < last else f"{first}"

@@ -1,0 +1,50 @@
+"""What the colours of a matrix stand for: the number with the deepest one, and the bar beside it."""
+
+import math
+from typing import Any
+
+from jaxtyping import Float
+from numpy import ndarray
+
+__all__ = ["colour_bar", "full_colour", "quarters", "round_up"]
+
+# Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
+_SCALE_TO_ONE_UP_TO = 48
+_ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
+
+
+def colour_bar(title: str) -> dict[str, Any]:
+    """What a colour stands for; its numbers stand below their lines, so that the first is clear of the title."""
+    return {
+        "title": {"text": title, "font": {"size": 12}},
+        "tickformat": ".3~g",
+        "ticklabelposition": "outside bottom",
+        "thickness": 10,
+        "outlinewidth": 0,
+    }
+
+
+def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None) -> float:
+    """The weight that gets the deepest colour: 1, or about the largest there is in a matrix of many tokens.
+
+    Args:
+        weights: of one head, or the largest of each block of them.
+        longest: how many tokens stand along the longer side, where the weights are those of blocks.
+    """
+    largest = float(weights.max(initial=0.0))
+    if (longest or max(weights.shape)) <= _SCALE_TO_ONE_UP_TO or largest == 0:
+        return 1.0
+    return round_up(largest)
+
+
+def round_up(largest: float) -> float:
+    """The next number whose quarters, which stand at a colour bar, are short; 1 for 0."""
+    if largest <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(largest))
+    return next(digits * power for digits in _ROUND if digits * power >= largest * (1 - 1e-6))
+
+
+def quarters(full: float) -> list[float]:
+    """Where lines stand at a colour bar: 0, the deepest colour's number, and three between them."""
+    return [full * quarter / 4 for quarter in range(5)]
