@@ -4,8 +4,8 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from attention_viz.cli.files import check_target, write
 from attention_viz.cli.output import show, show_pairs, tell
-from attention_viz.cli.writing import check_target, write
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from attention_viz import __version__
 from attention_viz.cli import commands
 from attention_viz.cli.app import run_app
+from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.output import FORMATS
-from attention_viz.cli.writing import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The course: what a learner is told, in order, with every number computed from the reader's own sentence.
+"""The course: lessons and exercises in order, with every number computed from the reader's own sentence.
 
 Names load on first use, so that a page can list what there is without waiting for torch.
 """

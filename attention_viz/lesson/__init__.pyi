@@ -6,5 +6,5 @@ from .lesson import Control as Control
 from .lesson import Lesson as Lesson
 from .lesson import Shown as Shown
 from .lessons import LESSONS as LESSONS
-from .render import told as told
+from .render import lesson_text as lesson_text
 from .scene import Scene as Scene

@@ -93,7 +93,7 @@ class Choice:
 
     @property
     def form(self) -> str:
-        """What an answer looks like."""
+        """How an answer is to be written, in words."""
         return f"An answer is one of these: {listed(self.options)}."
 
     def read(self, text: str) -> int | None:
@@ -177,7 +177,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Slip:
-    """A way to go wrong that many take.
+    """A common mistake: the wrong answer that it leads to, and what is said to it.
 
     Attributes:
         answer: what somebody who takes it answers, computed: a number, a place among the options, or cells.
@@ -190,7 +190,7 @@ class Slip:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What is said to an answer.
+    """The reply to an answer.
 
     Attributes:
         right: whether it is.
@@ -213,9 +213,9 @@ class Exercise:
         given: the numbers to work with.
         answer: what is right.
         hints: from a nudge to nearly the whole way, shown one at a time.
-        working: the arithmetic with the numbers of this exercise, to the end. It is told once the answer is right, or
+        working: the arithmetic with the numbers of this exercise, to the end. It is shown once the answer is right, or
             when somebody asks for the solution; to a wrong answer, without what it comes to.
-        slips: ways to go wrong that are recognised by the number they lead to; the first that fits is told.
+        slips: ways to go wrong that are recognised by the number they lead to; the first that fits is shown.
     """
 
     kind: str

@@ -42,7 +42,7 @@ _DRAWS, _APART = 12, 100_003
 
 
 def _clear(make: Callable[[Scene, int], Exercise]) -> Callable[[Scene, int], Exercise]:
-    """The same task, drawn anew while one who goes wrong would be told to be right."""
+    """A task drawn again and again until none of its slips leads to the right answer."""
 
     def made(scene: Scene, seed: int) -> Exercise:
         first = make(scene, seed)

@@ -25,7 +25,7 @@ class Control:
     default: Callable[[Scene], str]
 
     def value(self, scene: Scene) -> str:
-        """What it is set to."""
+        """The option that the control is set to."""
         return scene.chosen(tuple(self.options(scene)), self.default(scene))
 
 

@@ -26,7 +26,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Measured:
-    """One practice, before and after.
+    """A practice, such as blockwise attention, measured without it and with it.
 
     Attributes:
         before: without it.
@@ -114,31 +114,31 @@ def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Te
         for asked, handed in zip(key.split(block), value.split(block), strict=True):
             scaled = attend(asking, asked, handed).scaled
             raised = torch.maximum(highest, scaled.amax(dim=-1, keepdim=True))
-            shares, kept = (scaled - raised).exp(), (highest - raised).exp()
-            total, output = total * kept + shares.sum(dim=-1, keepdim=True), output * kept + shares @ handed
+            shares, rescaled = (scaled - raised).exp(), (highest - raised).exp()
+            total, output = total * rescaled + shares.sum(dim=-1, keepdim=True), output * rescaled + shares @ handed
             highest, most = raised, max(most, shares.numel())
         rows.append(output / total)
     return torch.cat(rows), most
 
 
 def _checkpointing() -> Measured:
-    """What is kept for the way back, and what is kept where the way there is gone a second time instead."""
+    """Memory saved for the backward pass, and memory saved where the forward pass is computed again instead."""
     torch.manual_seed(0)
     module = MultiHeadAttention(_D_MODEL, _HEADS, bias=False)
     vectors = _vectors(_LENGTH, _D_MODEL)
 
     def run(forward: Callable[[Tensor], Tensor]) -> tuple[int, Tensor]:
         x = vectors.clone().requires_grad_()
-        kept: dict[int, int] = {}
+        saved: dict[int, int] = {}
 
         def keep(tensor: Tensor) -> Tensor:
             storage = tensor.untyped_storage()
-            kept[storage.data_ptr()] = storage.nbytes()
+            saved[storage.data_ptr()] = storage.nbytes()
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             output = forward(x)
-        held = sum(kept.values())
+        held = sum(saved.values())
         (gradient,) = torch.autograd.grad(output.square().sum(), x)
         return held, gradient
 
@@ -155,7 +155,7 @@ def _mixed_precision() -> Measured:
 
 
 def _megabytes(call: Attention) -> float:
-    """Of what goes in and of the weights."""
+    """Megabytes of the numbers that go in, and of the weights."""
     terms = (call.query, call.key, call.value, call.weights)
     return sum(term.numel() * term.element_size() for term in terms) / 1e6
 

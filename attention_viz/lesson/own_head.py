@@ -30,7 +30,7 @@ def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit]
     W_Q, W_K and W_V are the first d_k or d_v columns of those of `Scratch` with the scene's seed.
 
     Args:
-        scene: what is told of.
+        scene: the sentence and the settings.
         d_k: width of a query and of a key, up to `D_MODEL`.
         d_v: width of a value, up to `D_MODEL`.
         edits: changes made inside, such as `Temperature`.

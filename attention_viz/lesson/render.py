@@ -9,7 +9,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.glossary import TERMS
 from attention_viz.steps.steps import NOTATIONS, STEPS
 
-__all__ = ["told", "written"]
+__all__ = ["lesson_text", "template"]
 
 _TEXTS = Path(__file__).parent / "text"
 _FACT = re.compile(r"\{\{ *([\w.]+) *\}\}")
@@ -17,12 +17,12 @@ _TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")
 
 
 @cache
-def written(name: str) -> str:
+def template(name: str) -> str:
     """A lesson's text as it was written: Markdown with {{facts}}, {{formula.scores}} and [words](term:name)."""
     return (_TEXTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def told(
+def lesson_text(
     name: str,
     facts: Mapping[str, str],
     notation: str = "rows",
@@ -61,7 +61,7 @@ def told(
         return term(found[1], TERMS[found[2]])
 
     # Terms first: what is filled in is the reader's, and none of our marks are looked for in it.
-    return _FACT.sub(fill, _TERM.sub(mark, written(name)))
+    return _FACT.sub(fill, _TERM.sub(mark, template(name)))
 
 
 _SCALE = r"\tfrac{1}{\sqrt{d_k}}"

@@ -1,4 +1,4 @@
-"""What a lesson is told with: the reader's own sentence, and the models that can run it."""
+"""What a lesson is made of: the reader's own sentence, and the models that can run it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Run(Protocol):
     """Runs a text through a model of the catalogue, as the app does for everybody or a test does for itself."""
 
     def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
-        """What was recorded."""
+        """Run a text through a model, and give the trace."""
         ...
 
 

@@ -20,9 +20,9 @@ import pytest
 
 import attention_viz as av
 from attention_viz.cli import app, main
+from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.options import parser
 from attention_viz.cli.output import show
-from attention_viz.cli.writing import ENDINGS
 from attention_viz.errors import AttentionVizError
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.table import to_csv
@@ -526,7 +526,7 @@ def test_png_and_pdf_are_the_head_s_picture_as_a_browser_draws_it(
         return {form: form.encode() for form in forms}
 
     monkeypatch.setattr("attention_viz.views.export.save.printed", draw)
-    monkeypatch.setattr("attention_viz.cli.writing.needed", lambda _: "browser")
+    monkeypatch.setattr("attention_viz.cli.files.needed", lambda _: "browser")
     words = ("trace", MOON, "--model", "induction", "--layer", "1", "--head", "2", "--out")
     for form in ("png", "pdf"):
         assert run(*words, str(tmp_path / f"w.{form}"))[0] == 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson import LESSONS, Scene, lesson_text
 from attention_viz.lesson.scene import LONGEST, Run
 
 TEXT = "The bank of the river was flooded"
@@ -34,7 +34,7 @@ def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: Run) -> N
         assert lesson.control.default(scene) in options
         for one in (replace(scene, choice=options[-1]), Scene(text, run, "no such option")):
             shown = lesson.show(one)
-            assert "{{" not in told(name, shown.facts, one.notation) or "{{" in text
+            assert "{{" not in lesson_text(name, shown.facts, one.notation) or "{{" in text
             assert shown.figure.data
             assert shown.says.rstrip().endswith((".", "!", "?"))
             assert "nan" not in " ".join((*shown.facts.values(), shown.says)).split()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.spatial import Delaunay
 
-from attention_viz.lesson import LESSONS, Scene, told
+from attention_viz.lesson import LESSONS, Scene, lesson_text
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.words import offered, signed, telling
@@ -73,7 +73,9 @@ def test_without_parameters_shares_are_a_softmax_of_dot_products(scene: Scene) -
     assert minus(facts["square"]) == pytest.approx(float(x[BANK].norm() ** 2), abs=0.005)
     assert int(facts["itself"]) == sum(weights[at, at] >= weights[at].max() for at in range(7))
     assert facts["total"] == "1.000"
-    assert r"^{\top}" in told("plain", LESSONS["plain"].show(replace(scene, notation="columns")).facts, "columns")
+    assert r"^{\top}" in lesson_text(
+        "plain", LESSONS["plain"].show(replace(scene, notation="columns")).facts, "columns"
+    )
 
 
 @pytest.mark.parametrize("d_v", [2, 6])

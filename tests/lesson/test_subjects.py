@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from attention_viz.lesson import EXERCISES, LESSONS, Scene, told
+from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
 from attention_viz.lesson.scene import Run
 from attention_viz.ui.parts.menu import PAGES
 
@@ -27,7 +27,7 @@ def test_every_subject_is_found_on_a_lesson_that_opens_or_on_a_page_that_there_i
     for name in {lesson for _, lesson in taught}:
         shown = LESSONS[name].show(Scene("The bank of the river was flooded", run))
         assert shown.figure.data or shown.figure.layout.shapes
-        assert "{{" not in told(name, shown.facts)
+        assert "{{" not in lesson_text(name, shown.facts)
     labels = {Path(page).stem: label for label, page in PAGES.items()}
     for subject, lesson, pages in rows:
         found = re.findall(r"\[([^]]+)\]\(pages/(\w+)\.md\)", pages)

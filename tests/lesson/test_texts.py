@@ -8,8 +8,8 @@ import pytest
 
 from attention_viz import lesson as course
 from attention_viz.errors import AttentionVizError
-from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Scene, told
-from attention_viz.lesson.render import written
+from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Scene, lesson_text
+from attention_viz.lesson.render import template
 from attention_viz.lesson.scene import Run
 from attention_viz.steps.steps import STEPS
 
@@ -35,11 +35,11 @@ def test_the_course_has_its_lessons_in_order_each_with_a_text_and_an_exercise_of
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_no_number_in_a_text_was_typed(name: str) -> None:
-    text = FORMULA.sub(" ", MARK.sub(" ", TERM.sub(r"\1", written(name))))
+    text = FORMULA.sub(" ", MARK.sub(" ", TERM.sub(r"\1", template(name))))
     assert not re.search(r"\d", text), text
-    counted = len(TERM.sub(r"\1", written(name)).split())
+    counted = len(TERM.sub(r"\1", template(name)).split())
     assert 80 <= counted <= 175, counted
-    assert written(name).split("\n\n")[-1].startswith("**Try it:** ")
+    assert template(name).split("\n\n")[-1].startswith("**Try it:** ")
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -48,18 +48,18 @@ def test_a_text_finds_its_facts_formulas_and_terms_in_both_notations(name: str, 
     for notation in ("rows", "columns"):
         scene = Scene("The bank of the river was flooded", run, notation=notation)
         shown = LESSONS[name].show(scene)
-        tellings.append(told(name, shown.facts, notation, escape=lambda fact: f"«{fact}»"))
+        tellings.append(lesson_text(name, shown.facts, notation, escape=lambda fact: f"«{fact}»"))
         assert not LEFT_OVER.search(tellings[-1])
-        used = {fact for fact in re.findall(r"\{\{ *([\w.]+) *\}\}", written(name)) if fact[:8] != "formula."}
+        used = {fact for fact in re.findall(r"\{\{ *([\w.]+) *\}\}", template(name)) if fact[:8] != "formula."}
         assert all(f"«{shown.facts[fact]}»" in tellings[-1] for fact in used)
         assert shown.says.rstrip().endswith((".", "!", "?"))
-    steps = {step for step in re.findall(r"\{\{ *formula\.(\w+) *\}\}", written(name)) if step in STEPS}
+    steps = {step for step in re.findall(r"\{\{ *formula\.(\w+) *\}\}", template(name)) if step in STEPS}
     differ = [step for step in steps if STEPS[step].rows != STEPS[step].columns]
     assert (tellings[0] != tellings[1]) or not differ
 
 
 def test_every_term_is_one_sentence_and_used_by_a_lesson() -> None:
-    used = {found[1] for name in LESSONS for found in TERM.findall(written(name))}
+    used = {found[1] for name in LESSONS for found in TERM.findall(template(name))}
     assert used == set(TERMS)
     assert list(TERMS) == sorted(TERMS)
     for meaning in TERMS.values():
@@ -68,9 +68,9 @@ def test_every_term_is_one_sentence_and_used_by_a_lesson() -> None:
 
 
 def test_a_readers_words_are_no_markup_of_ours_and_what_is_missing_is_named() -> None:
-    facts = {fact: "{{model}} [a](term:head)" for fact in re.findall(r"\{\{(\w+)\}\}", written("why"))}
-    assert told("why", facts).count("{{model}} [a](term:head)") >= len(facts)
+    facts = {fact: "{{model}} [a](term:head)" for fact in re.findall(r"\{\{(\w+)\}\}", template("why"))}
+    assert lesson_text("why", facts).count("{{model}} [a](term:head)") >= len(facts)
     with pytest.raises(AttentionVizError, match="'model', which wasn't computed"):
-        told("why", {})
+        lesson_text("why", {})
     with pytest.raises(AttentionVizError, match="'sideways' was asked for"):
-        told("why", facts, "sideways")
+        lesson_text("why", facts, "sideways")

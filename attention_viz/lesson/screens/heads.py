@@ -29,7 +29,7 @@ def _show(scene: Scene) -> Shown:
         "width": counted(trace.attention(0).query.shape[-1], "number"),
         "parameters": str(sum(matrix.weight.numel() for matrix in scratch.projections().values())),
         "word": in_words(scene.words[query]),
-        "favourites": _told(scene.words, favourites),
+        "favourites": _favourites_text(scene.words, favourites),
         "rows": counted(joined.shape[0], "row"),
         "columns": str(joined.shape[1]),
     }
@@ -37,7 +37,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, side_by_side(trace, 0, theme=scene.theme), says)
 
 
-def _told(words: Sequence[str], favourites: Sequence[int]) -> str:
+def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
     """What the heads look at most, each word with the heads that do; without them where there is one head."""
     heads_by_key: dict[int, list[int]] = {}
     for head, key in enumerate(favourites):

@@ -12,8 +12,8 @@ from attention_viz.views import steps
 __all__ = ["LESSON"]
 
 _WIDTHS = ("2", "4", "8", "12", "16")
-# As many numbers of a vector as are told in the text.
-_TOLD = 3
+# How many numbers of a vector the text names.
+_MOST_NUMBERS = 3
 
 
 def _trace(scene: Scene, d_model: int) -> Trace:
@@ -46,14 +46,14 @@ def _show(scene: Scene) -> Shown:
     trace = _trace(scene, d_model)
     x = trace.layer(0).embeddings
     assert x is not None  # our own module keeps them
-    told = [signed(number, 2) for number in x[at].tolist()[:_TOLD]]
+    numbers = [signed(number, 2) for number in x[at].tolist()[:_MOST_NUMBERS]]
     facts = {
         "tokens": counted(len(x), "token"),
         "d_model": str(d_model),
         "count": str(x.numel()),
         "line": "column" if scene.notation == "columns" else "row",
         "word": in_words(scene.words[at]),
-        "numbers": ", ".join(told),
+        "numbers": ", ".join(numbers),
         "closest": _closest(scene, x),
     }
     says = f"{facts['tokens']} with {d_model} numbers each; {facts['closest']}."

@@ -33,7 +33,7 @@ __all__ = [
 
 # What a task is about where the reader's text has too few words for it.
 EXAMPLE = "The cat sat because it was tired."
-# How far beside the right number an answer may be: of whole numbers, and of those that are told to two decimals.
+# How far beside the right number an answer may be: of whole numbers, and of those that are written with two decimals.
 WHOLE, ROUNDED = 0.004, 0.006
 
 _Thing = TypeVar("_Thing")
@@ -58,7 +58,7 @@ class Draw:
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[_Thing]) -> _Thing:
-        """One of them."""
+        """One of several, drawn with equal chances."""
         return things[self.below(len(things))]
 
     def order(self, things: Sequence[_Thing]) -> list[_Thing]:
@@ -116,12 +116,12 @@ def _note(least: int) -> str:
 
 
 def dimensions(width: int) -> tuple[str, ...]:
-    """What a vector's numbers are called."""
+    """The names of a vector's numbers: "dim. 0", "dim. 1" and so on."""
     return tuple(f"dim. {c}" for c in range(width))
 
 
 def table(title: str, rows: Sequence[str], columns: Sequence[str], numbers: Sequence[Sequence[float]]) -> Table:
-    """A table of what is given."""
+    """A table of the numbers that an exercise gives."""
     return Table(title, tuple(rows), tuple(columns), tuple(tuple(map(float, row)) for row in numbers))
 
 

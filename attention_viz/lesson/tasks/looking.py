@@ -64,7 +64,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     right = frozenset(at for at, key in enumerate(options) if row[key] == max(row.values()))
     back = max(options, key=lambda key: float(weights[key, query]))
     most = written(max(row.values()))
-    told = "; ".join(f"{written(weight)} from “{names[key]}”" for key, weight in row.items())
+    listing = "; ".join(f"{written(weight)} from “{names[key]}”" for key, weight in row.items())
     slips = [
         Slip(
             options.index(back),
@@ -89,7 +89,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
             f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
             f"It isn't {wrong[0]}." if wrong else "It takes as much from each: any of them is right.",
         ),
-        f"“{names[query]}” takes: {told}.",
+        f"“{names[query]}” takes: {listing}.",
         tuple(slips),
     )
 
@@ -110,7 +110,7 @@ def head(scene: Scene, seed: int) -> Exercise:
         for at, one in enumerate(column)
         if at != right
     )
-    told = [f"{_place(*one)}: {written(at)}" for one, at in zip(heads, column, strict=True)]
+    listing = [f"{_place(*one)}: {written(at)}" for one, at in zip(heads, column, strict=True)]
     pair = f"“{names[link.query]}” to “{names[link.key]}”"
     return Exercise(
         "head",
@@ -122,7 +122,7 @@ def head(scene: Scene, seed: int) -> Exercise:
             f"Each row belongs to one head, and “{names[link.query]}” is the one that looks.",
             f"Look down the column of “{names[link.key]}”: where is the largest number?",
         ),
-        f"From {pair}: {'; '.join(told)}.",
+        f"From {pair}: {'; '.join(listing)}.",
         slips,
     )
 
@@ -167,11 +167,12 @@ def _weaker(trace: Trace, link: Link, draw: Draw) -> list[tuple[int, int]]:
 def _shown(rows: Tensor, link: Link, names: Sequence[str], heads: Sequence[str]) -> Table:
     """The weights of one query in several heads: the word in question, the heaviest others, and the rest as a sum."""
     heavy = rows.amax(dim=0).argsort(descending=True).tolist()
-    kept = sorted({link.key, *heavy[: _MOST_SHOWN - 1]})
-    rest = [at for at in range(len(names)) if at not in kept]
-    columns = [names[at] for at in kept] + (["all others"] if rest else [])
+    drawn = sorted({link.key, *heavy[: _MOST_SHOWN - 1]})
+    rest = [at for at in range(len(names)) if at not in drawn]
+    columns = [names[at] for at in drawn] + (["all others"] if rest else [])
     numbers = [
-        [round(float(row[at]), 2) for at in kept] + ([round(float(row[rest].sum()), 2)] if rest else []) for row in rows
+        [round(float(row[at]), 2) for at in drawn] + ([round(float(row[rest].sum()), 2)] if rest else [])
+        for row in rows
     ]
     return table(f"Weights of “{names[link.query]}”", heads, columns, numbers)
 
@@ -187,7 +188,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
     places = [_place(*one) for one in heads]
-    told = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
+    listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
     boldest = max(range(len(heads)), key=looks.__getitem__)
     slips = [Slip(boldest, "its largest weights look strong, but weights don't tell what a head does to the output.")]
     slips += [
@@ -214,7 +215,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
             f"Silencing {places[least]} moves the output by {moved[least]:.1%} of its length.",
             f"It isn't {places[second]} either: silencing that moves the output by {moved[second]:.1%}.",
         ),
-        f"How far each moves the output, as a part of its length, on average over the tokens: {told}.",
+        f"How far each moves the output, as a part of its length, on average over the tokens: {listing}.",
         tuple(slips),
     )
 

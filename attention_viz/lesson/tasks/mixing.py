@@ -23,7 +23,7 @@ from attention_viz.trace.tokens import Tokens
 __all__ = ["additive", "output", "plain", "temperature"]
 
 _TEMPERATURES = (0.25, 1.0, 4.0)
-# Between what parts of the largest entropy that at each temperature lies: far enough apart to be told by reasoning.
+# Between what parts of the largest entropy that at each temperature lies: far enough apart to be found by reasoning.
 _ENTROPIES = ((0.0, 0.35), (0.4, 0.75), (0.8, 1.0))
 _SPREADS = ((0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.7, 0.2, 0.1), (0.4, 0.4, 0.2), (0.5, 0.4, 0.1))
 
@@ -79,7 +79,7 @@ def temperature(scene: Scene, seed: int) -> Exercise:
             break
     right = draw.below(len(_TEMPERATURES))
     options = tuple(map(written, _TEMPERATURES))
-    told = [f"T = {option}: {written(entropy)}" for option, entropy in zip(options, entropies, strict=True)]
+    listing = [f"T = {option}: {written(entropy)}" for option, entropy in zip(options, entropies, strict=True)]
     slips = tuple(
         Slip(at, f"that gives {written(one)}: {'too even' if at > right else 'too sharp'}.")
         for at, one in enumerate(entropies)
@@ -100,7 +100,7 @@ def temperature(scene: Scene, seed: int) -> Exercise:
             "weights a.",
             f"At T = {options[near]} the entropy is {written(entropies[near])}.",
         ),
-        f"The entropy −Σ a·ln a of the weights at {'; '.join(told)}.",
+        f"The entropy −Σ a·ln a of the weights at {'; '.join(listing)}.",
         slips,
     )
 

@@ -28,13 +28,13 @@ def mask(scene: Scene, seed: int) -> Exercise:
     """A mask with some wrong cells, to be made right."""
     draw = Draw("mask", seed, scene.text)
     words, note = of_two_words(scene)
-    kept = min(_MOST_WORDS, len(words))
-    start, kind = draw.below(len(words) - kept + 1), draw.pick(tuple(_RULES))
+    count = min(_MOST_WORDS, len(words))
+    start, kind = draw.below(len(words) - count + 1), draw.pick(tuple(_RULES))
     padded = 0 if kind == "causal" else draw.whole(1, 2)
-    names = (*named(words)[start : start + kept], *named([_PADDING] * padded))
+    names = (*named(words)[start : start + count], *named([_PADDING] * padded))
     size = len(names)
     causal = masks.causal(size)
-    real = masks.padding(torch.tensor([1] * kept + [0] * padded), 0).expand(size, size)
+    real = masks.padding(torch.tensor([1] * count + [0] * padded), 0).expand(size, size)
     allowed = {"causal": causal, "padding": real, "both": masks.combine(causal, real)}[kind]
     right = _blocked(allowed)
     wrong = draw.order([(row, column) for row in range(size) for column in range(size)])[: draw.whole(2, 3)]
@@ -91,15 +91,15 @@ def permute(scene: Scene, seed: int) -> Exercise:
     """Which row of the new output is an old one, after the words were shuffled."""
     draw = Draw("permute", seed, scene.text)
     words, note = of_two_words(scene)
-    kept = min(_MOST_WORDS + 1, len(words))
-    start = draw.below(len(words) - kept + 1)
-    words, names = words[start : start + kept], named(words[start : start + kept])
-    order = draw.order(range(kept))
+    count = min(_MOST_WORDS + 1, len(words))
+    start = draw.below(len(words) - count + 1)
+    words, names = words[start : start + count], named(words[start : start + count])
+    order = draw.order(range(count))
     while order == sorted(order):
-        order = draw.order(range(kept))
+        order = draw.order(range(count))
     old, new = (_outputs(some) for some in (words, [words[at] for at in order]))
     # A word that went elsewhere; in a shuffle of different places there is one.
-    row = draw.pick([at for at in range(kept) if order[at] != at])
+    row = draw.pick([at for at in range(count) if order[at] != at])
     fits = (new - old[row]).abs().amax(dim=-1) < _SAME
     right = frozenset(int(at) for at in fits.nonzero().flatten())
     place = order.index(row)
@@ -109,13 +109,13 @@ def permute(scene: Scene, seed: int) -> Exercise:
         f"shuffled ({_rows([names[at] for at in order])}). "
         f"Which row of the new output equals row {row} of the old?",
         (),
-        Choice(tuple(f"row {at}" for at in range(kept)), right),
+        Choice(tuple(f"row {at}" for at in range(count)), right),
         (
             "Without positions nothing knows where a word stands: its output moves along with it.",
             f"Row {row} of the old is the output of “{names[row]}”. Where is that word now?",
         ),
-        f"“{names[row]}” went from row {row} to row {place}, and its output with it: {_told(old[row])} before, "
-        f"{_told(new[place])} after.",
+        f"“{names[row]}” went from row {row} to row {place}, and its output with it: {_as_text(old[row])} before, "
+        f"{_as_text(new[place])} after.",
         (
             Slip(row, "the words moved, and their outputs with them."),
             Slip(order[row], "did you go the other way? That is where the word now in this row came from."),
@@ -132,7 +132,7 @@ def _rows(names: Sequence[str]) -> str:
     return ", ".join(f"row {at} “{name}”" for at, name in enumerate(names))
 
 
-def _told(vector: Tensor) -> str:
+def _as_text(vector: Tensor) -> str:
     return f"({', '.join(f'{one:.2f}' for one in vector.tolist())})".replace("-", "−")
 
 

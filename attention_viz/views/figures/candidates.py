@@ -49,7 +49,8 @@ def candidates(
     rows = len(trace.query_tokens(stream))
     if not -rows <= position < rows:
         raise ShapeError(f"position {position} was asked for; the text has positions 0 to {rows - 1}")
-    weights = trace.weights(layer, head, stream)[position].detach().float().cpu()
+    row = trace.attention(layer, stream).head(head).rows([position % rows])
+    weights = row.weights[0].detach().float().cpu()
     heaviest = [int(key) for key in weights.topk(min(_KEYS, len(weights))).indices if weights[key] > 0]
     keys = _numbered(trace.key_tokens(stream).labels, heaviest)
     counts = [len(likely), len(heaviest)]
@@ -61,7 +62,7 @@ def candidates(
     titles = (f"probability after “{query}”", f"“{query}” looks at, in layer {trace.label(layer, stream)}, head {head}")
     if trace.streams == ("encoder",):
         titles = (f"probability behind “{query}”", titles[1])
-    _arrange(figure, titles, counts, colours)
+    _arrange_panels(figure, titles, counts, colours)
     return figure
 
 
@@ -92,7 +93,7 @@ def _digits(share: float) -> str:
     return "<0.001" if 0 < share < 0.0005 else f"{share:.3f}"
 
 
-def _arrange(figure: go.Figure, titles: tuple[str, str], counts: Sequence[int], colours: Palette) -> None:
+def _arrange_panels(figure: go.Figure, titles: tuple[str, str], counts: Sequence[int], colours: Palette) -> None:
     figure.update_layout(
         font={"family": SANS, "color": colours.ink, "size": 12},
         paper_bgcolor=colours.background,

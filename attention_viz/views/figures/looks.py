@@ -30,7 +30,8 @@ def looks(
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream).labels
     trace.query_tokens(stream).require(query)
-    weights = trace.weights(layer, head, stream)[query].detach().float().cpu().tolist()
+    row = trace.attention(layer, stream).head(head).rows([query])
+    weights = row.weights[0].detach().float().cpu().tolist()
     keys = readable(trace.key_tokens(stream).labels)
     looking = escaped(shown(queries[query]))
     bars = go.Bar(

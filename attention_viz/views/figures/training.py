@@ -56,19 +56,23 @@ def training(
             hovertemplate=f"after %{{x}} steps: {called} %{{y:.4f}}<extra></extra>",
         )
     arrange(figure, "", colours)
-    at = [step for step in marked if step in measured]
+    _mark(figure, {step: measured[step] for step in marked if step in measured}, colours)
+    _frame(figure, float(numpy.nanmax([1.0, *measured.values(), *accuracy.values()])), colours)
+    return figure
+
+
+def _mark(figure: go.Figure, measured: Mapping[int, float], colours: Palette) -> None:
+    """A ring around the metric at the steps that are looked at, and a line at each."""
     figure.add_scatter(
-        x=at,
-        y=[measured[step] for step in at],
+        x=list(measured),
+        y=list(measured.values()),
         mode="markers",
         marker={"size": 13, "color": colours.background, "line": {"color": colours.accent, "width": 3}},
         hoverinfo="skip",
         showlegend=False,
     )
-    for step in at:
+    for step in measured:
         figure.add_vline(x=step, line={"color": colours.line, "width": 2}, layer="below")
-    _frame(figure, float(numpy.nanmax([1.0, *measured.values(), *accuracy.values()])), colours)
-    return figure
 
 
 def _frame(figure: go.Figure, largest: float, colours: Palette) -> None:

@@ -21,9 +21,9 @@ def term(words: str, meaning: str) -> str:
 
 def show_text(name: str, shown: "Shown", notation: str) -> None:
     """The text of a lesson with its numbers."""
-    from attention_viz.lesson import told
+    from attention_viz.lesson import lesson_text
 
-    st.markdown(told(name, shown.facts, notation, escape=plain, term=term), unsafe_allow_html=True)
+    st.markdown(lesson_text(name, shown.facts, notation, escape=plain, term=term), unsafe_allow_html=True)
 
 
 def show_glossary() -> None:

@@ -38,24 +38,21 @@ def hull(
     if one.value.shape[-1] != 2:
         raise ShapeError(f"a hull is drawn of values of two numbers; this head's have {one.value.shape[-1]}")
     trace.query_tokens(stream).require(query)
-    values, output = (tensor.detach().double().cpu().numpy() for tensor in (one.value, one.output[query]))
-    weights = trace.weights(layer, head, stream)[query].detach().double().cpu().tolist()
+    row = one.rows([query])
+    values, outputs = (tensor.detach().double().cpu().numpy() for tensor in (one.value, row.output))
+    weights, output = row.weights[0].detach().double().cpu().tolist(), outputs[0].tolist()
     figure = go.Figure()
     _add_hull(figure, values, colours)
-    for value, weight in zip(values.tolist(), weights, strict=True):
-        figure.add_scatter(
-            x=[value[0], float(output[0])],
-            y=[value[1], float(output[1])],
-            mode="lines",
-            line={"color": colours.key, "width": 0.5 + 8 * weight},
-            opacity=0.2 + 0.6 * weight,
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    _add_output(figure, output.tolist(), queries[query], colours)
+    _add_lines(figure, values, weights, output, colours)
+    _add_output(figure, output, queries[query], colours)
     # Last, so that the names lie on top.
     _add_points(figure, values, weights, trace.key_tokens(stream).labels, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
+    _name_axes(figure, values, colours)
+    return figure
+
+
+def _name_axes(figure: go.Figure, values: Float[numpy.ndarray, "key 2"], colours: Palette) -> None:
     grid = number_axis(colours)
     figure.update_xaxes({"title": "first number of a value", **grid})
     # As far up as across, so that near is near; and room for the words at the edge.
@@ -64,7 +61,6 @@ def hull(
     figure.update_yaxes(range=_room(values[:, 1]))
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
     figure.update_layout(height=460, legend=legend)
-    return figure
 
 
 def _room(numbers: Float[numpy.ndarray, " key"]) -> list[float]:
@@ -87,6 +83,26 @@ def _add_hull(figure: go.Figure, values: Float[numpy.ndarray, "key 2"], colours:
         name="hull of the values",
         hoverinfo="skip",
     )
+
+
+def _add_lines(
+    figure: go.Figure,
+    values: Float[numpy.ndarray, "key 2"],
+    weights: list[float],
+    output: list[float],
+    colours: Palette,
+) -> None:
+    """A line from each value to the output, the wider the larger its weight."""
+    for value, weight in zip(values.tolist(), weights, strict=True):
+        figure.add_scatter(
+            x=[value[0], output[0]],
+            y=[value[1], output[1]],
+            mode="lines",
+            line={"color": colours.key, "width": 0.5 + 8 * weight},
+            opacity=0.2 + 0.6 * weight,
+            hoverinfo="skip",
+            showlegend=False,
+        )
 
 
 def _add_points(
