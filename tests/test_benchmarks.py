@@ -1,11 +1,13 @@
 """The benchmarks run, on little input and without a look at any time, and the page about them names each of them."""
 
+import importlib
 import itertools
 from pathlib import Path
 
 import pytest
 
 from benchmarks import capture, size
+from benchmarks.clocked import POINTS
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.registry import BENCHMARKS
@@ -79,6 +81,11 @@ def test_what_was_measured_replaces_what_the_page_said_before(tmp_path: Path):
     assert to_text(table).splitlines()[-1] == "another  1.4"
     with pytest.raises(ValueError, match="no place for y"):
         write("y", text, page)
+
+
+def test_the_points_at_which_a_start_is_clocked_are_in_the_code():
+    for module, function in POINTS.items():
+        assert function is None or callable(getattr(importlib.import_module(module), function))
 
 
 def test_what_heads_are_compared_with_gives_the_same():

@@ -25,6 +25,7 @@ from attention_viz.ui.parts.downloads import BUTTONS
 from attention_viz.ui.parts.menu import PAGES as MENU
 from attention_viz.views import VIEWS
 from tests import controls
+from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -85,6 +86,16 @@ def test_every_download_stands_in_the_pages_document() -> None:
 
 def test_the_library_by_example_names_every_picture_and_no_other() -> None:
     assert set(re.findall(r"av\.views\.(\w+)", (DOCS / "python.md").read_text("utf-8"))) == set(VIEWS)
+
+
+def test_the_rooms_in_contributing_are_those_of_the_package_from_the_roof_to_the_ground() -> None:
+    rows = re.findall(
+        r"^\| `attention_viz/(\w+)(?:/|\.py)` \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE
+    )
+    package = ROOT / "attention_viz"
+    there = {path.parent.name for path in package.glob("*/__init__.py")} | {"errors"}
+    assert rows == [room for room in reversed(ROOMS) if room in there]
+    assert set(rows) == there
 
 
 def test_the_link_in_the_readme_is_the_one_that_the_app_writes() -> None:
