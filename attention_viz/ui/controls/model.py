@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "layer_name", "pick_model", "prepare", "show_way"]
+__all__ = ["described", "layer_names", "pick_model", "prepare", "show_way"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
@@ -75,12 +75,13 @@ def described(state: State) -> str:
     return plain(words + _counted(state.layer_count, state.head_count))
 
 
-def layer_name(layer: int) -> str:
-    """A layer in the picker; where the model has others without attention, with the model's own number."""
-    if opening.opened() is not None:
-        return str(layer)
-    own = nature(st.session_state["model"]).layer_names
-    return f"{layer} ({own[layer]})" if layer < len(own) else str(layer)
+def layer_names(model: str) -> tuple[str, ...]:
+    """Every layer of a model as the picker calls it, with the model's own number where some have no attention.
+
+    Nothing where layers are called by their numbers, as in a trace from a file.
+    """
+    own = () if opening.opened() is not None else nature(model).layer_names
+    return tuple(f"{layer} ({number})" for layer, number in enumerate(own))
 
 
 def _counted(layers: int, heads: int) -> str:

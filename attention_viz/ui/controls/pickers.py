@@ -1,6 +1,7 @@
 """Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
 
-from collections.abc import Collection, Mapping
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import get_args
 
@@ -194,8 +195,14 @@ def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
     if together:
         st.selectbox(name.capitalize(), ["all"], key=f"all-{name}s", width=width, disabled=True)
         return
-    shown = model_choice.layer_name if name == "layer" else str
-    st.selectbox(name.capitalize(), range(count), key=name, format_func=shown, width=width, persist_state="session")
+    names = model_choice.layer_names(st.session_state["model"]) if name == "layer" else ()
+    called = functools.partial(_called, names)
+    st.selectbox(name.capitalize(), range(count), key=name, format_func=called, width=width, persist_state="session")
+
+
+def _called(names: Sequence[str], number: int) -> str:
+    """A number in a picker, by its name where it has one."""
+    return names[number] if number < len(names) else str(number)
 
 
 def _take_example(text: str) -> None:

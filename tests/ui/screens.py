@@ -1,0 +1,70 @@
+"""The app's pages without a browser: an address in, and what the page decided out."""
+
+import functools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.testing.v1 import AppTest, local_script_runner
+
+__all__ = ["Screen"]
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Screen:
+    """One visitor's session: pages follow each other in it as in a browser's tab."""
+
+    app: AppTest = field(default_factory=lambda: AppTest.from_file(ROOT / "app.py", default_timeout=120))
+
+    def open(self, address: str) -> "Screen":
+        """Go to an address, as a first visit or by a link of the menu."""
+        parts = urlsplit(address)
+        self.app.switch_page("app.py" if parts.path in ("", "/") else f"pages{parts.path}.py")
+        self.app.query_params = dict(parse_qsl(parts.query, keep_blank_values=True))
+        return self.run()
+
+    def back_to(self, address: str) -> "Screen":
+        """Come to an address by Back or Forward."""
+        history = functools.partial(RerunData, is_history_navigation=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(local_script_runner, "RerunData", history)
+            return self.open(address)
+
+    def run(self) -> "Screen":
+        """Run the page again; any exception that nothing caught fails the test."""
+        self.app.run()
+        assert not self.app.exception, [one.value for one in self.app.exception]
+        return self
+
+    @property
+    def address(self) -> dict[str, str]:
+        """What the page wrote into the address."""
+        return dict(self.app.query_params)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the page says of an address that asks for what can't be had."""
+        return [text for one in self.app.warning for text in one.value.split("\n\n")]
+
+    def picker(self, label: str) -> Any:
+        """A widget by its label."""
+        kinds = ("selectbox", "number_input", "text_area", "text_input", "toggle", "segmented_control", "radio")
+        kinds += ("select_slider", "slider", "button")
+        found = [one for kind in kinds for one in self.app.get(kind) if one.label == label]
+        assert found, f"there is no {label}"
+        return found[0]
+
+    def pick(self, label: str, value: object) -> "Screen":
+        """Set a widget, and run the page again."""
+        self.picker(label).set_value(value)
+        return self.run()
+
+    def press(self, label: str) -> "Screen":
+        """Press a button."""
+        self.picker(label).click()
+        return self.run()
