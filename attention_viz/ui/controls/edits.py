@@ -1,7 +1,8 @@
 """Several changes of a model, chosen one after the other, undone one by one, and kept in the address."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -9,8 +10,14 @@ from attention_viz.errors import ShapeError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
+from attention_viz.ui.address.cells import from_code
+from attention_viz.ui.address.codec import parameter
+from attention_viz.ui.address.kinds import Kind, nearest
+from attention_viz.ui.address.session import Choices
 from attention_viz.ui.controls.edit_text import (
-    CHANGES,
+    CHANGES as KINDS,
+)
+from attention_viz.ui.controls.edit_text import (
     HIGHEST,
     LOWEST,
     MOST,
@@ -21,50 +28,58 @@ from attention_viz.ui.controls.edit_text import (
     to_edits,
     write_changes,
 )
-from attention_viz.ui.controls.pickers import went_through_history
-from attention_viz.ui.pages.masks.choice import from_code
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.notices import tell_notices
+from attention_viz.ui.parts.notices import show_notices
 
 if TYPE_CHECKING:
     from attention_viz.edits.kinds import Edit
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["PATTERN", "begin_edits", "edits_address", "held_edits", "made", "show_edit_controls"]
+__all__ = ["CHANGES", "PATTERN", "Changes", "begin_edits", "held_edits", "made", "show_edit_controls"]
 
-# Where a pattern that is drawn by hand lies, in the letters of `mask_choice.to_code`.
+# Where a pattern that is drawn by hand lies, in the letters of `attention_viz.ui.address.cells`.
 PATTERN = "heads-pattern"
 
-# What is held: the changes as text, and what they were before each step that was taken.
-_TEXT, _STEPS = "edits-text", "edits-steps"
-_FIRST, _NOTICES = "edits-first", "edits-notices"
+# What the changes were before each step that was taken.
+_STEPS = "edits-steps"
 
 _LONGEST_HISTORY = 100
 
 
-def begin_edits(parameters: Mapping[str, str]) -> None:
-    """Take the changes from the address at a visitor's first run, and after Back or Forward.
+class EditsText(Kind):
+    """Changes of a model as the address writes them; one that can't be read is told."""
 
-    Args:
-        parameters: the address's, as anybody may have typed them.
-    """
-    if _TEXT in st.session_state and not went_through_history():
-        return
-    changes, notices = read_changes(parameters.get("edits", "")[: SETTINGS.longest_input])
-    # What a link couldn't carry is a step back.
-    _step(write_changes(changes))
-    st.session_state[_FIRST], st.session_state[_NOTICES] = held_edits(), notices
+    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """The changes that can be read, and a plain sentence for each of the others."""
+        changes, notices = read_changes(given[: SETTINGS.longest_input])
+        return write_changes(changes), notices
+
+    def write(self, value: Any) -> str | None:
+        """The changes, where a link can carry them."""
+        return value if len(value) <= SETTINGS.longest_link else None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a page on which a model can be changed keeps in the address, beside its own and what all pages share."""
+
+    edits: str = parameter("", EditsText(), "the changes, in their order", brief=True)
+
+
+CHANGES = Choices(Changes(), "changed-")
+
+
+def begin_edits() -> None:
+    """Take the changes from the address at a visitor's first run, and after Back or Forward."""
+    if CHANGES.asking:
+        before = held_edits()
+        CHANGES.settle()
+        _remember(before)
 
 
 def held_edits() -> str:
     """The changes that are held now, as the address writes them."""
-    return st.session_state.get(_TEXT, "")
-
-
-def edits_address() -> dict[str, str]:
-    """As parameters of the address; nothing where nothing is changed, or where a link can't carry it."""
-    text = held_edits()
-    return {"edits": text} if text and len(text) <= SETTINGS.longest_link else {}
+    return CHANGES.current().edits
 
 
 def made(text: str, drawn: Drawn, state: State) -> "tuple[Edit, ...]":
@@ -86,13 +101,12 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
         drawn: the run without them, with all its streams, of the text as it was typed.
         state: what the pickers say.
     """
-    if held_edits() == st.session_state.get(_FIRST, ""):
-        tell_notices(st.session_state.get(_NOTICES, []))
+    show_notices(CHANGES.notices())
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
         what = st.selectbox(
             "Change",
-            list(CHANGES),
-            format_func=CHANGES.__getitem__,
+            list(KINDS),
+            format_func=KINDS.__getitem__,
             key="edit-what",
             width=290,
             persist_state="session",
@@ -135,8 +149,8 @@ def _show_details(what: str, drawn: Drawn, stream: str) -> bool:
 
 
 def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
-    # Another text may be shorter.
-    st.session_state[key] = min(st.session_state.get(key, 1), len(tokens) - 1)
+    # Another text may be shorter, and a label of the last one is no position of this.
+    st.session_state[key] = nearest(st.session_state.get(key), range(len(tokens)), 1)
     names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
     st.selectbox(label, range(len(names)), format_func=names.__getitem__, key=key, width=150, persist_state="session")
 
@@ -186,16 +200,22 @@ def _remove(number: int) -> None:
 
 def _step(text: str) -> None:
     """Hold other changes, and remember those that held until now."""
-    held, steps = st.session_state.get(_TEXT), st.session_state.get(_STEPS, [])
-    if held is not None and held != text:
-        st.session_state[_STEPS] = [*steps, held][-_LONGEST_HISTORY:]
-    st.session_state[_TEXT] = text
+    before = held_edits()
+    CHANGES.set(edits=text)
+    _remember(before)
+
+
+def _remember(before: str) -> None:
+    """What held before the last step is one back, where that changed anything."""
+    if before != held_edits():
+        st.session_state[_STEPS] = [*st.session_state.get(_STEPS, []), before][-_LONGEST_HISTORY:]
 
 
 def _undo() -> None:
     """Go back to what held before the last step, a removal or a new start included."""
     if steps := st.session_state.get(_STEPS):
-        st.session_state[_STEPS], st.session_state[_TEXT] = steps[:-1], steps[-1]
+        st.session_state[_STEPS] = steps[:-1]
+        CHANGES.set(edits=steps[-1])
 
 
 def _show_list(drawn: Drawn) -> None:

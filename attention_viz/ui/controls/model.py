@@ -15,10 +15,11 @@ from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded, load_model
 from attention_viz.ui.address import State, write_address
+from attention_viz.ui.address.kinds import notice
+from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.notices import notice
 
 if TYPE_CHECKING:
     from attention_viz.models import Plan
@@ -245,14 +246,11 @@ def _within(state: State) -> State:
     """The nearest layer and head that the model has; of an address that asked for others, say so."""
     within = state.within()
     if within != state:
-        if state == st.session_state["first"]:
-            st.session_state["notices"] += _told(state, within)
-            st.session_state["first"] = within
-        st.session_state["layer"], st.session_state["head"] = within.layer, within.head
+        SHARED.adjust(_notices(state, within) if SHARED.untouched else (), layer=within.layer, head=within.head)
     return within
 
 
-def _told(asked: State, within: State) -> list[str]:
+def _notices(asked: State, within: State) -> list[str]:
     counts = {"layer": within.layer_count, "head": within.head_count}
     return [
         notice(name, str(getattr(asked, name)), f"0 to {count - 1}", str(getattr(within, name)))

@@ -2,77 +2,37 @@
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, fields, replace
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.models import CATALOGUE
-from attention_viz.ui.address import EXAMPLES, Positions, State, read_address, write_address
+from attention_viz.ui.address import EXAMPLES, Positions, State, write_address
+from attention_viz.ui.address.kinds import nearest
+from attention_viz.ui.address.session import Choices, went_through_history
+from attention_viz.ui.address.shared import SHARED, begin_page
 from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import target as two_texts
 from attention_viz.ui.controls import wording as wording_controls
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.notices import tell_notices
+from attention_viz.ui.parts.notices import show_notices
 
-__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "switch", "went_through_history"]
-
-_NAMES = tuple(field.name for field in fields(State))
+__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "switch"]
 
 
-def begin(first: State | None = None) -> None:
+def begin(*own: Choices[Any], example: State | None = None) -> None:
     """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them.
 
     Args:
-        first: what a page opens on that has an example of its own, where the address names no other model.
+        own: what the page keeps in the address beside what all pages share.
+        example: what the page opens on that has an example of its own, where the address names no other model.
     """
-    if "first" in st.session_state and not went_through_history():
-        _keep_whole()
-        _bring_along()
-        return
-    # An address never means a file that was opened meanwhile.
-    opening.close()
-    parameters = st.query_params.to_dict()
-    own = first is not None and parameters.get("model", first.model) == first.model
-    state, notices = read_address(parameters, first if own and first else State())
-    if first is not None:
-        state = replace(state, stream=first.stream)
-    if "first" in st.session_state and parameters and "text" not in parameters:
-        # What was too long for the address is only in the box.
-        state = replace(state, text=_held().text)
-    st.session_state["first"], st.session_state["notices"] = state, notices
-    st.session_state.pop("page", None)
-    for name in _NAMES:
-        st.session_state[name] = getattr(state, name)
-    _bring_along()
-
-
-def _keep_whole() -> None:
-    """What was held before, where Streamlit gives a picker's words for its number.
-
-    It does so where another model has fewer layers or heads, and a page runs again before the browser knows of it.
-    """
-    for name in ("layer", "head"):
-        if not isinstance(st.session_state.get(name, 0), int):
-            st.session_state[name] = st.session_state["held"][name]
-
-
-def _bring_along() -> None:
-    """On another page, what the widgets held on the last one: Streamlit empties a text that nobody edited."""
-    context = get_script_run_ctx()
-    page = None if context is None else context.page_script_hash
-    if st.session_state.get("page", page) != page:
-        st.session_state.update(st.session_state["held"])
-    st.session_state["page"], st.session_state["held"] = page, asdict(_held())
-
-
-def went_through_history() -> bool:
-    """Whether the page runs because of Back or Forward: then what is chosen is what the address says."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
+    if SHARED.unseen or went_through_history():
+        # An address never means a file that was opened meanwhile.
+        opening.close()
+    begin_page(own, example)
 
 
 def show_examples() -> None:
@@ -90,16 +50,16 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
         leave_out: what of `wording_controls.WORDING` the page has no use for.
         with_readings: whether the page shows weights as weights, so that they can be read otherwise.
     """
-    asked = two_texts.asks_target(_held())
+    asked = two_texts.asks_target(SHARED.current())
     # The height holds until the page's style has arrived.
     with st.container(key="pickers", height=108, border=False):
         sentence, *target, model, pickers = st.columns(_widths(asked, stream, with_readings), vertical_alignment="top")
     with sentence.container(key="texts", horizontal=True):
         text_box("Sentence", "text")
         beside = wording_controls.places()
-        known = bool(_held().nature.heads)
+        known = bool(SHARED.current().nature.heads)
         if known:
-            wording_controls.fill_beside(beside, _held(), leave_out)
+            wording_controls.fill_beside(beside, SHARED.current(), leave_out)
     for place in target:
         with place:
             text_box("Target", "target", "Empty: the model's own answer")
@@ -107,19 +67,19 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
         model_choice.pick_model()
     with st.container():
         model_choice.show_way()
-        held = model_choice.prepare(_held())
+        held = model_choice.prepare(SHARED.current())
     if two_texts.asks_target(held) != asked:
         # It was loaded only now, and turned out to ask for more.
         st.rerun()
     two_texts.settle_stream(held, stream)
-    held = _held()
+    held = SHARED.current()
     if not known:
         wording_controls.fill_beside(beside, held, leave_out)
     model.caption(model_choice.described(held))
     with pickers.container(horizontal=True):
         width = 80 if with_readings else 94
         _pick("layer", _layer_count(held), width)
-        _pick("head", _head_count(_held()), width, together=with_readings and readings.together(held))
+        _pick("head", _head_count(SHARED.current()), width, together=with_readings and readings.together(held))
         if with_readings:
             readings.show_picker()
     several = stream is None and len(two_texts.streams(held)) > 1
@@ -131,16 +91,16 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
             two_texts.pick_stream(held)
     if held.own and opening.opened() is None:
         _own_settings()
-    state = _held()
-    _tell_notices(state)
+    state = SHARED.current()
+    show_notices(SHARED.notices())
     return state
 
 
 def sentence() -> State:
     """The sentence alone, for a page that names its models itself: what else was chosen stays as it is."""
     text_box("Sentence", "text")
-    state = _held()
-    _tell_notices(state)
+    state = SHARED.current()
+    show_notices(SHARED.notices())
     return state
 
 
@@ -163,21 +123,22 @@ def switch(label: str, options: Mapping[str, str], key: str) -> None:
     )
 
 
-def keep(state: State, **chosen: str) -> None:
+def keep(state: State, *own: Choices[Any]) -> None:
     """Write what is shown into the address: the state that all pages share, and what this page adds to it.
 
     Args:
         state: from `choose`.
-        chosen: parameters of this page alone, as text.
+        own: what the page keeps in the address beside that.
     """
     # A link can't carry a file: while one is open, the address stays what it was.
     if opening.opened() is None:
-        st.query_params.from_dict(write_address(state) | chosen)
+        parts = [write_address(state), *(one.address() for one in own)]
+        st.query_params.from_dict({name: text for part in parts for name, text in part.items()})
 
 
 def address() -> dict[str, str]:
     """The parameters that carry what is chosen to another page."""
-    return write_address(_held())
+    return write_address(SHARED.current())
 
 
 def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float]:
@@ -191,7 +152,7 @@ def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float
 
 def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
-    st.session_state[name] = min(st.session_state[name], count - 1)
+    SHARED.set(**{name: nearest(getattr(SHARED.current(), name), range(count), 0)})
     if together:
         st.selectbox(name.capitalize(), ["all"], key=f"all-{name}s", width=width, disabled=True)
         return
@@ -209,11 +170,6 @@ def _take_example(text: str) -> None:
     st.session_state["text"] = text
     st.session_state["examples_taken"] = st.session_state.get("examples_taken", 0) + 1
     opening.close()
-
-
-def _held() -> State:
-    """What the widgets hold now."""
-    return replace(State(), **{name: st.session_state[name] for name in _NAMES if name in st.session_state})
 
 
 def _layer_count(state: State) -> int:
@@ -244,10 +200,3 @@ def _own_settings() -> None:
         help="Whether each word's place is added to it.",
         persist_state="session",
     )
-
-
-def _tell_notices(state: State) -> None:
-    """What was wrong with the address, until the visitor chooses something else."""
-    if state != st.session_state["first"]:
-        st.session_state["notices"] = []
-    tell_notices(st.session_state["notices"])

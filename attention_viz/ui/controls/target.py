@@ -1,10 +1,9 @@
 """What an encoder–decoder asks for: what it is to say, and which of its kinds of attention is shown."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from attention_viz.ui.address import State
+from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
 
 __all__ = ["STREAMS", "asks_target", "pick_stream", "settle_stream", "streams"]
@@ -37,11 +36,7 @@ def settle_stream(state: State, only: str | None) -> None:
     """
     found = streams(state)
     wanted = found[0] if len(found) > 1 and state.stream not in found else state.stream
-    settled = replace(state, stream=only or wanted)
-    if st.session_state["first"] == state:
-        # What the address asked for is still what is shown.
-        st.session_state["first"] = settled
-    st.session_state["stream"] = settled.stream
+    SHARED.adjust(stream=only or wanted)
 
 
 def pick_stream(state: State) -> None:

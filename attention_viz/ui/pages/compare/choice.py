@@ -1,6 +1,6 @@
-"""What is compared with what on the Compare page, read from the address and written back."""
+"""What the Compare page keeps in the address: what is compared with what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from attention_viz.models import CATALOGUE, SNAPSHOTS
@@ -8,23 +8,13 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import nature
 from attention_viz.serving.models import snapshot_name
 from attention_viz.serving.runs import Drawn
-from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
-from attention_viz.ui.parts.notices import notice, whole_number, with_number
+from attention_viz.ui.address.codec import Older, parameter
+from attention_viz.ui.address.kinds import Number, OneOf, Text
+from attention_viz.ui.address.session import Choices
+from attention_viz.ui.parts import open_trace as opening
 
-__all__ = [
-    "CURVES",
-    "KINDS",
-    "STEPS",
-    "TRAINED",
-    "CompareChoice",
-    "counts",
-    "models",
-    "read_choice",
-    "sides",
-    "within",
-    "write_choice",
-]
+__all__ = ["COMPARE_CHOICES", "CURVES", "KINDS", "STEPS", "TRAINED", "CompareChoice", "counts", "models", "sides"]
 
 # What can be compared, by its name in the address.
 KINDS = {
@@ -42,78 +32,41 @@ STEPS = tuple(SNAPSHOTS[TRAINED.model])
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
 CURVES = ("induction", "previous", "duplicate", "first", "self", "next", "special", "confidence")
 
-# The parameters that each kind has a use for.
-_OWN = {
-    "sentences": ("other",),
-    "models": ("other_model", "other_layer", "other_head"),
-    "heads": ("other_layer", "other_head"),
-    "edit": (),
-    "snapshots": ("step", "other_step", "metric"),
-}
+
+def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
+    """Whether one of these is compared."""
+    return lambda choice, _: choice.what in kinds
+
+
+def _layers(choice: "CompareChoice", state: State) -> range:
+    return range(counts(choice, state, opening.opened())[0])
+
+
+def _heads(choice: "CompareChoice", state: State) -> range:
+    return range(counts(choice, state, opening.opened())[1])
 
 
 @dataclass(frozen=True)
 class CompareChoice:
-    """Everything that decides what the first side is compared with; the first side is what all pages share.
+    """What the Compare page keeps in the address; the first side is what all pages share, the `State` that is known."""
 
-    Attributes:
-        what: a name in `KINDS`.
-        other: the second sentence.
-        other_model: the second model.
-        other_layer: of the second head, from 0.
-        other_head: the second head, from 0.
-        step: the moment of training on the first side.
-        other_step: the moment on the second.
-        metric: whose curve over the training is drawn, one of `CURVES`.
-    """
-
-    what: str = "sentences"
-    other: str = "The bank of the city was robbed"
-    other_model: str = "scratch"
-    other_layer: int = 0
-    other_head: int = 10
-    step: int = 400
-    other_step: int = STEPS[-1]
-    metric: str = CURVES[0]
+    what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
+    other: str = parameter("The bank of the city was robbed", Text(), "the second sentence", applies=_is("sentences"))
+    other_model: str = parameter(
+        "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
+    )
+    other_layer: int = parameter(0, Number(_layers), "the second head's layer", applies=_is("models", "heads"))
+    other_head: int = parameter(10, Number(_heads), "the second head", applies=_is("models", "heads"))
+    moment: int = parameter(
+        400, OneOf(STEPS), "the moment of training on the first side", applies=_is("snapshots"), older=Older("step")
+    )
+    other_moment: int = parameter(
+        STEPS[-1], OneOf(STEPS), "on the second", applies=_is("snapshots"), older=Older("other_step")
+    )
+    metric: str = parameter(CURVES[0], OneOf(CURVES), "the metric that is shown", applies=_is("snapshots"))
 
 
-def read_choice(parameters: Mapping[str, str], state: State) -> tuple[CompareChoice, list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be had.
-
-    Args:
-        parameters: the address's query parameters, as anybody may have typed them.
-        state: what is chosen of the first side.
-    """
-    choice, notices = CompareChoice(), list[str]()
-    for name, there in (("what", tuple(KINDS)), ("metric", CURVES), ("other_model", models(state))):
-        given, usual = parameters.get(name), getattr(choice, name)
-        if given is None or given in there:
-            choice = replace(choice, **{name: given or usual})
-        else:
-            notices.append(notice(name, given, ", ".join(there), usual))
-    choice = replace(choice, other=parameters.get("other", choice.other)[: SETTINGS.longest_input])
-    for name in ("step", "other_step"):
-        given, usual = parameters.get(name), getattr(choice, name)
-        if given is None or whole_number(given) in STEPS:
-            choice = replace(choice, **{name: usual if given is None else whole_number(given)})
-        else:
-            notices.append(notice(name, given, ", ".join(map(str, STEPS)), str(usual)))
-    choice = within(choice, state)
-    for place, name in enumerate(("other_layer", "other_head")):
-        choice = with_number(choice, name, parameters, 0, counts(choice, state)[place] - 1, notices)
-    return within(choice, state), notices
-
-
-def write_choice(choice: CompareChoice) -> dict[str, str]:
-    """The query parameters that reproduce a choice: only those that its kind has a use for."""
-    told = {name: str(getattr(choice, name)) for name in _OWN[choice.what]}
-    return {"what": choice.what} | {name: text for name, text in told.items() if len(text) <= SETTINGS.longest_link}
-
-
-def within(choice: CompareChoice, state: State, opened: Drawn | None = None) -> CompareChoice:
-    """The same with the second head as far in as its model has it: another model may have fewer."""
-    choice = replace(choice, other_layer=min(choice.other_layer, counts(choice, state, opened)[0] - 1))
-    return replace(choice, other_head=min(choice.other_head, counts(choice, state, opened)[1] - 1))
+COMPARE_CHOICES = Choices(CompareChoice(), "compare-")
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
@@ -123,11 +76,11 @@ def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
         "models": lambda: replace(_of_second_model(choice, state), layer=choice.other_layer, head=choice.other_head),
         "heads": lambda: replace(state, layer=choice.other_layer, head=choice.other_head),
         "edit": lambda: state,
-        "snapshots": lambda: replace(state, model=snapshot_name(TRAINED.model, choice.other_step)),
+        "snapshots": lambda: replace(state, model=snapshot_name(TRAINED.model, choice.other_moment)),
     }
     first = state
     if choice.what == "snapshots":
-        first = replace(state, model=snapshot_name(TRAINED.model, choice.step))
+        first = replace(state, model=snapshot_name(TRAINED.model, choice.moment))
     return first, second[choice.what]()
 
 

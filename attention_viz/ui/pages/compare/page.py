@@ -11,9 +11,9 @@ from attention_viz.serving.runs import verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.controls.edits import begin_edits, edits_address, show_edit_controls
+from attention_viz.ui.controls.edits import CHANGES, begin_edits, show_edit_controls
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.compare.choice import TRAINED, CompareChoice, write_choice
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, TRAINED, CompareChoice
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.pickers import choose_kind, first_state, show_pickers, take_trained
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, tell_both
@@ -42,14 +42,14 @@ _LEFT_OUT = ("second", "more")
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin(first_state())
-    begin_edits(st.query_params.to_dict())
+    pickers.begin(COMPARE_CHOICES, CHANGES, example=first_state())
+    begin_edits()
     show_header()
     chosen = pickers.choose(leave_out=_LEFT_OUT, with_readings=True)
     state = replace(chosen, second="", more=0)
     choose_kind(state)
     choice = show_pickers(state)
-    pickers.keep(chosen, **write_choice(choice), **(edits_address() if choice.what == "edit" else {}))
+    pickers.keep(chosen, COMPARE_CHOICES, *((CHANGES,) if choice.what == "edit" else ()))
     controls = st.container()
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes = st.container()

@@ -11,8 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import draw
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.compare.choice import CURVES, STEPS, TRAINED, CompareChoice, sides
-from attention_viz.ui.pages.compare.pickers import PREFIX
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CURVES, STEPS, TRAINED, CompareChoice, sides
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
@@ -39,7 +38,7 @@ def show_curve(choice: CompareChoice, state: State) -> None:
         "Metric",
         CURVES,
         format_func=lambda name: METRICS[name].label,
-        key=f"{PREFIX}metric",
+        key=COMPARE_CHOICES.key("metric"),
         persist_state="session",
     )
     place = st.empty()
@@ -59,7 +58,7 @@ def show_curve(choice: CompareChoice, state: State) -> None:
 def _measured(choice: CompareChoice, state: State, step: int) -> float:
     from attention_viz.analysis.metrics import head_table
 
-    first, _ = sides(replace(choice, step=step), state)
+    first, _ = sides(replace(choice, moment=step), state)
     trace = draw(first.request).trace
     if trace not in _tables:
         _tables[trace] = cast("_Table", head_table(trace).to_dict("index"))
@@ -71,13 +70,13 @@ def _figure(choice: CompareChoice, measured: dict[int, float], label: str) -> "g
     from attention_viz.views import training
 
     accuracy = cast("dict[int, float]", moments(TRAINED.model)["accuracy"].to_dict())
-    return training(measured, accuracy, label, marked=(choice.step, choice.other_step), theme=theme_name())
+    return training(measured, accuracy, label, marked=(choice.moment, choice.other_moment), theme=theme_name())
 
 
 def _words(choice: CompareChoice, measured: dict[int, float], label: str, state: State) -> str:
-    if math.isnan(measured[choice.step]):
+    if math.isnan(measured[choice.moment]):
         return f"{label}: no token of this text comes again, so there is nothing to measure."
-    numbers = ", ".join(f"{measured[step]:.3f} after {step} steps" for step in (choice.step, choice.other_step))
+    numbers = ", ".join(f"{measured[step]:.3f} after {step} steps" for step in (choice.moment, choice.other_moment))
     return (
         f"{label} of layer {state.layer}, head {state.head} on this text: {numbers}. Right answers are those on "
         "rows of words said twice, measured at the training."

@@ -25,7 +25,7 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
     """What one of the two pictures shows, as its title."""
     head = "all heads" if readings.together(state) else f"head {state.head}"
     where = f"{stream} " * (len(state.nature.heads) > 1) + f"layer {state.layer}, {head}"
-    step = choice.other_step if second else choice.step
+    step = choice.other_moment if second else choice.moment
     return {
         "sentences": f"{'Second' if second else 'First'} sentence: {where}",
         "models": f"{state.model[-28:]}: {where}",

@@ -39,7 +39,7 @@ EXAMPLE = State(
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin(EXAMPLE)
+    pickers.begin(example=EXAMPLE)
     show_header()
     state = pickers.choose(_STREAM, with_readings=True)
     pickers.keep(state)

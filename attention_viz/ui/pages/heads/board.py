@@ -8,10 +8,10 @@ import streamlit as st
 
 from attention_viz.errors import ShapeError
 from attention_viz.ui.address import State
+from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_code
 from attention_viz.ui.controls.pen import show_pen, strokes
 from attention_viz.ui.controls.reading import is_raw
-from attention_viz.ui.pages.heads.choice import PREFIX
-from attention_viz.ui.pages.masks.choice import LONGEST_DRAWN, Cells, from_code, to_code
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.themes import theme_name
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 __all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen"]
-
-_KEY = f"{PREFIX}pattern"
 
 
 def cannot_draw(trace: "Trace", stream: str, state: State) -> str:
@@ -50,7 +48,7 @@ def show_board_controls(trace: "Trace", stream: str, layer: int, head: int) -> N
     """The drawn cells as text, and where to begin from."""
     st.text_input(
         "Cells",
-        key=_KEY,
+        key=HEADS_CHOICES.key("pattern"),
         placeholder="Drawn on the matrix, or as the Masks page writes them",
         persist_state="session",
     )
@@ -103,7 +101,7 @@ def show_board_pen(chart: str, tokens: "Tokens") -> None:
 def _take_strokes(count: int) -> None:
     """Cells that were touched in one stroke: marked if any of them wasn't, else cleared."""
     try:
-        cells = drawn_cells(st.session_state.get(_KEY, ""), count).copy()
+        cells = drawn_cells(HEADS_CHOICES.current().pattern, count).copy()
     except ShapeError:
         cells = numpy.zeros((count, count), dtype=bool)
     for rows, columns in strokes(count):
@@ -121,4 +119,4 @@ def _take_strongest(trace: "Trace", stream: str, layer: int, head: int) -> None:
 
 
 def _write(code: str) -> None:
-    st.session_state[_KEY] = code
+    HEADS_CHOICES.set(pattern=code)

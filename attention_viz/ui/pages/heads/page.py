@@ -5,8 +5,8 @@ import streamlit as st
 from attention_viz.serving.runs import Drawn, verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.edits import begin_edits, edits_address
-from attention_viz.ui.pages.heads.choice import PREFIX, SEARCHES, VIEWS, begin_heads, held, told
+from attention_viz.ui.controls.edits import CHANGES, begin_edits
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.heads.numbers import mean_numbers
 from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
 from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, tell_texts
@@ -16,7 +16,7 @@ from attention_viz.ui.pages.heads.words import safe_csv
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, tell
 from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.parts.notices import tell_notices
+from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_page"]
 
@@ -25,22 +25,22 @@ _HEIGHT = 476
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin()
+    pickers.begin(HEADS_CHOICES, CHANGES)
     show_header()
     state = pickers.choose(with_readings=True)
     controls = st.container(key="heads-pickers", horizontal=True, vertical_alignment="bottom")
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
-    begin_edits(st.query_params.to_dict())
+    begin_edits()
     drawn = draw_in_place(state, place, _HEIGHT, whole=True)
     # Only now, as it brings torch along; and of a text that can't be drawn, too, so that nothing chosen is lost.
     _begin()
     with controls:
         _show_pickers()
-    choice = held()
-    pickers.keep(state, **choice.address(), **edits_address())
+    choice = HEADS_CHOICES.current()
+    pickers.keep(state, HEADS_CHOICES, CHANGES)
     with notes:
-        tell_notices(told())
+        show_notices(HEADS_CHOICES.notices())
     if drawn is None:
         return
     if opened_in_explore():
@@ -73,22 +73,21 @@ def _begin() -> None:
     from attention_viz.analysis.metrics import METRICS
     from attention_viz.analysis.search import DETECTORS
 
-    allowed = {"metric": METRICS, "beside": METRICS, "view": VIEWS, "search": SEARCHES, "detector": DETECTORS}
-    begin_heads(st.query_params.to_dict(), allowed)
+    HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
 
 
 def _show_pickers() -> None:
     """Which metric colours the heads, which stands up in the scatter, and more texts."""
     from attention_viz.analysis.metrics import METRICS
 
-    choice = held()
+    choice = HEADS_CHOICES.current()
     for name, label in (("metric", "Metric"), ("beside", "Against")):
         if name == "metric" or choice.view == "scatter":
             st.selectbox(
                 label,
                 list(METRICS),
                 format_func=lambda one: METRICS[one].label,
-                key=PREFIX + name,
+                key=HEADS_CHOICES.key(name),
                 width=190,
                 persist_state="session",
             )

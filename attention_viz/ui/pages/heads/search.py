@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
-from attention_viz.ui.pages.heads.choice import PREFIX, SEARCHES, HeadsChoice
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, SEARCHES, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import kept
 from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -47,7 +47,7 @@ class Atlas:
 
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """The way of searching, what it asks for, and the heads that were found, best first."""
-    pickers.switch("Search by", SEARCHES, f"{PREFIX}search")
+    pickers.switch("Search by", SEARCHES, HEADS_CHOICES.key("search"))
     ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
     find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
     ask(atlas, state)
@@ -66,9 +66,9 @@ def take_head(head: tuple[int, int]) -> None:
 
 
 def _ask_words(_atlas: Atlas, _state: State) -> None:
-    words = (("query", "Word that looks"), ("key", "Word looked at"))
+    words = (("query_word", "Word that looks"), ("key_word", "Word looked at"))
     for place, (name, label) in zip(st.columns(2, gap="small"), words, strict=True):
-        place.text_input(label, key=PREFIX + name, persist_state="session")
+        place.text_input(label, key=HEADS_CHOICES.key(name), persist_state="session")
 
 
 def _ask_pattern(atlas: Atlas, state: State) -> None:
@@ -83,7 +83,7 @@ def _ask_detector(_atlas: Atlas, _state: State) -> None:
         "Heads that look at",
         list(DETECTORS),
         format_func=lambda name: DETECTORS[name].label,
-        key=f"{PREFIX}detector",
+        key=HEADS_CHOICES.key("detector"),
         persist_state="session",
     )
 
@@ -91,13 +91,13 @@ def _ask_detector(_atlas: Atlas, _state: State) -> None:
 def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
     from attention_viz.analysis.search import find_heads
 
-    if not choice.query.strip() or not choice.key.strip():
+    if not choice.query_word.strip() or not choice.key_word.strip():
         st.caption("Type the word that looks and the word that it looks at.")
         return None
     traces = (atlas.trace, *atlas.others)
-    wish = ("words", atlas.stream, atlas.texts, choice.query, choice.key)
+    wish = ("words", atlas.stream, atlas.texts, choice.query_word, choice.key_word)
     asked = traces if atlas.others else atlas.trace
-    found = kept(atlas.trace, wish, lambda: find_heads(asked, choice.query, choice.key, atlas.stream))
+    found = kept(atlas.trace, wish, lambda: find_heads(asked, choice.query_word, choice.key_word, atlas.stream))
     if atlas.others:
         return found.rename(columns={"mean_rank": "mean rank"}), "weight", several_words(found, len(traces))
     return found, "weight", found_words(atlas.trace, found, atlas.stream)

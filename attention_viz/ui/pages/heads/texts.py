@@ -9,7 +9,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.heads.choice import PREFIX
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.markdown import plain
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def split_texts(typed: str) -> list[str]:
 def pick_texts(typed: str) -> None:
     """Where they are typed."""
     count = len(split_texts(typed))
-    with st.popover(f"More texts ({count})" if count else "More texts", key=f"{PREFIX}more-texts"):
+    with st.popover(f"More texts ({count})" if count else "More texts", key="heads-more-texts"):
         st.text_area(
             "More texts",
-            key=f"{PREFIX}texts",
+            key=HEADS_CHOICES.key("texts"),
             height=180,
             width=420,
             max_chars=SETTINGS.longest_input,

@@ -11,7 +11,7 @@ from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.plot import show_picture, show_to_click
 from attention_viz.ui.pages.heads.atlas import HEIGHT, show_atlas, told_head
 from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
-from attention_viz.ui.pages.heads.choice import PREFIX, VIEWS, HeadsChoice
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, VIEWS, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import distances, packed
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.words import head_words, metric_words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export_view", "opened_in_explore", "show_one", "show_view"]
 
-_OPEN = f"{PREFIX}open"
+_OPEN = "heads-open"
 
 # Up to this many tokens, hovering over a cell of the chosen head names them.
 _NAMED_UP_TO = 128
@@ -34,7 +34,7 @@ _NAMED_UP_TO = 128
 
 def show_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """All heads: as colours, as patterns, by two metrics, or by likeness."""
-    pickers.switch("All heads as", VIEWS, f"{PREFIX}view")
+    pickers.switch("All heads as", VIEWS, HEADS_CHOICES.key("view"))
     {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, state, choice)
 
 

@@ -1,15 +1,17 @@
-"""What a reader of the course chose, read from the address and written back."""
+"""What the Learn page keeps in the address and in a file, and how much of a text the course reads."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui.parts.notices import notice
+from attention_viz.ui.address.codec import Older, parameter
+from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
+from attention_viz.ui.address.session import Choices
 
-__all__ = ["LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_choice", "read_progress", "write_choice"]
+__all__ = ["LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
 
 # As on the Step by step page, in the words of one who has just heard of matrices.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
@@ -17,62 +19,38 @@ NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
 # Bytes of a file with somebody's progress; ours has some two hundred.
 LONGEST_FILE = 10_000
 
-_SWITCHES = ("present", "answers")
-_LONGEST_CHOICE = 40
 # A word alone looks at nothing but itself, of which there is little to tell.
 _FEWEST = 2
 
 
+_SWITCH = OneOf(("on", "off"))
+
+
+def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
+    return lessons
+
+
+def _of_an_exercise(address: Mapping[str, str]) -> bool:
+    """Whether a seed in an address is an exercise's: beside our own module it was the module's, too."""
+    return "lesson" in address or address.get("model") != "scratch"
+
+
 @dataclass(frozen=True)
 class LearnChoice:
-    """Everything that decides what the page shows, besides sentence and seed.
+    """What the Learn page keeps in the address beside what all pages share; what is known are the lessons' names."""
 
-    Attributes:
-        lesson: a name in `LESSONS`; empty for the first.
-        choice: what the lesson's control is set to; empty for its default.
-        notation: one of `NOTATIONS`.
-        done: the lessons whose exercises were solved.
-        present: "on" for large type, with nothing but the text and the picture.
-        answers: "on" for the answers to all exercises.
-    """
-
-    lesson: str = ""
-    choice: str = ""
-    notation: str = "rows"
-    done: tuple[str, ...] = ()
-    present: str = "off"
-    answers: str = "off"
+    lesson: str = parameter("", OneOf(_lessons), "the lesson")
+    choice: str = parameter("", Text(longest=40), "its setting", brief=True)
+    notation: str = parameter("rows", OneOf(tuple(NOTATIONS)), "the notation")
+    done: tuple[str, ...] = parameter((), Names(_lessons), "whose exercises were solved", brief=True)
+    exercise_seed: int = parameter(
+        0, Number(range(10_000)), "the numbers of the exercises", older=Older("seed", _of_an_exercise)
+    )
+    present: str = parameter("off", _SWITCH, "presenting", brief=True)
+    answers: str = parameter("off", _SWITCH, "the answer sheet", brief=True)
 
 
-def read_choice(parameters: Mapping[str, str], lessons: Sequence[str]) -> tuple[LearnChoice, list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be had.
-
-    Args:
-        parameters: the address's query parameters, as anybody may have typed them.
-        lessons: the course's lessons, in order.
-    """
-    choice, notices = LearnChoice(lesson=lessons[0]), list[str]()
-    allowed = {"lesson": tuple(lessons), "notation": tuple(NOTATIONS), **dict.fromkeys(_SWITCHES, ("on", "off"))}
-    for name, there in allowed.items():
-        given, usual = parameters.get(name), getattr(choice, name)
-        if given is None or given in there:
-            choice = replace(choice, **{name: given or usual})
-        else:
-            notices.append(notice(name, given, ", ".join(there), usual))
-    done = [name for name in parameters.get("done", "").split(".") if name]
-    if unknown := [name for name in done if name not in lessons]:
-        notices.append(notice("done", ".".join(unknown), ", ".join(lessons), "what of it there is"))
-    chosen = parameters.get("choice", "")[:_LONGEST_CHOICE]
-    return replace(choice, choice=chosen, done=tuple(name for name in lessons if name in done)), notices
-
-
-def write_choice(choice: LearnChoice) -> dict[str, str]:
-    """The query parameters that reproduce a choice."""
-    told: dict[str, Any] = {field.name: getattr(choice, field.name) for field in fields(LearnChoice)}
-    told["done"] = ".".join(choice.done)
-    usual = LearnChoice()
-    kept = {name: text for name, text in told.items() if name in ("lesson", "notation") or text}
-    return {name: text for name, text in kept.items() if name not in _SWITCHES or text != getattr(usual, name)}
+LEARN_CHOICES = Choices(LearnChoice(), "course-")
 
 
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from attention_viz.ui.pages.learn.state import GIVEN
+from attention_viz.ui.pages.learn.state import GIVEN, another_exercise
 from attention_viz.ui.parts.markdown import plain
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ __all__ = ["answer_key", "show_exercise", "show_given", "table_html"]
 # How many hints were shown, whether the solution was, and what was answered (`GIVEN`), each together with the exercise
 # that it belongs to.
 _HINTS, _SOLVED = "learn-hints", "learn-solution"
-_MOST_SEEDS = 10_000
 
 
 def answer_key(kind: str, text: str, seed: int) -> str:
@@ -153,7 +152,7 @@ def _buttons(exercise: "Exercise", key: str) -> int:
         label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
         st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
         st.button("Solution", on_click=_solve, args=(key,), disabled=not tried)
-        st.button("Another one", on_click=_another)
+        st.button("Another one", on_click=another_exercise)
     return count
 
 
@@ -171,7 +170,3 @@ def _hint(key: str, count: int) -> None:
 
 def _solve(key: str) -> None:
     st.session_state[_SOLVED] = key
-
-
-def _another() -> None:
-    st.session_state["seed"] = (st.session_state["seed"] + 1) % _MOST_SEEDS

@@ -12,18 +12,18 @@ from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.learn.choice import NOTATIONS, LearnChoice, begun, write_choice
+from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
 from attention_viz.ui.pages.learn.screen import Screen, show_screen
 from attention_viz.ui.pages.learn.state import (
-    begin_course,
     chosen,
     go,
+    is_presented,
     mark_done,
     open_progress,
     set_choice,
+    settle_course,
     take,
-    tell_course,
 )
 from attention_viz.ui.pages.learn.teaching import present, show_answers, show_link, show_progress
 from attention_viz.ui.pages.learn.text import show_glossary
@@ -44,8 +44,8 @@ _LIST, _SELECT, _NOTATION = "learn-lessons", "learn-lesson", "learn-notation"
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what waits for torch comes after what doesn't."""
-    pickers.begin()
-    presenting = begin_course() == "on"
+    pickers.begin(LEARN_CHOICES)
+    presenting = is_presented()
     top, notes = _show_top(presenting), st.container()
     held = st.empty()
     if "attention_viz.lesson.lessons" not in sys.modules:
@@ -53,9 +53,9 @@ def show_page() -> None:
     from attention_viz.lesson import LESSONS
 
     held.empty()
-    tell_course(tuple(LESSONS), notes)
-    choice, seed = chosen(), int(st.session_state["seed"])
-    address = pickers.address() | {"seed": str(seed)} | write_choice(choice)
+    settle_course(tuple(LESSONS), notes)
+    choice = chosen()
+    seed, address = choice.exercise_seed, pickers.address() | LEARN_CHOICES.address()
     st.query_params.from_dict(address)
     scene = _scene(choice, notes)
     if top is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.learn.state import go, set_choice, take
@@ -14,7 +15,7 @@ from attention_viz.ui.pages.learn.text import show_text
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
-from attention_viz.ui.parts.notices import notice, tell_notices
+from attention_viz.ui.parts.notices import show_notices
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -107,7 +108,7 @@ def _show_heading(screen: Screen, lesson: "Lesson", *, large: bool) -> None:
 def _show_control(name: str, label: str, options: dict[str, str], value: str, asked: str) -> None:
     """The one thing to change; what the address asks for of it and there isn't is told."""
     if asked and asked not in options:
-        tell_notices([notice("choice", asked, ", ".join(options), value)])
+        show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
     st.session_state[key] = value
     st.selectbox(

@@ -1,57 +1,61 @@
-"""What a reader of the course has chosen, kept for a visit: taken from the address once, changed by what is pressed."""
+"""What a reader of the course has chosen, taken from the address once and changed by what is pressed."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.ui.controls.pickers import went_through_history
-from attention_viz.ui.pages.learn.choice import LearnChoice, read_choice
-from attention_viz.ui.parts.notices import tell_notices
+from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, LearnChoice
+from attention_viz.ui.parts.notices import show_notices
 
-__all__ = ["GIVEN", "begin_course", "chosen", "go", "mark_done", "open_progress", "set_choice", "take", "tell_course"]
+__all__ = [
+    "GIVEN",
+    "another_exercise",
+    "chosen",
+    "go",
+    "is_presented",
+    "mark_done",
+    "open_progress",
+    "set_choice",
+    "settle_course",
+    "take",
+]
 
-# What was answered last, told only as long as its exercise stays on the screen.
+# What was answered last, shown only as long as its exercise stays on the screen.
 GIVEN = "learn-given"
 
-_CHOICE, _ASKED, _FIRST, _NOTICES = "learn", "learn-asked", "learn-first", "learn-notices"
+_MOST_SEEDS = 10_000
 
 
-def begin_course() -> str:
-    """At the first run and after Back or Forward, remember what the address asks for; whether the page is presented."""
-    if _CHOICE not in st.session_state or went_through_history():
-        st.session_state[_ASKED] = st.query_params.to_dict()
+def is_presented() -> bool:
+    """Whether the page is presented to a room, asked before the lessons are known."""
+    if LEARN_CHOICES.asking:
         st.session_state.pop(GIVEN, None)
-        return "on" if st.session_state[_ASKED].get("present") == "on" else "off"
-    return chosen().present
+        return LEARN_CHOICES.asked("present") == "on"
+    return chosen().present == "on"
 
 
-def tell_course(lessons: Sequence[str], place: DeltaGenerator) -> None:
+def settle_course(lessons: Sequence[str], place: DeltaGenerator) -> None:
     """Take what the address asks for as far as it can be had, and say what can't, until something else is chosen.
 
     Args:
         lessons: the course's lessons, in order, known only once torch is there.
         place: for what is said.
     """
-    asked: dict[str, str] | None = st.session_state.pop(_ASKED, None)
-    if asked is not None:
-        st.session_state[_CHOICE], st.session_state[_NOTICES] = read_choice(asked, lessons)
-        st.session_state[_FIRST] = chosen()
-    if chosen() == st.session_state[_FIRST]:
-        with place:
-            tell_notices(st.session_state[_NOTICES])
+    LEARN_CHOICES.settle(lessons)
+    with place:
+        show_notices(LEARN_CHOICES.notices())
 
 
 def chosen() -> LearnChoice:
     """What is chosen now."""
-    return st.session_state[_CHOICE]
+    return LEARN_CHOICES.current()
 
 
 def set_choice(**changes: Any) -> None:
     """Choose something else, by the names of `LearnChoice`."""
-    st.session_state[_CHOICE] = replace(chosen(), **changes)
+    LEARN_CHOICES.set(**changes)
 
 
 def take(key: str, name: str) -> None:
@@ -69,6 +73,11 @@ def go(lesson: str) -> None:
     """Open a lesson, its control as the lesson sets it."""
     st.session_state.pop(GIVEN, None)
     set_choice(lesson=lesson, choice="", answers="off")
+
+
+def another_exercise() -> None:
+    """Ask for other exercises of the same kinds."""
+    set_choice(exercise_seed=(chosen().exercise_seed + 1) % _MOST_SEEDS)
 
 
 def mark_done() -> None:

@@ -10,11 +10,12 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw, fit, verify
 from attention_viz.ui.address import State
+from attention_viz.ui.address.cells import LONGEST_DRAWN
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pen import show_pen
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.wording import WORDING
-from attention_viz.ui.pages.masks.choice import LONGEST_DRAWN, MaskChoice, edits, write_choice
+from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MaskChoice, edits
 from attention_viz.ui.pages.masks.consequences import show_consequences
 from attention_viz.ui.pages.masks.pickers import begin_masks, choose_mask, show_drawing_board, take_strokes
 from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_mask_words, silent_rows_words, unfit_words
@@ -38,7 +39,7 @@ _HEIGHT = 430
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin()
+    pickers.begin(MASK_CHOICES)
     batched = begin_masks()
     show_header()
     chosen = pickers.choose(leave_out=WORDING if batched else ("more",))
@@ -46,13 +47,13 @@ def show_page() -> None:
     chosen = replace(chosen, second="" if batched else chosen.second)
     state = replace(chosen, more=0)
     choice, line = (MaskChoice("none"), st.empty()) if opening.opened() else choose_mask(state)
-    pickers.keep(chosen, **write_choice(choice))
+    pickers.keep(chosen, MASK_CHOICES)
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, place = st.container(), st.empty()
     if why := unfit_words(state, choice):
         notes.info(plain(why))
         choice = MaskChoice("none")
-    if choice.batched and not choice.beside_text.strip():
+    if choice.batched and not choice.batch.strip():
         place.error(
             "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one "
             "word into it, or choose another mask."
@@ -95,7 +96,7 @@ def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[
     """
     if (open_trace := opening.opened()) is not None:
         return open_trace.alone(state.stream), state, None
-    run = replace(state, layer=0, head=0), choice.beside_text if choice.batched else None
+    run = replace(state, layer=0, head=0), choice.batch if choice.batched else None
     # What is on the screen already stays there: to keep its place would push it down for a moment, at each stroke.
     if st.session_state.get("masks-run") != run:
         hold(state, place, _HEIGHT)
@@ -115,7 +116,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
     """The sentence that is shown, and the other one of its batch."""
     if not choice.batched:
         return state, None
-    rows = (state.text, choice.beside_text)
+    rows = (state.text, choice.batch)
     if (fit(state.request, rows[0]).count > fit(state.request, rows[1]).count) == (choice.row == "shorter"):
         rows = rows[::-1]
     return replace(state, text=rows[0]), rows[1]

@@ -1,8 +1,7 @@
 """The Masks page's own pickers: which mask, its numbers, where it acts, and the cells of a drawing."""
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 import streamlit as st
@@ -11,39 +10,25 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import ShapeError
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
+from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_code
 from attention_viz.ui.controls.pen import strokes
-from attention_viz.ui.controls.pickers import went_through_history
-from attention_viz.ui.pages.masks.choice import (
-    LONGEST_DRAWN,
-    MASKS,
-    ROWS,
-    Cells,
-    MaskChoice,
-    from_code,
-    read_choice,
-    to_code,
-)
-from attention_viz.ui.parts.notices import tell_notices
+from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice
+from attention_viz.ui.parts.notices import show_notices
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
 
 __all__ = ["begin_masks", "choose_mask", "show_drawing_board", "take_strokes"]
 
-_NAMES = tuple(field.name for field in fields(MaskChoice))
 
-# What a picker holds where a choice has None: to a picker None means that nothing was chosen yet.
+# What a picker says where a mask acts in all layers or heads, and a drawn line goes through all tokens.
 _ALL = "all"
 
 
 def begin_masks() -> bool:
-    """See whether two sentences stand in one batch: then the address's second sentence is the batch's, not a pair's."""
-    told = "mask-first" not in st.session_state or went_through_history()
-    mask = st.query_params.get("mask") if told else st.session_state["mask"]
-    batched = MaskChoice(mask or MaskChoice.mask).batched
-    if batched and told:
-        st.session_state["second"] = st.session_state["held"]["second"] = ""
-    return batched
+    """Whether two sentences stand in one batch: then no second one is read together with the first."""
+    mask = MASK_CHOICES.asked("mask") or MASK_CHOICES.current().mask
+    return mask in BATCHED
 
 
 def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
@@ -52,25 +37,24 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
     Returns:
         The choice, and the line, on which there is room for a drawing board.
     """
-    _begin(state)
+    _settle(state)
     line = st.container(key="mask-pickers", horizontal=True, vertical_alignment="top")
     with line:
-        st.selectbox("Mask", list(MASKS), format_func=_called, key="mask", width=230, persist_state="session")
-        mask = st.session_state["mask"]
+        st.selectbox(
+            "Mask", list(MASKS), format_func=_called, key=MASK_CHOICES.key("mask"), width=230, persist_state="session"
+        )
+        mask = MASK_CHOICES.current().mask
         if mask == "window":
             st.number_input("Window", key="window", step=1, width=150, persist_state="session")
         if mask == "prefix":
             st.number_input("Prefix", key="prefix", step=1, width=150, persist_state="session")
-        if mask in ("padding", "both"):
+        if mask in BATCHED:
             _second_sentence()
         if mask != "none":
             _where("in_layer", "Blocks in", _of(state.layer_count, "layer"), state.layer_count)
             _where("in_head", "Blocks for", _of(state.head_count, "head"), state.head_count)
-    notices = st.session_state["mask-notices"]
-    choice = _held()
-    if choice == st.session_state["mask-first"]:
-        tell_notices(notices)
-    return choice, line
+    show_notices(MASK_CHOICES.notices())
+    return MASK_CHOICES.current(), line
 
 
 def show_drawing_board(tokens: "Tokens") -> None:
@@ -94,43 +78,33 @@ def take_strokes(count: int) -> None:
     _keep(blocked)
 
 
-def _begin(state: State) -> None:
-    """Take the choices from the address at a visitor's first run of this page, and after Back or Forward."""
-    first = "mask-first" not in st.session_state
-    if first or went_through_history():
-        parameters = st.query_params.to_dict()
-        choice, notices = read_choice(parameters, state)
-        # What an address leaves out stands for the default, or is of no use to its mask and may stay.
-        told = {*parameters, "mask", "in_layer", "in_head", *(["cells"] if choice.mask == "drawn" else [])}
-        if choice.batched and "second" in parameters:
-            told.add("beside_text")
-        for name in _NAMES:
-            if first or name in told:
-                value = getattr(choice, name)
-                st.session_state[name] = _ALL if value is None else value
-        st.session_state["mask-first"], st.session_state["mask-notices"] = _held(), notices
-    for name, count in (("in_layer", state.layer_count), ("in_head", state.head_count)):
-        # Another model may have fewer.
-        held = st.session_state[name]
-        if held != _ALL and held >= count:
-            st.session_state[name] = _ALL
-            what = name.removeprefix("in_")
-            st.session_state["mask-notices"] = [
-                f"The mask was for {what} {held} only; {state.model} has {count}, counted from 0: it now acts in all."
-            ]
-            st.session_state["mask-first"] = _held()
+def _settle(state: State) -> None:
+    """Answer the address; of a layer or head that another model doesn't have, say so."""
+    asking, before = MASK_CHOICES.asking, MASK_CHOICES.current()
+    MASK_CHOICES.settle(state)
+    if asking:
+        return
+    for what, number, count in (
+        ("layer", before.in_layer, state.layer_count),
+        ("head", before.in_head, state.head_count),
+    ):
+        if number is not None and number >= count:
+            said = (
+                f"The mask was for {what} {number} only; {state.model} has {count}, counted from 0: it now acts in all."
+            )
+            MASK_CHOICES.adjust([said])
 
 
 def _second_sentence() -> None:
     st.text_area(
         "Second sentence",
-        key="beside_text",
+        key="batch",
         height=68,
         width=380,
         max_chars=SETTINGS.longest_input,
         persist_state="session",
     )
-    if len(st.session_state["beside_text"]) > SETTINGS.longest_link:
+    if len(MASK_CHOICES.current().batch) > SETTINGS.longest_link:
         st.caption("Too long for a link, which leaves it out")
     st.segmented_control(
         "Shown",
@@ -146,8 +120,8 @@ def _where(name: str, label: str, meaning: str, count: int) -> None:
         st.selectbox(
             label,
             [_ALL, *range(count)],
-            format_func=lambda number: _ALL if number == _ALL else f"only {number}",
-            key=name,
+            format_func=lambda number: f"only {number}" if isinstance(number, int) else _ALL,
+            key=MASK_CHOICES.key(name),
             persist_state="session",
         )
         st.caption(meaning)
@@ -178,7 +152,7 @@ def _paint(row: int | None, column: int | None, count: int, block: bool) -> None
 def _drawn(count: int) -> Cells:
     """What is drawn so far; nothing where it was drawn for another length."""
     try:
-        return from_code(st.session_state.get("cells", ""), count)
+        return from_code(MASK_CHOICES.current().cells, count)
     except ShapeError:
         return numpy.zeros((count, count), dtype=bool)
 
@@ -188,16 +162,7 @@ def _keep(blocked: Cells) -> None:
 
 
 def _write(code: str) -> None:
-    st.session_state["cells"] = code
-
-
-def _held() -> MaskChoice:
-    """What the widgets hold now; what has no widget at the moment keeps its last value."""
-    first = MaskChoice()
-    held: dict[str, Any] = {name: st.session_state.get(name, getattr(first, name)) for name in _NAMES}
-    for name in ("in_layer", "in_head"):
-        held[name] = None if held[name] in (None, _ALL) else held[name]
-    return MaskChoice(**held)
+    MASK_CHOICES.set(cells=code)
 
 
 def _called(mask: str) -> str:

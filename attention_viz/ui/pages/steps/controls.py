@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.steps.choice import PREFIX
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES
 from attention_viz.ui.pages.steps.runs import LARGEST_WIDTH
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
 # The switch's key: what it holds is told by the page, which Back and Forward may change.
-_ALL = f"{PREFIX}all-at-once"
+_ALL = "steps-all-at-once"
 
 # In pixels, so that all of them stand on one line with the cell's pickers, and two side by side on a phone.
 _WIDTHS = {"scale": 120, "notation": 230, "precision": 115, "variant": 190}
@@ -89,7 +89,7 @@ def show_step_list(steps: "dict[str, Step]") -> None:
             "Step",
             names,
             format_func=lambda name: steps[name].label,
-            key=f"{PREFIX}step",
+            key=STEP_CHOICES.key("step"),
             required=True,
             wrap=True,
             label_visibility="collapsed",
@@ -100,23 +100,23 @@ def show_step_list(steps: "dict[str, Step]") -> None:
 
 def _show_walk(names: list[str]) -> None:
     """Buttons that go one step on or back, and the switch that shows all; together where the line is full."""
-    place = names.index(st.session_state[f"{PREFIX}step"])
+    place = names.index(STEP_CHOICES.current().step)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         for label, other in (("Back", place - 1), ("Next", place + 1)):
             inside = 0 <= other < len(names)
             st.button(
                 label,
-                key=f"{PREFIX}{label.lower()}",
+                key=f"steps-{label.lower()}",
                 disabled=not inside,
                 on_click=_go_to,
                 args=(names[other] if inside else names[place],),
             )
-        st.session_state[_ALL] = st.session_state[f"{PREFIX}all"] == "yes"
+        st.session_state[_ALL] = STEP_CHOICES.current().all == "yes"
         st.toggle("All at once", key=_ALL, on_change=_take_all)
 
 
 def _take_all() -> None:
-    st.session_state[f"{PREFIX}all"] = "yes" if st.session_state[_ALL] else "no"
+    STEP_CHOICES.set(all="yes" if st.session_state[_ALL] else "no")
 
 
 def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, own: bool) -> None:
@@ -136,7 +136,7 @@ def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, 
                 name.capitalize(),
                 options[name],
                 format_func=functools.partial(_called, said),
-                key=PREFIX + name,
+                key=STEP_CHOICES.key(name),
                 width=_WIDTHS[name],
                 persist_state="session",
             )
@@ -150,17 +150,17 @@ def _called(labels: dict[str, str], option: str) -> str:
 
 def _show_width(state: State) -> None:
     """The width of a head: another handle on the module's own width, which is as many times larger as it has heads."""
-    single = st.session_state[f"{PREFIX}variant"] != "multi"
+    single = STEP_CHOICES.current().variant != "multi"
     step, heads = (state.heads, 1) if single else (1, state.heads)
     largest = LARGEST_WIDTH // heads // step * step
-    st.session_state[f"{PREFIX}d_k"] = min(largest, max(step, state.d_model // heads // step * step))
+    st.session_state["steps-d_k"] = min(largest, max(step, state.d_model // heads // step * step))
     if largest > step:
         st.slider(
             "d_k",
             step,
             largest,
             step=step,
-            key=f"{PREFIX}d_k",
+            key="steps-d_k",
             on_change=_take_width,
             args=(heads,),
             width=_SLIDER_WIDTH,
@@ -171,9 +171,9 @@ def _show_cell_pickers(as_run: "OpenHead") -> None:
     """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
     from attention_viz.steps.steps import STEPS
 
-    step = STEPS[st.session_state[f"{PREFIX}step"]]
+    step = STEPS[STEP_CHOICES.current().step]
     matrix = step.function(as_run)
-    if matrix is None or st.session_state[f"{PREFIX}all"] == "yes":
+    if matrix is None or STEP_CHOICES.current().all == "yes":
         return
     for axis, count in zip(step.axes, matrix.shape, strict=True):
         _show_cell_picker(axis, as_run.trace, as_run.stream, count)
@@ -181,7 +181,7 @@ def _show_cell_pickers(as_run: "OpenHead") -> None:
 
 def chosen_cell(step: "Step") -> tuple[int, int]:
     """The cell that is opened, by row and column with tokens as rows."""
-    row, column = (st.session_state[PREFIX + _NAMES.get(axis, "dimension")] for axis in step.axes)
+    row, column = (getattr(STEP_CHOICES.current(), _NAMES.get(axis, "dimension")) for axis in step.axes)
     return row, column
 
 
@@ -194,25 +194,25 @@ def _show_cell_picker(axis: str, trace: "Trace", stream: str, count: int) -> Non
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             range(count),
             format_func=lambda place: f"{place} · {shortened(shown(tokens.labels[place]))}",
-            key=PREFIX + _NAMES[axis],
+            key=STEP_CHOICES.key(_NAMES[axis]),
             width=_TOKEN_WIDTH,
             persist_state="session",
         )
         return
-    st.session_state[f"{PREFIX}dimension"] = min(st.session_state[f"{PREFIX}dimension"], count - 1)
-    key = f"{PREFIX}dimension"
+    STEP_CHOICES.set(dimension=min(STEP_CHOICES.current().dimension, count - 1))
+    key = STEP_CHOICES.key("dimension")
     st.number_input("Dimension", 0, count - 1, key=key, width=_DIMENSION_WIDTH, persist_state="session")
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
     """Open another cell, as after a click on the picture."""
     for axis, place in zip(axes, cell, strict=True):
-        st.session_state[PREFIX + _NAMES.get(axis, "dimension")] = place
+        STEP_CHOICES.set(**{_NAMES.get(axis, "dimension"): place})
 
 
 def _go_to(step: str) -> None:
-    st.session_state[f"{PREFIX}step"] = step
+    STEP_CHOICES.set(step=step)
 
 
 def _take_width(heads: int) -> None:
-    st.session_state["d_model"] = st.session_state[f"{PREFIX}d_k"] * heads
+    st.session_state["d_model"] = st.session_state["steps-d_k"] * heads

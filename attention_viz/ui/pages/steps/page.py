@@ -10,8 +10,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.steps import choice as step_choice
-from attention_viz.ui.pages.steps.choice import Choice
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice
 from attention_viz.ui.pages.steps.controls import as_the_model, possible, show_step_list, show_switches, variants
 from attention_viz.ui.pages.steps.runs import Run, run
 from attention_viz.ui.pages.steps.view import show_all_steps, show_step
@@ -19,7 +18,7 @@ from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_problem, tell
 from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.parts.notices import tell_notices
+from attention_viz.ui.parts.notices import show_notices
 
 if TYPE_CHECKING:
     from attention_viz.steps.head import OpenHead
@@ -32,8 +31,7 @@ _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin()
-    step_choice.begin(st.query_params.to_dict(), again=pickers.went_through_history())
+    pickers.begin(STEP_CHOICES)
     show_header()
     state = pickers.choose()
     controls = st.container()
@@ -48,8 +46,7 @@ def show_page() -> None:
             heads = _open(drawn, state, controls, notes, place)
         except AttentionVizError as error:
             show_problem(error, place)
-    own = state.own and drawn is not None and drawn.fit is not None
-    pickers.keep(state, **(step_choice.choice().address(own=own) | step_choice.still_asked()))
+    pickers.keep(state, STEP_CHOICES)
     if drawn is not None and heads is not None:
         with bar:
             _show_bar(*heads, drawn)
@@ -59,12 +56,13 @@ def _open(
     drawn: Drawn, state: State, controls: DeltaGenerator, notes: DeltaGenerator, place: DeltaGenerator
 ) -> "tuple[OpenHead, OpenHead]":
     """Show the controls and the chosen step; gives the head as it is shown, and as the model ran it."""
-    own, ran = state.own and drawn.fit is not None, _run(drawn, state)
+    own = state.own and drawn.fit is not None
+    ran = _run(drawn, state, own=own)
     with controls:
         as_run, chosen = _controls(ran, state, own=own)
     opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
     with notes:
-        tell_notices(step_choice.told())
+        show_notices(STEP_CHOICES.notices())
         if chosen.precision not in ("model", "float32"):
             st.caption(
                 f"Query, key, value, weights and output are rounded to {chosen.precision}; the sums between them are "
@@ -77,12 +75,12 @@ def _open(
     return opened, as_run
 
 
-def _run(drawn: Drawn, state: State) -> Run:
-    step_choice.keep_possible({"variant": variants()})
-    return run(drawn, state, step_choice.choice().variant)
+def _run(drawn: Drawn, state: State, *, own: bool) -> Run:
+    chosen = STEP_CHOICES.settle(Possible({"variant": variants()}, own=own), only=("variant",))
+    return run(drawn, state, chosen.variant)
 
 
-def _controls(ran: Run, state: State, *, own: bool) -> "tuple[OpenHead, Choice]":
+def _controls(ran: Run, state: State, *, own: bool) -> "tuple[OpenHead, StepChoice]":
     """The list of steps and the switches; what they say, and the head as the model ran it."""
     from attention_viz.steps.steps import steps_of
 
@@ -90,10 +88,12 @@ def _controls(ran: Run, state: State, *, own: bool) -> "tuple[OpenHead, Choice]"
     options = possible(as_run)
     trace = as_run.trace
     wording = (*trace.query_tokens(as_run.stream).labels, *trace.key_tokens(as_run.stream).labels)
-    step_choice.keep_possible(options, as_the_model(as_run), wording)
+    chosen = STEP_CHOICES.settle(
+        Possible(options, as_the_model(as_run), own), labels=(*as_the_model(as_run).values(), *wording)
+    )
     show_step_list(steps_of(as_run))
     show_switches(options, as_run, state, own=own)
-    return as_run, step_choice.choice()
+    return as_run, chosen
 
 
 def _show_bar(opened: "OpenHead", as_run: "OpenHead", drawn: Drawn) -> None:

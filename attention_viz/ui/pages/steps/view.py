@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.steps.choice import Choice
+from attention_viz.ui.pages.steps.choice import StepChoice
 from attention_viz.ui.pages.steps.controls import chosen_cell
 from attention_viz.ui.pages.steps.matrices import (
     show_angles,
@@ -34,7 +34,7 @@ _PROJECTED = ("query", "key", "value")
 _OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
 
 
-def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: State, *, own: bool) -> None:
+def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: StepChoice, state: State, *, own: bool) -> None:
     """The chosen step alone, in full."""
     from attention_viz.steps.arithmetic import open_cell
     from attention_viz.steps.steps import STEPS, transposed
@@ -65,7 +65,7 @@ def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: Sta
         show_saturation(opened, state)
 
 
-def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: Choice, state: State, *, own: bool) -> None:
+def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: StepChoice, state: State, *, own: bool) -> None:
     """Every step under the one before it, each with its formula, shape, change and matrix."""
     from attention_viz.steps.steps import steps_of
     from attention_viz.views.style.theme import palette
@@ -86,7 +86,7 @@ def _say(
     opened: "OpenHead",
     name: str,
     step: "Step",
-    chosen: Choice,
+    chosen: StepChoice,
     matrix: "Tensor | None",
     colours: "Palette",
     places: tuple[DeltaGenerator, DeltaGenerator],
@@ -108,7 +108,7 @@ def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
     return left, right
 
 
-def _facts(opened: "OpenHead", name: str, step: "Step", chosen: Choice, matrix: "Tensor") -> tuple[str, str]:
+def _facts(opened: "OpenHead", name: str, step: "Step", chosen: StepChoice, matrix: "Tensor") -> tuple[str, str]:
     from attention_viz.steps.steps import shape_of_step
 
     words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
@@ -131,13 +131,13 @@ def _coloured(formula: str, colours: "Palette") -> str:
     )
 
 
-def _show_one(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+def _show_one(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int]) -> None:
     from attention_viz.steps.steps import STEPS
 
     show_matrix(opened, chosen.step, STEPS[chosen.step], chosen.notation, cell)
 
 
-def _show_projected(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+def _show_projected(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int]) -> None:
     """Query, key and value side by side."""
     from attention_viz.steps.steps import STEPS
 
@@ -146,13 +146,13 @@ def _show_projected(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -
             show_matrix(opened, name, STEPS[name], chosen.notation, cell if name == chosen.step else None)
 
 
-def _learned_three(opened: "OpenHead", chosen: Choice) -> None:
+def _learned_three(opened: "OpenHead", chosen: StepChoice) -> None:
     for column, name in zip(st.columns(3), _PROJECTED, strict=True):
         with column:
             show_learned(opened, name, chosen.notation)
 
 
-def _show_rotated(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> None:
+def _show_rotated(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int]) -> None:
     """Query and key, before above and after below, and beside them by how much each pair turned."""
     from attention_viz.steps.steps import STEPS
 
@@ -167,7 +167,7 @@ def _show_rotated(opened: "OpenHead", chosen: Choice, cell: tuple[int, int]) -> 
         show_angles(opened)
 
 
-def _parts(opened: "OpenHead", chosen: Choice) -> None:
+def _parts(opened: "OpenHead", chosen: StepChoice) -> None:
     """What the embeddings are the sum of, where known: with positions and without them."""
     if len(opened.parts) > 1:
         for column, (name, part) in zip(st.columns(len(opened.parts)), opened.parts.items(), strict=True):
@@ -175,16 +175,16 @@ def _parts(opened: "OpenHead", chosen: Choice) -> None:
                 show_part(opened, name, part, chosen.notation)
 
 
-def _learned_output(opened: "OpenHead", chosen: Choice) -> None:
+def _learned_output(opened: "OpenHead", chosen: StepChoice) -> None:
     show_learned(opened, "output", chosen.notation)
 
 
 # What is drawn of a step where that is more than its matrix, and what stands below its numbers.
-_PICTURES: "dict[str, Callable[[OpenHead, Choice, tuple[int, int]], None]]" = {
+_PICTURES: "dict[str, Callable[[OpenHead, StepChoice, tuple[int, int]], None]]" = {
     **dict.fromkeys(_PROJECTED, _show_projected),
     "rotated": _show_rotated,
 }
-_BELOW: "dict[str, Callable[[OpenHead, Choice], None]]" = {
+_BELOW: "dict[str, Callable[[OpenHead, StepChoice], None]]" = {
     "embeddings": _parts,
     **dict.fromkeys(_PROJECTED, _learned_three),
     "joined": _learned_output,

@@ -1,0 +1,72 @@
+"""Cells of a square matrix that were drawn by hand, in few letters that an address can carry."""
+
+import base64
+import zlib
+
+import numpy
+from jaxtyping import Bool
+
+from attention_viz.errors import ShapeError
+from attention_viz.ui.address.kinds import Kind
+
+__all__ = ["LONGEST_DRAWN", "Cells", "DrawnCells", "from_code", "to_code"]
+
+Cells = Bool[numpy.ndarray, "query key"]
+
+# The longest row that a drawing can have: beyond it, cells are too small to be hit, and links too long.
+LONGEST_DRAWN = 128
+
+
+class DrawnCells(Kind):
+    """A drawing as `to_code` writes it; whether it fits the text is said where it is used."""
+
+
+def to_code(blocked: Cells) -> str:
+    """Drawn cells in few letters that an address can carry: the number of tokens, and the blocked cells packed."""
+    packed = zlib.compress(numpy.packbits(blocked).tobytes(), 9)
+    return f"{len(blocked)}-{base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
+
+
+def from_code(code: str, count: int) -> Cells:
+    """The blocked cells of a drawing for that many tokens; none for an empty code.
+
+    Raises:
+        ShapeError: the code was made by nothing of ours, or for a text of another length.
+    """
+    if not code:
+        return numpy.zeros((count, count), dtype=bool)
+    number, _, letters = code.partition("-")
+    length = int(number) if number.isascii() and number.isdecimal() and len(number) < 5 else 0
+    if not 1 <= length <= LONGEST_DRAWN:
+        raise _unreadable(code)
+    if length != count:
+        raise ShapeError(
+            f"the cells that were drawn are for {length} tokens; this text has {count}. Go back to a text of {length} "
+            "tokens to use them, or start a new drawing"
+        )
+    return (
+        numpy.unpackbits(_unpacked(code, letters, -(-count * count // 8)), count=count * count)
+        .reshape(count, count)
+        .astype(bool)
+    )
+
+
+def _unpacked(code: str, letters: str, size: int) -> numpy.ndarray:
+    """The bytes behind the letters, never more than asked for, however small the code that unfolds to them."""
+    unpacker = zlib.decompressobj()
+    try:
+        packed = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)
+        content = unpacker.decompress(packed, size + 1)
+    except (ValueError, zlib.error):
+        raise _unreadable(code) from None
+    if len(content) != size:
+        raise _unreadable(code)
+    return numpy.frombuffer(content, dtype=numpy.uint8)
+
+
+def _unreadable(code: str) -> ShapeError:
+    short = code if len(code) <= 40 else code[:39] + "…"
+    return ShapeError(
+        f"the cells “{short}” were asked for, which is no drawing made here: a drawing is the number of tokens, up to "
+        f"{LONGEST_DRAWN}, a dash, and letters that this page wrote"
+    )

@@ -1,0 +1,38 @@
+"""What a visitor has chosen of what all pages share, taken along from page to page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from attention_viz.ui.address.codec import modernised
+from attention_viz.ui.address.session import Choices
+from attention_viz.ui.address.state import State
+
+__all__ = ["SHARED", "begin_page"]
+
+SHARED = Choices(State(), "", "shared")
+
+
+def begin_page(own: Sequence[Choices[Any]] = (), example: State | None = None) -> None:
+    """Take what the address asks for at a visitor's first run of a page and after Back or Forward.
+
+    Args:
+        own: what the page keeps in the address beside what all pages share.
+        example: what the page opens on that has an example of its own, where the address names no other model.
+    """
+    address = modernised([type(one.default) for one in own], st.query_params.to_dict())
+    for one in own:
+        one.begin(address)
+    # On another page Streamlit empties a text that nobody edited.
+    context = get_script_run_ctx()
+    page = None if context is None else context.page_script_hash
+    if not SHARED.unseen and st.session_state.get("page", page) != page:
+        SHARED.restore()
+    st.session_state["page"] = page
+    if SHARED.begin(address):
+        theirs = example is None or address.get("model", example.model) != example.model
+        SHARED.settle(default=None if theirs else example)
+        if example is not None:
+            SHARED.adjust(stream=example.stream)

@@ -1,0 +1,127 @@
+"""What all pages share: everything that decides which head of what is shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from attention_viz.serving.facts import Nature, nature
+from attention_viz.serving.request import OwnModule, Request
+from attention_viz.ui.address.codec import parameter, read, write
+from attention_viz.ui.address.kinds import Model, Number, OneOf, Text
+
+__all__ = [
+    "DEFAULT",
+    "EXAMPLES",
+    "MOST_MORE",
+    "READING_NAMES",
+    "Positions",
+    "ReadingName",
+    "State",
+    "Switch",
+    "read_address",
+    "write_address",
+]
+
+Positions = Literal["sinusoidal", "none"]
+Switch = Literal["on", "off"]
+ReadingName = Literal["raw", "norm", "rollout", "flow", "gradient"]
+
+READING_NAMES: tuple[ReadingName, ...] = get_args(ReadingName)
+
+EXAMPLES = (
+    "The bank of the river was flooded",
+    "The cat sat because it was tired.",
+    "The bank is steep, so it's dangerous to stand near it",
+)
+
+# By how many tokens a decoder goes on at most: each of them is a run of its own.
+MOST_MORE = 40
+
+_SWITCH = OneOf(get_args(Switch))
+
+
+def _own(state: "State", known: object) -> bool:
+    return state.own
+
+
+def _several(state: "State", known: object) -> bool:
+    """Whether a stream says anything: of a model with only one it doesn't."""
+    return len(state.nature.heads) != 1
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that decides which head of what is shown; each is what its parameter `means`."""
+
+    model: str = parameter("all-MiniLM-L6-v2", Model(), "the model")
+    text: str = parameter(EXAMPLES[0], Text(), "the sentence")
+    layer: int = parameter(0, Number(lambda state, _: range(state.layer_count)), "the layer")
+    head: int = parameter(4, Number(lambda state, _: range(state.head_count)), "the head")
+    stream: str | None = parameter(
+        None,
+        OneOf(("encoder", "decoder", "cross"), nothing="the first there is"),
+        "which kind of attention",
+        applies=_several,
+    )
+    second: str = parameter("", Text(), "the second sentence", brief=True)
+    target: str = parameter("", Text(), "what an encoder–decoder is to say", brief=True)
+    more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)
+    special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
+    chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
+    reading: ReadingName = parameter("raw", OneOf(READING_NAMES), "how weights are read", brief=True)
+    words: Switch = parameter("off", _SWITCH, "pieces of words put together", brief=True)
+    d_model: int = parameter(8, Number(range(1, 513)), "width of `scratch`", applies=_own)
+    heads: int = parameter(2, Number(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own)
+    seed: int = parameter(0, Number(range(10_000)), "random weights of `scratch`", applies=_own)
+    positions: Positions = parameter(
+        "sinusoidal", OneOf(get_args(Positions)), "whether `scratch` adds positions", applies=_own
+    )
+
+    @property
+    def own(self) -> bool:
+        """Whether the model is our own module, which has settings of its own."""
+        return self.model == "scratch"
+
+    @property
+    def nature(self) -> Nature:
+        """What is known of the model."""
+        return nature(self.model)
+
+    @property
+    def layer_count(self) -> int:
+        """How many layers there are to choose from."""
+        return self.nature.layer_count(self.stream)
+
+    @property
+    def head_count(self) -> int:
+        """How many heads there are to choose from."""
+        return self.heads if self.own else self.nature.head_count(self.stream, self.layer)
+
+    @property
+    def request(self) -> Request:
+        """What has to be run for it: all but which head is looked at, and how."""
+        own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
+        special, chat = self.special == "on", self.chat == "on"
+        return Request(self.model, self.text, self.second, self.target, self.more, special, chat, own)
+
+    def within(self) -> "State":
+        """The same with layer and head as far in as the model has them: another model may have fewer."""
+        return read(self, {}, only=("layer", "head"))[0]
+
+
+DEFAULT = State()
+
+
+def read_address(address: Mapping[str, str], default: State = DEFAULT) -> tuple[State, list[str]]:
+    """What an address asks for, and a plain sentence for each part of it that can't be had.
+
+    Args:
+        address: its parameters, as anybody may have typed them.
+        default: what holds where the address says nothing.
+    """
+    return read(default, address)
+
+
+def write_address(state: State) -> dict[str, str]:
+    """The parameters that reproduce a state; a text is left out where a link can't carry it."""
+    return write(state)
