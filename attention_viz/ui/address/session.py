@@ -167,8 +167,8 @@ class Choices(Generic[ChoiceT]):
             self._remembered.notices = [*(self._remembered.notices if untouched else ()), *notices]
 
     def restore(self) -> None:
-        """Choose again what was chosen when the page last ran."""
-        self.set(**self._remembered.last)
+        """Choose again what was chosen when the page last ran, also where that seems to be chosen still."""
+        self._hold(self._remembered.last, afresh=True)
 
     def notices(self) -> list[str]:
         """What was wrong with the address, until the visitor chooses something else."""
