@@ -1,9 +1,9 @@
 """What the documents name exists, and what exists is named: in both directions."""
 
+import importlib
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -15,12 +15,8 @@ from attention_viz.scratch.variants import VARIANTS
 from attention_viz.serving.settings import Settings
 from attention_viz.steps.head import PRECISIONS, SCALES
 from attention_viz.steps.steps import NOTATIONS, STEPS
-from attention_viz.ui.address import READING_NAMES, Positions, State, Switch, write_address
-from attention_viz.ui.pages.compare import choice as compare_choice
-from attention_viz.ui.pages.heads import choice as heads_choice
-from attention_viz.ui.pages.learn import choice as learn_choice
-from attention_viz.ui.pages.masks import choice as mask_choice
-from attention_viz.ui.pages.steps import choice as step_choice
+from attention_viz.ui.address import State, write_address
+from attention_viz.ui.address.codec import Parameter, parameters
 from attention_viz.ui.parts.downloads import BUTTONS
 from attention_viz.ui.parts.menu import PAGES as MENU
 from attention_viz.views import VIEWS
@@ -141,6 +137,13 @@ def _rows(text: str, heading: str) -> dict[str, str]:
     return {} if table is None else dict(re.findall(r"^\| (.+?) \| (.+?) \|", table[1], re.MULTILINE))
 
 
+def _table(text: str, heading: str) -> dict[str, tuple[str, str]]:
+    """The rows of the table with that heading, by their first column."""
+    table = re.search(rf"^\| {heading} \|.*\n\|[-|:]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    rows = [] if table is None else re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", table[1], re.MULTILINE)
+    return {first: (second, third) for first, second, third in rows}
+
+
 def test_every_page_has_a_document_and_every_document_a_page() -> None:
     assert {path.stem for path in (DOCS / "pages").glob("*.md")} == {*_FILES, "README"}
     menu = {Path(page).stem: label for label, page in MENU.items()}
@@ -170,46 +173,47 @@ def test_every_control_in_a_document_is_one_of_its_page(name: str) -> None:
                 assert whole or f'"{label}"' in explorer, f"docs/pages/{name}.md names a control “{label}”"
 
 
-_PARAMETERS: dict[str, list[str]] = {
-    "README": list(State.__dataclass_fields__),
-    "explore": [],
-    "cross": [],
-    "steps": list(step_choice.Choice.__dataclass_fields__),
-    "masks": ["second" if one == "beside_text" else one for one in mask_choice.MaskChoice.__dataclass_fields__],
-    "heads": [*heads_choice.HeadsChoice.__dataclass_fields__, "edits"],
-    "compare": [*compare_choice.CompareChoice.__dataclass_fields__, "edits"],
-    "learn": list(learn_choice.LearnChoice.__dataclass_fields__),
-}
+def _parameters(name: str) -> list[Parameter]:
+    """What a page keeps in the address of its own; of the README, what all pages share."""
+    if name == "README":
+        return list(parameters(State))
+    if not (ROOT / f"attention_viz/ui/pages/{name}/choice.py").exists():
+        return []
+    choices = importlib.import_module(f"attention_viz.ui.pages.{name}.choice").ADDRESS
+    return [one for part in choices for one in parameters(type(part.default))]
 
+
+# What is allowed where the declaration leaves it to the trace on the screen.
 _ALLOWED: dict[tuple[str, str], Collection[str]] = {
-    ("README", "reading"): READING_NAMES,
-    ("README", "positions"): get_args(Positions),
-    ("README", "special"): get_args(Switch),
     ("steps", "step"): STEPS,
     ("steps", "scale"): SCALES,
     ("steps", "precision"): ("model", *PRECISIONS),
     ("steps", "notation"): NOTATIONS,
     ("steps", "variant"): VARIANTS,
-    ("masks", "mask"): mask_choice.MASKS,
-    ("masks", "row"): mask_choice.ROWS,
-    ("heads", "view"): heads_choice.VIEWS,
-    ("heads", "search"): heads_choice.SEARCHES,
     ("heads", "detector"): DETECTORS,
-    ("compare", "what"): compare_choice.KINDS,
-    ("compare", "metric"): compare_choice.CURVES,
-    ("learn", "notation"): learn_choice.NOTATIONS,
 }
 
 
-@pytest.mark.parametrize("name", _PARAMETERS)
-def test_every_parameter_of_an_address_stands_in_its_document_and_no_other(name: str) -> None:
-    rows = _rows(_page(name), "parameter")
-    assert sorted(rows) == sorted(f"`{one}`" for one in _PARAMETERS[name])
-    for (page, parameter), allowed in _ALLOWED.items():
-        if page == name:
-            assert re.findall(r"`([^`]+)`", rows[f"`{parameter}`"]) == list(allowed), parameter
-    if name == "compare":
-        assert rows["`step`"] == ", ".join(map(str, compare_choice.STEPS))
+@pytest.mark.parametrize("name", ["README", *_FILES])
+def test_every_parameter_of_an_address_stands_in_its_document_as_it_is_declared_and_no_other(name: str) -> None:
+    declared = {f"`{one.name}`": one for one in _parameters(name)}
+    rows = _table(_page(name), "parameter")
+    assert sorted(rows) == sorted(declared)
+    for parameter, (allowed, means) in rows.items():
+        one = declared[parameter]
+        assert means == one.means, parameter
+        assert allowed.startswith(one.kind.documented()), parameter
+        if (name, one.name) in _ALLOWED:
+            assert re.findall(r"`([^`]+)`", allowed) == list(_ALLOWED[name, one.name]), parameter
+
+
+def test_no_name_in_an_address_means_two_things() -> None:
+    shared, meanings = {one.name for one in _parameters("README")}, dict[str, set[str]]()
+    for name in ("README", *_FILES):
+        for one in _parameters(name):
+            assert name == "README" or one.name not in shared, f"{name} has a {one.name} of its own"
+            meanings.setdefault(one.name, set()).add(one.means)
+    assert not {name: means for name, means in meanings.items() if len(means) > 1}
 
 
 def test_the_index_links_every_document() -> None:

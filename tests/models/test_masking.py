@@ -16,16 +16,9 @@ from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.masks.choice import (
-    LONGEST_DRAWN,
-    MASKS,
-    MaskChoice,
-    edits,
-    from_code,
-    read_choice,
-    to_code,
-    write_choice,
-)
+from attention_viz.ui.address.cells import LONGEST_DRAWN, from_code, to_code
+from attention_viz.ui.address.codec import read, write
+from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice, edits
 
 BANK = "The bank of the river was flooded"
 SHORT = "A boat drifted by"
@@ -161,7 +154,7 @@ def test_a_drawing_survives_the_address(count: int, seed: int, share: float) -> 
     blocked = numpy.random.default_rng(seed).random((count, count)) < share
     code = to_code(blocked)
     choice = MaskChoice("drawn", cells=code)
-    again, notices = read_choice(write_choice(choice), State())
+    again, notices = read(MaskChoice(), write(choice), State())
     assert (again, notices) == (choice, [])
     assert (from_code(again.cells, count) == blocked).all()
 
@@ -207,12 +200,12 @@ def test_a_drawing_for_another_length_says_both_lengths() -> None:
         MaskChoice("none"),
         MaskChoice("window", window=0),
         MaskChoice("prefix", prefix=7, in_layer=3),
-        MaskChoice("both", beside_text="x\ny &=?", row="longer", in_layer=0, in_head=11),
+        MaskChoice("both", batch="x\ny &=?", row="longer", in_layer=0, in_head=11),
         MaskChoice("causal", in_head=0),
     ],
 )
 def test_an_address_reproduces_the_mask(choice: MaskChoice) -> None:
-    assert read_choice(write_choice(choice), State()) == (choice, [])
+    assert read(MaskChoice(), write(choice), State()) == (choice, [])
 
 
 @pytest.mark.parametrize(
@@ -230,7 +223,7 @@ def test_an_address_reproduces_the_mask(choice: MaskChoice) -> None:
 )
 def test_a_part_of_the_address_that_cannot_be_had_is_named(name: str, given: str) -> None:
     others = {part: "5" for part in ("window", "prefix") if part != name}
-    choice, (notice,) = read_choice({**others, name: given}, State())
+    choice, (notice,) = read(MaskChoice(), {**others, name: given}, State())
     assert choice == MaskChoice(**{part: 5 for part in others})
     assert name in notice
     assert f"“{given}”" in notice

@@ -73,12 +73,12 @@ def parameter(
 
 
 @functools.cache
-def parameters(choice: type[Choice]) -> tuple[Parameter, ...]:
+def parameters(choice: type[Any]) -> tuple[Parameter, ...]:
     """What a page keeps in the address, in the order in which it is written."""
     return tuple(one.metadata["parameter"](one.name) for one in fields(choice))
 
 
-def modernised(choices: Collection[type[Choice]], address: Mapping[str, str]) -> dict[str, str]:
+def modernised(choices: Collection[type[Any]], address: Mapping[str, str]) -> dict[str, str]:
     """An address with the names of today, whichever version wrote it.
 
     Args:
@@ -110,21 +110,21 @@ def read(
         only: the parameters to read; by default all.
         last: by name, what to take instead of a value that is none; by default the parameter's own default.
     """
-    choice, notices = default, list[str]()
+    choice, notices = default, dict[str, list[str]]()
     for one in _in_turn(type(default)):
         if only is not None and one.name not in only:
             continue
         allowed = one.kind.allowed(choice, known)
         value = one.kind.within(getattr(choice, one.name), allowed, (last or {}).get(one.name, one.default))
         if one.name in address:
-            value, said = one.kind.read(one.name, one.kind.meant(address[one.name], known), value, allowed)
-            notices += said
+            asked = one.kind.meant(address[one.name], known)
+            value, notices[one.name] = one.kind.read(one.name, asked, value, allowed)
         choice = replace(choice, **{one.name: value})
-    return choice, notices
+    return choice, [said for one in parameters(type(default)) for said in notices.get(one.name, ())]
 
 
 @functools.cache
-def _in_turn(choice: type[Choice]) -> tuple[Parameter, ...]:
+def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
     """The parameters in the order in which they are read: what others depend on comes first."""
     return tuple(sorted(parameters(choice), key=lambda one: one.kind.depends))
 

@@ -151,7 +151,11 @@ class OneOf(Kind):
 
     def documented(self) -> str:
         """The names."""
-        return "" if callable(self.options) else ", ".join(f"`{one}`" for one in self.options)
+        return (
+            ""
+            if callable(self.options)
+            else ", ".join(f"`{one}`" if isinstance(one, str) else str(one) for one in self.options)
+        )
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,21 @@ from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
+from attention_viz.ui.controls.edits import CHANGES
 from attention_viz.ui.parts import open_trace as opening
 
-__all__ = ["COMPARE_CHOICES", "CURVES", "KINDS", "STEPS", "TRAINED", "CompareChoice", "counts", "models", "sides"]
+__all__ = [
+    "ADDRESS",
+    "COMPARE_CHOICES",
+    "CURVES",
+    "KINDS",
+    "STEPS",
+    "TRAINED",
+    "CompareChoice",
+    "counts",
+    "models",
+    "sides",
+]
 
 # What can be compared, by its name in the address.
 KINDS = {
@@ -67,6 +79,9 @@ class CompareChoice:
 
 
 COMPARE_CHOICES = Choices(CompareChoice(), "compare-")
+
+# All that the page keeps in the address beside what all pages share.
+ADDRESS = (COMPARE_CHOICES, CHANGES)
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:

@@ -13,7 +13,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.edits import CHANGES, begin_edits, show_edit_controls
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, TRAINED, CompareChoice
+from attention_viz.ui.pages.compare.choice import ADDRESS, COMPARE_CHOICES, TRAINED, CompareChoice
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.pickers import choose_kind, first_state, show_pickers, take_trained
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, tell_both
@@ -42,7 +42,7 @@ _LEFT_OUT = ("second", "more")
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin(COMPARE_CHOICES, CHANGES, example=first_state())
+    pickers.begin(*ADDRESS, example=first_state())
     begin_edits()
     show_header()
     chosen = pickers.choose(leave_out=_LEFT_OUT, with_readings=True)

@@ -8,8 +8,9 @@ from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import OneOf, Text
 from attention_viz.ui.address.session import Choices
+from attention_viz.ui.controls.edits import CHANGES
 
-__all__ = ["HEADS_CHOICES", "SEARCHES", "VIEWS", "HeadsChoice"]
+__all__ = ["ADDRESS", "HEADS_CHOICES", "SEARCHES", "VIEWS", "HeadsChoice"]
 
 # How all heads are shown, and by what one can look for some of them; each by its name in the address.
 VIEWS = {"colours": "Colours", "patterns": "Patterns", "scatter": "Two metrics", "map": "By likeness"}
@@ -37,3 +38,6 @@ class HeadsChoice:
 
 
 HEADS_CHOICES = Choices(HeadsChoice(), "heads-")
+
+# All that the page keeps in the address beside what all pages share.
+ADDRESS = (HEADS_CHOICES, CHANGES)

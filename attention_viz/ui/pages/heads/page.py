@@ -5,8 +5,8 @@ import streamlit as st
 from attention_viz.serving.runs import Drawn, verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.edits import CHANGES, begin_edits
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.controls.edits import begin_edits
+from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES
 from attention_viz.ui.pages.heads.numbers import mean_numbers
 from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
 from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, tell_texts
@@ -25,7 +25,7 @@ _HEIGHT = 476
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin(HEADS_CHOICES, CHANGES)
+    pickers.begin(*ADDRESS)
     show_header()
     state = pickers.choose(with_readings=True)
     controls = st.container(key="heads-pickers", horizontal=True, vertical_alignment="bottom")
@@ -38,7 +38,7 @@ def show_page() -> None:
     with controls:
         _show_pickers()
     choice = HEADS_CHOICES.current()
-    pickers.keep(state, HEADS_CHOICES, CHANGES)
+    pickers.keep(state, *ADDRESS)
     with notes:
         show_notices(HEADS_CHOICES.notices())
     if drawn is None:

@@ -11,7 +11,7 @@ from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
+__all__ = ["ADDRESS", "LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
 
 # As on the Step by step page, in the words of one who has just heard of matrices.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
@@ -51,6 +51,9 @@ class LearnChoice:
 
 
 LEARN_CHOICES = Choices(LearnChoice(), "course-")
+
+# All that the page keeps in the address beside what all pages share.
+ADDRESS = (LEARN_CHOICES,)
 
 
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:

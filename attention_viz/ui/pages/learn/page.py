@@ -12,7 +12,7 @@ from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
+from attention_viz.ui.pages.learn.choice import ADDRESS, LEARN_CHOICES, NOTATIONS, LearnChoice, begun
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
 from attention_viz.ui.pages.learn.screen import Screen, show_screen
 from attention_viz.ui.pages.learn.state import (
@@ -44,7 +44,7 @@ _LIST, _SELECT, _NOTATION = "learn-lessons", "learn-lesson", "learn-notation"
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what waits for torch comes after what doesn't."""
-    pickers.begin(LEARN_CHOICES)
+    pickers.begin(*ADDRESS)
     presenting = is_presented()
     top, notes = _show_top(presenting), st.container()
     held = st.empty()

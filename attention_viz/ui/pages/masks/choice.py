@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention_viz.edits.kinds import Allow
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["BATCHED", "MASKS", "MASK_CHOICES", "ROWS", "MaskChoice", "edits"]
+__all__ = ["ADDRESS", "BATCHED", "MASKS", "MASK_CHOICES", "ROWS", "MaskChoice", "edits"]
 
 # Every mask by its name in the address: what that means in a few words, and in a sentence.
 MASKS = {
@@ -72,6 +72,9 @@ class MaskChoice:
 
 
 MASK_CHOICES = Choices(MaskChoice(), "", "masks")
+
+# All that the page keeps in the address beside what all pages share.
+ADDRESS = (MASK_CHOICES,)
 
 
 def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "tuple[Allow, ...]":

@@ -15,7 +15,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pen import show_pen
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.wording import WORDING
-from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MaskChoice, edits
+from attention_viz.ui.pages.masks.choice import ADDRESS, MASK_CHOICES, MaskChoice, edits
 from attention_viz.ui.pages.masks.consequences import show_consequences
 from attention_viz.ui.pages.masks.pickers import begin_masks, choose_mask, show_drawing_board, take_strokes
 from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_mask_words, silent_rows_words, unfit_words
@@ -39,7 +39,7 @@ _HEIGHT = 430
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin(MASK_CHOICES)
+    pickers.begin(*ADDRESS)
     batched = begin_masks()
     show_header()
     chosen = pickers.choose(leave_out=WORDING if batched else ("more",))

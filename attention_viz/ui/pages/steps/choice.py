@@ -8,7 +8,7 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["STEP_CHOICES", "Possible", "StepChoice"]
+__all__ = ["ADDRESS", "STEP_CHOICES", "Possible", "StepChoice"]
 
 
 @dataclass(frozen=True)
@@ -59,3 +59,6 @@ class StepChoice:
 
 
 STEP_CHOICES = Choices(StepChoice(), "steps-")
+
+# All that the page keeps in the address beside what all pages share.
+ADDRESS = (STEP_CHOICES,)

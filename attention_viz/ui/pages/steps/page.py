@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice
+from attention_viz.ui.pages.steps.choice import ADDRESS, STEP_CHOICES, Possible, StepChoice
 from attention_viz.ui.pages.steps.controls import as_the_model, possible, show_step_list, show_switches, variants
 from attention_viz.ui.pages.steps.runs import Run, run
 from attention_viz.ui.pages.steps.view import show_all_steps, show_step
@@ -31,7 +31,7 @@ _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
-    pickers.begin(STEP_CHOICES)
+    pickers.begin(*ADDRESS)
     show_header()
     state = pickers.choose()
     controls = st.container()

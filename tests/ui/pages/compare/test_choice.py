@@ -9,6 +9,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.models import find
 from attention_viz.ui.address import State
+from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.compare.choice import (
     CURVES,
     KINDS,
@@ -16,9 +17,7 @@ from attention_viz.ui.pages.compare.choice import (
     TRAINED,
     CompareChoice,
     counts,
-    read_choice,
     sides,
-    write_choice,
 )
 from attention_viz.ui.pages.compare.words import apart_words, far_words, heads_words, moved_words, token_words
 
@@ -28,25 +27,32 @@ STATE = State()
 @pytest.mark.parametrize("what", KINDS)
 def test_what_is_written_is_read_again(what: str) -> None:
     choice = CompareChoice(what, "a boat", "lists", 1, 3, 425, 500, "previous")
-    read, notices = read_choice(write_choice(choice), STATE)
+    found, notices = read(CompareChoice(), write(choice), STATE)
     assert notices == []
-    assert write_choice(read) == write_choice(choice)
+    assert write(found) == write(choice)
 
 
 def test_an_address_edited_by_hand_is_answered_part_by_part_and_the_rest_holds() -> None:
-    asked = {"what": "<b>", "other_model": "nobody", "step": "401", "metric": "speed", "other_head": "12", "other": "x"}
-    choice, notices = read_choice(asked, STATE)
+    asked = {
+        "what": "<b>",
+        "other_model": "nobody",
+        "moment": "401",
+        "metric": "speed",
+        "other_head": "12",
+        "other": "x",
+    }
+    choice, notices = read(CompareChoice(), asked, STATE)
     assert choice == replace(CompareChoice(), other="x")
-    for part in ("what “<b>”", "other_model “nobody”", "step “401”", "metric “speed”", "other_head “12”"):
+    for part in ("what “<b>”", "other_model “nobody”", "moment “401”", "metric “speed”", "other_head “12”"):
         assert sum(part in one for one in notices) == 1
     assert len(notices) == 5
     assert "0, 275, 350" in next(one for one in notices if "401" in one)
 
 
 def test_a_head_that_the_second_model_lacks_is_told_and_the_default_is_not() -> None:
-    choice, notices = read_choice({"what": "models", "other_model": "lists"}, STATE)
+    choice, notices = read(CompareChoice(), {"what": "models", "other_model": "lists"}, STATE)
     assert (choice.other_layer, choice.other_head, notices) == (0, 3, [])
-    choice, notices = read_choice({"what": "models", "other_model": "lists", "other_layer": "2"}, STATE)
+    choice, notices = read(CompareChoice(), {"what": "models", "other_model": "lists", "other_layer": "2"}, STATE)
     assert choice.other_layer == 0
     assert "Allowed here: 0 to 1" in notices[0]
     assert counts(CompareChoice("heads"), STATE) == (6, 12)
@@ -63,7 +69,7 @@ def test_each_kind_runs_what_it_says() -> None:
         first, second = sides(CompareChoice(what), STATE)
         assert first == STATE
         assert second == replace(STATE, **changed)
-    first, second = sides(CompareChoice("snapshots", step=425), TRAINED)
+    first, second = sides(CompareChoice("snapshots", moment=425), TRAINED)
     assert [find(one.model).revision for one in (first, second)] == ["step-425", "step-1200"]
     assert replace(first, model=TRAINED.model) == replace(second, model=TRAINED.model) == TRAINED
 
@@ -72,7 +78,7 @@ def test_a_moment_is_no_model_that_an_address_can_ask_for() -> None:
     from attention_viz.serving.permissions import refusal
 
     for step in STEPS:
-        (first, _) = sides(CompareChoice("snapshots", step=step), TRAINED)
+        (first, _) = sides(CompareChoice("snapshots", moment=step), TRAINED)
         assert refusal(first.model) is not None
         assert first.model not in CATALOGUE
 

@@ -109,7 +109,7 @@ def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(page: Open
 def test_the_slider_goes_through_the_training_beside_the_curve(page: OpenPage, idle: Idle) -> None:
     screen = page("/compare?what=snapshots")
     text = parameters(screen)["text"]
-    assert (parameters(screen)["model"], parameters(screen)["step"]) == ("induction", "400")
+    assert (parameters(screen)["model"], parameters(screen)["moment"]) == ("induction", "400")
     traces = {step: av.load("induction", revision=f"step-{step}").trace(text) for step in (400, 425, 1200)}
     expect_numbers(screen, av.compare(traces[400], traces[1200], 1, 1))
     points = screen.locator(".st-key-compare-curve .scatterlayer .trace").first.locator(".point")

@@ -15,7 +15,7 @@ import attention_viz as av
 from attention_viz.analysis.likeness import similarity
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
-from attention_viz.ui.pages.masks.choice import from_code
+from attention_viz.ui.address.cells import from_code
 from attention_viz.views import head_map
 from tests.conftest import OpenPage
 

@@ -6,13 +6,12 @@ import pytest
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.exercise import Table
+from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.learn.choice import (
     LONGEST_FILE,
     LearnChoice,
     begun,
-    read_choice,
     read_progress,
-    write_choice,
 )
 from attention_viz.ui.pages.learn.exercise import answer_key, table_html
 from attention_viz.ui.pages.learn.text import term
@@ -25,19 +24,19 @@ LESSONS = ("why", "vectors", "plain")
     "choice",
     [
         LearnChoice("why"),
-        LearnChoice("plain", "3", "columns", ("why", "plain"), "on", "off"),
-        LearnChoice("vectors", "", "rows", (), "off", "on"),
+        LearnChoice("plain", "3", "columns", ("why", "plain"), 7, "on", "off"),
+        LearnChoice("vectors", "", "rows", (), 0, "off", "on"),
     ],
 )
 def test_what_an_address_says_is_what_was_chosen(choice: LearnChoice) -> None:
-    assert read_choice(write_choice(choice), LESSONS) == (choice, [])
+    assert read(LearnChoice(), write(choice), LESSONS) == (choice, [])
 
 
 def test_what_an_address_asks_for_and_cant_have_is_told_and_the_rest_is_kept() -> None:
     asked = {"lesson": "magic", "notation": "keys down", "present": "1", "done": "plain.magic.why", "choice": "5" * 99}
-    choice, notices = read_choice(asked, LESSONS)
+    choice, notices = read(LearnChoice(), asked, LESSONS)
     assert choice == LearnChoice("why", "5" * 40, "rows", ("why", "plain"))
-    assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "1", "magic"]
+    assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "magic", "1"]
     assert all("Allowed here" in notice for notice in notices)
 
 

@@ -86,7 +86,7 @@ def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(stay: O
     expect(screen.locator(".st-key-learn-lessons")).to_contain_text("5. Scores ✓")
     expect(screen.get_by_role("button", name="Go on: Scaling →")).to_be_visible()
     press(screen, "Another one", idle)
-    assert parameters(screen)["seed"] == "4"
+    assert parameters(screen)["exercise_seed"] == "4"
     expect(screen.get_by_text(EXERCISES["score"].make(SCENE, 4).question)).to_be_visible()
     expect(screen.get_by_test_id("stAlert")).to_have_count(0)
 
@@ -217,7 +217,7 @@ def test_a_teacher_has_the_answers_and_a_link_to_this_state(stay: OpenPage) -> N
         expect(place.locator("table")).to_have_count(len(solved.given))
     screen.get_by_role("button", name="Link", exact=True).click()
     told = screen.get_by_test_id("stCode").inner_text()
-    assert {"lesson=heads", "seed=7"} <= set(urlsplit(told).query.split("&"))
+    assert {"lesson=heads", "exercise_seed=7"} <= set(urlsplit(told).query.split("&"))
     assert "done" not in told
 
 

@@ -14,7 +14,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
-from attention_viz.ui.pages.masks.choice import from_code, to_code
+from attention_viz.ui.address.cells import from_code, to_code
 from tests.conftest import OpenPage, Recolour
 
 Idle = Callable[[Page], None]
