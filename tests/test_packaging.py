@@ -51,7 +51,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def started(command: list[str | Path], folder: Path, port: int) -> Iterator[str]:
     """The app, run by a command in a folder; ended as a service is ended."""
-    elsewhere = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    elsewhere = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=elsewhere, stdout=log, stderr=subprocess.STDOUT)
     try:
@@ -87,9 +87,17 @@ def test_the_installed_app_opens_explore_and_the_other_pages(installed: Path, tm
 
 def test_the_installed_package_is_the_one_that_answers(installed: Path, tmp_path: Path) -> None:
     python = installed.with_name("python")
-    ask = "import attention_viz, attention_viz.cli.server as s; print(attention_viz.__file__, s.HOME, sep='\\n')"
+    ask = """
+import attention_viz
+from attention_viz.cli.server import HOME
+from attention_viz.serving.settings import SETTINGS
+print(attention_viz.__file__, HOME, *SETTINGS.models, sep="\\n")
+"""
     told = subprocess.run([python, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert all(Path(line).is_relative_to(installed.parents[1]) for line in told.stdout.splitlines())
+    package, home, models = map(Path, told.stdout.splitlines())
+    assert package.is_relative_to(installed.parents[1])
+    assert home == package.parent / "app"
+    assert models == home / "models"
 
 
 def test_the_source_archive_holds_what_the_wheel_is_built_from(tmp_path: Path) -> None:

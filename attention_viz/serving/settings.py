@@ -9,7 +9,9 @@ from typing import Any
 __all__ = ["SETTINGS", "Settings"]
 
 _PREFIX = "ATTENTION_VIZ_"
-_OWN_MODELS = Path(__file__).parents[2] / "models"
+# An installed package has app.py inside, a checkout beside it.
+_INSTALLED = Path(__file__).parents[1] / "app"
+_OWN_MODELS = (_INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2]) / "models"
 
 
 @dataclass(frozen=True)
