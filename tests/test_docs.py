@@ -207,6 +207,15 @@ def test_every_parameter_of_an_address_stands_in_its_document_as_it_is_declared_
             assert re.findall(r"`([^`]+)`", allowed) == list(_ALLOWED[name, one.name]), parameter
 
 
+def test_every_link_into_the_app_that_a_document_shows_uses_names_that_its_page_has() -> None:
+    links = re.compile(r"(?:^|`)/(\w*)\?([^\s`]+)", re.MULTILINE)
+    shown = [link for document in DOCUMENTS for link in links.findall(document.read_text("utf-8"))]
+    assert len(shown) > 3
+    for page, query in shown:
+        known = {one.name for name in ("README", page or "explore") for one in _parameters(name)}
+        assert {part.partition("=")[0] for part in query.split("&")} <= known, f"/{page}?{query}"
+
+
 def test_no_name_in_an_address_means_two_things() -> None:
     shared, meanings = {one.name for one in _parameters("README")}, dict[str, set[str]]()
     for name in ("README", *_FILES):

@@ -64,14 +64,17 @@ def started(command: list[str | Path], folder: Path, port: int) -> Iterator[str]
         process.kill()
 
 
+def files_of(*folders: str) -> set[str]:
+    """What lies in some folders of the checkout, caches left out."""
+    files = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {path.relative_to(ROOT).as_posix() for path in files if path.suffix != ".pyc"}
+
+
 def test_the_wheel_holds_every_file_of_the_package_and_the_app(wheel: Path) -> None:
-    files = (path for path in (ROOT / "attention_viz").rglob("*") if path.is_file() and path.suffix != ".pyc")
-    wanted = {path.relative_to(ROOT).as_posix() for path in files}
-    app = {f"attention_viz/app/{path}" for path in ("app.py", ".streamlit/config.toml")}
-    app |= {f"attention_viz/app/pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
+    app = {f"attention_viz/app/{path}" for path in {"app.py", ".streamlit/config.toml"} | files_of("pages")}
     with zipfile.ZipFile(wheel) as files:
         held = {name for name in files.namelist() if ".dist-info/" not in name}
-    assert held == wanted | app
+    assert held == files_of("attention_viz") | app
 
 
 def test_the_installed_app_opens_explore_and_the_other_pages(installed: Path, tmp_path: Path, page: OpenPage) -> None:
