@@ -74,7 +74,7 @@ def align(one: Tokens, other: Tokens) -> Axis:
 
 
 def _signs(tokens: Tokens) -> list[tuple[str, bool, bool, bool]]:
-    """What makes two tokens the same."""
+    """What each token is compared by when two texts are aligned."""
     signs = []
     last: tuple[int | None, int | None] = (None, None)
     for place, label in enumerate(tokens.labels):

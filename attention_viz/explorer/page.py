@@ -36,7 +36,7 @@ class Explorer:
     title: str
 
     def __repr__(self) -> str:
-        """What it shows, in one line."""
+        """The explorer in one line: the model, the text and the chosen head."""
         return f"<Explorer of {self.title!r}, {len(self.payload):,} bytes>"
 
     def html(self) -> str:

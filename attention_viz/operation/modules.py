@@ -255,7 +255,7 @@ class SelfAttention(_Module):
         return self.output(side_by_side(mixed))
 
     def unfused(self) -> MultiHeadAttention:
-        """The same module with its three projections apart, the weights copied, and no dropout."""
+        """This module as one with its three projections apart, the weights copied, and no dropout."""
         copy = MultiHeadAttention(self.d_model, self.heads).to(self.output.weight)
         state = _thirds("weight", self.fused.weight) | _thirds("bias", self.fused.bias)
         copy.load_state_dict(state | {f"output.{name}": part for name, part in self.output.state_dict().items()})

@@ -17,7 +17,7 @@ __all__ = ["Arithmetic", "Term", "open_cell"]
 
 @dataclass(frozen=True)
 class Term:
-    """One product of a sum.
+    """One product of the sum that a cell is.
 
     Attributes:
         label: which one it is, such as "dimension 3", or a token's label as the tokenizer made it.

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def embedded(opened: OpenHead) -> str:
-    """What comes in."""
+    """What the embeddings are: how many vectors, how long."""
     rows = opened.entry.embeddings
     if rows is None:
         return ""
@@ -67,7 +67,7 @@ def capped(opened: OpenHead) -> str:
 
 
 def biased(opened: OpenHead) -> str:
-    """What was added."""
+    """What the bias adds to the scores, and between which bounds."""
     low, high = _ends(opened.biased - opened.capped)
     return f"The model added between {low} and {high}; the sums are {_range(opened.biased)}."
 

@@ -44,7 +44,10 @@ def _with_biases(formula: str, opened: OpenHead) -> str:
 
 
 def _of_rotated(formula: str) -> str:
-    """The same of q' and k'. LaTeX takes one power a letter, so what is primed and transposed stands in braces."""
+    """A formula with q' and k' for q and k.
+
+    LaTeX takes one power a letter, so what is primed and transposed stands in braces.
+    """
     primed = re.sub(r"(?<![A-Za-z\\])([QKqk])(?![A-Za-z])", r"\1'", formula)
     return re.sub(r"([qk]'_[ij])\^", r"{\1}^", primed)
 

@@ -94,7 +94,7 @@ class OpenHead:
 
     @functools.cached_property
     def biased(self) -> Float[Tensor, "query key"]:
-        """The same with the bias added, where there is one."""
+        """The scaled, soft-capped scores with the bias added, where there is one."""
         bias = self.attention.bias
         return self.capped if bias is None else self.capped + bias
 

@@ -22,7 +22,7 @@ Pieces = tuple[tuple[int, ...], ...]
 
 
 def merge_words(trace: Trace) -> Trace:
-    """The same trace with the pieces of each word put together.
+    """A trace with the pieces of each word put together.
 
     What a word looks at is the mean over its pieces as queries; what is looked at of a word is the sum over its pieces
     as keys: M_ab = (1 / |a|) Σ_{i in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces that belong to no word,
@@ -71,7 +71,7 @@ def _mean(groups: Pieces, rows: Float[Tensor, "piece width"]) -> Float[Tensor, "
 
 
 def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
-    """A call whose weights are those of the words."""
+    """A head's call whose weights are those between words."""
     weights = call.weights.detach().double()
     if call.sinks is not None and not bool(torch.isneginf(call.sinks).all()):
         raise TraceError(

@@ -1,4 +1,4 @@
-"""The same pass without our attention: what ours is measured against."""
+"""A model's pass without our attention, which ours is measured against."""
 
 import math
 import time

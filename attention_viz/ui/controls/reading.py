@@ -106,7 +106,7 @@ def read(drawn: Drawn, state: State) -> Drawn:
 
 
 def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int) -> Drawn | None:
-    """The same with its place on the page filled meanwhile; a problem is told there, and None comes back.
+    """Read the trace as the state asks, its place filled meanwhile; a problem is said there, and None comes back.
 
     Args:
         drawn: what was recorded.
@@ -182,7 +182,7 @@ class _Matrices:
     stream: str
 
     def projections(self, layer: int, stream: str | None = None) -> "Mapping[str, Projection]":
-        """Those of a layer."""
+        """A layer's learned matrices, by name."""
         return projections(self.state.request, layer, stream or self.stream)
 
 

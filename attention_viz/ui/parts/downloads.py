@@ -12,7 +12,25 @@ from attention_viz.ui.parts.exports import csv_bytes, model_part, show_more_form
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["BUTTONS", "show_downloads"]
+__all__ = ["BUTTONS", "show_downloads", "too_large"]
+
+# What holds every number of a head.
+_NUMBERS = ("Weights (CSV)", "Tensors (safetensors)")
+
+
+# Of a head with more weights than this no table and no tensors are made: each weight takes a hundred bytes there.
+_MOST_WEIGHTS = 4_000_000
+
+
+def too_large(trace: "Trace", stream: str, layer: int) -> str:
+    """Why the numbers of a layer's heads can't be taken away here, in a sentence; empty where they can."""
+    _, queries, keys = trace.attention(layer, stream).shape
+    if queries * keys <= _MOST_WEIGHTS:
+        return ""
+    return (
+        f"A head has {queries * keys:,} weights here, and files are made of at most {_MOST_WEIGHTS:,}; "
+        "attention_viz.Trace.load opens the trace in Python"
+    )
 
 
 def _weights(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
@@ -84,15 +102,18 @@ def show_downloads(
         instead: by label, what makes a file that this page fills in its own way.
     """
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
+    refusal = too_large(trace, stream, layer)
     for label in labels:
         ending, media, help_text, make = BUTTONS[label]
+        refused = label in _NUMBERS and bool(refusal)
         st.download_button(
             label,
             data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
             file_name=f"{name}.{ending}",
             mime=media,
-            help=help_text,
+            help=refusal if refused else help_text,
+            disabled=refused,
             on_click="ignore",
             key=f"download-{ending}",
         )
-    show_more_formats(trace, stream, layer, head, name)
+    show_more_formats(trace, stream, layer, head, name, tables=not refusal)

@@ -37,7 +37,7 @@ _MEDIA = {
 _NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
 
 
-def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: str) -> None:
+def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: str, *, tables: bool = True) -> None:
     """What else can be taken away of the head on the screen, behind one button: pictures, weights, the link.
 
     Args:
@@ -46,6 +46,7 @@ def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: 
         layer: of the head on the screen.
         head: the head on the screen.
         name: of the files, without an ending.
+        tables: whether the head is small enough for a table of its weights.
     """
 
     def picture(form: str) -> bytes:
@@ -63,7 +64,8 @@ def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: 
             if drawn:
                 _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
                 _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
-            _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
+            if tables:
+                _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
         _show_link()
 
 

@@ -79,18 +79,18 @@ def printed(
     head: int | None = None,
     stream: str | None = None,
 ) -> dict[str, bytes]:
-    """What `save` writes, in several formats by one browser.
+    """A picture as the bytes of files in several formats, by one browser.
 
     Args:
-        picture: as of `save`.
+        picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
         forms: some of `FORMATS`.
-        trace: as of `save`.
-        layer: as of `save`.
-        head: as of `save`.
-        stream: as of `save`.
+        trace: what a figure was made from; an SVG document says so itself.
+        layer: which layer a figure shows, if it shows one.
+        head: which head a figure shows, if it shows one.
+        stream: which stream; None for the only one there is.
 
     Raises:
-        AttentionVizError: as of `save`.
+        AttentionVizError: a figure without its trace, or no browser that could draw it.
     """
     if isinstance(picture, str):
         document, figure, line = picture, None, ""

@@ -9,7 +9,7 @@ __all__ = ["mark_padding"]
 
 
 def mark_padding(figure: go.Figure, tokens: Tokens, theme: ThemeName = "light") -> go.Figure:
-    """The same matrix with its padding framed, wherever it stands; nothing for a text without.
+    """Frame the padding in a matrix's picture, wherever it stands; nothing for a text without.
 
     Args:
         figure: a matrix of these tokens, queries down and keys across.

@@ -48,7 +48,7 @@ def numbers(trace: "Trace", stream: str) -> "pandas.DataFrame":
 
 
 def mean_numbers(traces: "Sequence[Trace]", stream: str) -> "pandas.DataFrame":
-    """The same of several texts, with its spread; of one, as it is."""
+    """The table of all heads as a mean over several texts, with its spread; of one text as it is."""
     from attention_viz.analysis.metrics import mean_table
 
     if len(traces) == 1:

@@ -150,7 +150,7 @@ def _show_picture(name: str, shown: "Shown", *, few: bool, large: bool) -> None:
 
 
 def _enlarged(figure: "plotly.graph_objects.Figure") -> "plotly.graph_objects.Figure":
-    """The same with larger letters, wherever a size is written down."""
+    """A figure with larger letters, wherever a size is written down."""
     import plotly.graph_objects
 
     def larger(part: Any, name: str = "") -> Any:

@@ -30,7 +30,7 @@ def grid_of_heads(
     bar: dict[str, Any],
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """Layers down, heads across, each coloured by its number.
+    """The picture of a number for each head: layers down, heads across, each coloured by its own.
 
     Args:
         values: (layer, head), NaN for heads that aren't there.
@@ -41,7 +41,7 @@ def grid_of_heads(
         full: the number with the last of them.
         said: what hovering over each cell tells, no markup of anybody's in it.
         written: what stands in each cell, where there is room.
-        bar: the colour bar, as of `matrix.colour_bar`.
+        bar: the colour bar, from `colour_bar`.
         chosen: row and column to frame.
     """
     cells = go.Heatmap(
