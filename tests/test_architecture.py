@@ -291,3 +291,50 @@ def test_no_function_is_longer_than_60_lines() -> None:
 def test_no_module_is_a_drawer() -> None:
     drawers = {"utils", "helpers", "common", "misc"}
     assert not [str(path.relative_to(ROOT)) for path in sources(".py") if path.stem in drawers]
+
+
+# What a page draws at once may import no more than this inside its functions: all else stands at the top of a file.
+MOST_LATE_IMPORTS = 20
+
+
+def late_imports(path: Path) -> list[str]:
+    """The imports inside functions of one file."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    inside = {
+        node.lineno
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return [f"{path}:{line}" for line in sorted(inside)]
+
+
+def test_pages_import_at_the_top() -> None:
+    found = [place for path in (ROOT / PACKAGE / "ui").rglob("*.py") for place in late_imports(path)]
+    assert len(found) <= MOST_LATE_IMPORTS, found
+
+
+def test_a_planted_late_import_is_counted(tmp_path: Path) -> None:
+    source = "import a\n\n\ndef show():\n    from b import c\n\n    def inner():\n        import d\n"
+    (tmp_path / "late.py").write_text(source)
+    assert len(late_imports(tmp_path / "late.py")) == 2
+
+
+def test_the_first_paint_waits_for_nothing_heavy() -> None:
+    """What `app.py` and the files in `pages/` import at their top, in a fresh interpreter."""
+    names = [module for path in (ROOT / "app.py", *(ROOT / "pages").glob("*.py")) for _, module in imported(path)]
+    shells = sorted({name.rpartition(".")[0] for name in names if name.startswith(f"{PACKAGE}.ui.pages.")})
+    assert len(shells) == len([*(ROOT / "pages").glob("*.py")]) + 1
+    heavy = {
+        "torch",
+        "transformers",
+        "plotly.graph_objs._figure",
+        "pandas",
+        *(f"{shell[:-5]}.body" for shell in shells),
+    }
+    check = (
+        f"import importlib, sys; [importlib.import_module(name) for name in {shells!r}]; "
+        f"print(sorted({heavy!r} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

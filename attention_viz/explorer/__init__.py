@@ -2,19 +2,10 @@
 
 `explore(trace)` is all a notebook needs. `pack`, `component_source` and `channel_source` are for hosts: how they fit
 together is told in `attention_viz.explorer.source`.
+
+Names load on first use, so that a page can be drawn without waiting for torch.
 """
 
-from attention_viz.explorer.page import Explorer, explore
-from attention_viz.explorer.payload import Choice, pack
-from attention_viz.explorer.source import channel_source, component_source, joined_with, style_sheet
+import lazy_loader
 
-__all__ = [
-    "Choice",
-    "Explorer",
-    "channel_source",
-    "component_source",
-    "explore",
-    "joined_with",
-    "pack",
-    "style_sheet",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -208,6 +208,11 @@ CROSSING = {
 
 def explanation_of(opened: OpenHead, name: str) -> str:
     """What happens in a step, a name in `STEPS`, of this head."""
+    if name == "embeddings" and opened.layer > 0:
+        return (
+            "What enters the layer: a vector of numbers for each token. Here these are the **hidden states** that the "
+            "layers before have made of the embeddings."
+        )
     return CROSSING.get(name, STEPS[name].explanation) if opened.stream == "cross" else STEPS[name].explanation
 
 

@@ -77,7 +77,8 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
         if not Path(path).is_file():
             raise TraceError(f"no file at {fspath(path)}; a trace is a file that trace.save wrote")
         with safe_open(fspath(path), framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            metadata = file.metadata() or {}
+            header = json.loads(metadata.get(_KEY, "null"))
             names = file.keys() if header else ()
             tensors = {key: file.get_tensor(key) for key in names}
     except SafetensorError:
@@ -87,6 +88,11 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
         if isinstance(error, TraceError):
             raise
         raise TraceError(f"{name} is not a readable safetensors file: {error}") from None
+    if not isinstance(header, dict) and "query_tokens" in metadata:
+        raise TraceError(
+            f"{name} holds the numbers of one head, as “Tensors (safetensors)” writes them; what can be opened is a "
+            "whole trace, as “Trace (safetensors)” or trace.save writes it"
+        )
     if not isinstance(header, dict):
         raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {_KEY!r} entry")
     return cast("dict[str, Any]", header), tensors

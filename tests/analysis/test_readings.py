@@ -17,7 +17,7 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.operation import masks
 from attention_viz.trace.from_weights import given, shares
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.wording import caption
+from attention_viz.views.style.captions import caption
 from tests.models.families import ids, wrapped
 
 TEXT = "The tokenizer unbelievably splits words"

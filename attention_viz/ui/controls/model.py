@@ -20,6 +20,7 @@ from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
     from attention_viz.models import Plan
@@ -43,8 +44,6 @@ def pick_model() -> None:
 
 
 def _name_in_file(trace: "Trace") -> str:
-    from attention_viz.views.style.wording import one_line
-
     return f"{one_line(trace.provenance.model, _LONGEST)} (a file)"
 
 

@@ -1,19 +1,19 @@
 """Plotly pictures on a page, and clicks on them."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from attention_viz.views.style.description import spoken
 
 __all__ = ["add_targets", "show_picture", "show_to_click"]
 
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 
 
-def show_picture(figure: "go.Figure", key: str, said: str, *, tools: bool = False) -> None:
+def show_picture(figure: go.Figure, key: str, said: str, *, tools: bool = False) -> None:
     """Show a picture of ours as it is.
 
     Args:
@@ -26,13 +26,11 @@ def show_picture(figure: "go.Figure", key: str, said: str, *, tools: bool = Fals
     st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, said))
 
 
-def _alt(figure: "go.Figure", said: str) -> str:
-    from attention_viz.views.style.description import spoken
-
+def _alt(figure: go.Figure, said: str) -> str:
     return f"{said if said.endswith(('.', '!', '?')) else f'{said}.'} {spoken(figure)}".strip()
 
 
-def show_to_click(figure: "go.Figure", key: str, said: str, on_click: Callable[[tuple[int, int]], None]) -> None:
+def show_to_click(figure: go.Figure, key: str, said: str, on_click: Callable[[tuple[int, int]], None]) -> None:
     """Show a picture whose points answer a click.
 
     Args:
@@ -54,7 +52,7 @@ def show_to_click(figure: "go.Figure", key: str, said: str, on_click: Callable[[
 
 
 def add_targets(
-    figure: "go.Figure", cells: Sequence[tuple[int, int]], *, turned: bool = False, size: int = 14, named: bool = True
+    figure: go.Figure, cells: Sequence[tuple[int, int]], *, turned: bool = False, size: int = 14, named: bool = True
 ) -> None:
     """Invisible points over the cells of a matrix: Plotly reports clicks on points, not on cells of a heatmap.
 

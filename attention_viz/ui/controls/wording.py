@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.views.style.wording import listed, shown
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -75,9 +75,6 @@ def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool 
 def tell_added(trace: "Trace") -> None:
     """Say what was added to the text, in the line of the sentence box's label, and below what the model added."""
     added = added_words(trace)
-    if any(len(st.session_state.get(name, "")) > SETTINGS.longest_link for name in ("text", "second", "target")):
-        # Here no part below has to make room for it.
-        added = f"Too long for a link, which leaves it out{' · ' * bool(added)}{added}"
     for place, words, key in ((_PLACE, added, "added"), (_OWN_PLACE, own_words(trace), "own-words")):
         there = st.session_state[place]
         if words and there is not None:
@@ -129,8 +126,6 @@ def _place(tokens: "Tokens", end: int) -> str:
 
 
 def _listed(labels: list[str]) -> str:
-    from attention_viz.views.style.wording import listed, shown
-
     return listed([shown(label) for label in labels])
 
 

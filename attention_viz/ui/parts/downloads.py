@@ -3,14 +3,16 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.analysis.readings import READINGS
+from attention_viz.explorer import explore
+from attention_viz.trace.merging import MERGED
+from attention_viz.trace.tensors import to_safetensors
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts.exports import csv_bytes, model_part, show_more_formats
-
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
+from attention_viz.views import heatmap_svg
 
 __all__ = ["BUTTONS", "show_downloads", "too_large"]
 
@@ -22,7 +24,7 @@ _NUMBERS = ("Weights (CSV)", "Tensors (safetensors)")
 _MOST_WEIGHTS = 4_000_000
 
 
-def too_large(trace: "Trace", stream: str, layer: int) -> str:
+def too_large(trace: Trace, stream: str, layer: int) -> str:
     """Why the numbers of a layer's heads can't be taken away here, in a sentence; empty where they can."""
     _, queries, keys = trace.attention(layer, stream).shape
     if queries * keys <= _MOST_WEIGHTS:
@@ -33,30 +35,24 @@ def too_large(trace: "Trace", stream: str, layer: int) -> str:
     )
 
 
-def _weights(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
+def _weights(trace: Trace, stream: str, layer: int, head: int) -> bytes:
     return csv_bytes(trace.table(layer, head, stream))
 
 
-def _tensors(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
-    from attention_viz.trace.tensors import to_safetensors
-
+def _tensors(trace: Trace, stream: str, layer: int, head: int) -> bytes:
     return to_safetensors(trace, layer, head, stream)
 
 
-def _picture(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
-    from attention_viz.views import heatmap_svg
-
+def _picture(trace: Trace, stream: str, layer: int, head: int) -> bytes:
     return heatmap_svg(trace, layer, head, stream).encode()
 
 
-def _page(trace: "Trace", stream: str, layer: int, head: int) -> bytes:
-    from attention_viz.explorer import explore
-
+def _page(trace: Trace, stream: str, layer: int, head: int) -> bytes:
     return explore(trace, stream=stream, layer=layer, head=head).html().encode()
 
 
 # Label, ending, media type, what it holds, and what makes it.
-BUTTONS: dict[str, tuple[str, str, str, Callable[["Trace", str, int, int], bytes]]] = {
+BUTTONS: dict[str, tuple[str, str, str, Callable[[Trace, str, int, int], bytes]]] = {
     "Weights (CSV)": ("csv", "text/csv", "Every weight of this head, a row each, for a spreadsheet", _weights),
     "Tensors (safetensors)": (
         "safetensors",
@@ -69,11 +65,8 @@ BUTTONS: dict[str, tuple[str, str, str, Callable[["Trace", str, int, int], bytes
 }
 
 
-def _place(trace: "Trace", layer: int, head: int) -> str:
+def _place(trace: Trace, layer: int, head: int) -> str:
     """Which head of which layer, and how it is read where it isn't the weights that are shown."""
-    from attention_viz.analysis.readings import READINGS
-    from attention_viz.trace.merging import MERGED
-
     read = trace.provenance.reading
     together = read in READINGS and not READINGS[read].per_head
     parts = [f"layer{layer}", "all-heads" if together else f"head{head}", *([read] if read != "raw" else [])]
@@ -81,12 +74,13 @@ def _place(trace: "Trace", layer: int, head: int) -> str:
 
 
 def show_downloads(
-    trace: "Trace",
+    trace: Trace,
     stream: str,
     layer: int,
     head: int,
     labels: Sequence[str] = tuple(BUTTONS),
     instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
+    run: Trace | None = None,
 ) -> None:
     """A button each, in sight, and one behind which there are more formats and the link.
 
@@ -100,12 +94,13 @@ def show_downloads(
         head: the head on the screen.
         labels: which of `BUTTONS` to show.
         instead: by label, what makes a file that this page fills in its own way.
+        run: the whole run, to open again with *Open a trace*, where the screen shows a part or a reading of it.
     """
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
     refusal = too_large(trace, stream, layer)
     for label in labels:
-        ending, media, help_text, make = BUTTONS[label]
         refused = label in _NUMBERS and bool(refusal)
+        ending, media, help_text, make = BUTTONS[label]
         st.download_button(
             label,
             data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
@@ -116,4 +111,4 @@ def show_downloads(
             on_click="ignore",
             key=f"download-{ending}",
         )
-    show_more_formats(trace, stream, layer, head, name, tables=not refusal)
+    show_more_formats(trace, stream, layer, head, name, run or trace, tables=not refusal)

@@ -1,5 +1,6 @@
 """What every page does with a sentence: run it while its place is kept, and say what was cut or what can't be shown."""
 
+import html
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -45,12 +46,21 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
     return drawn
 
 
-def hold(state: State, place: DeltaGenerator, height: int) -> None:
-    """Fill the place of what is being worked out, and say what takes long."""
+def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "Still at work …") -> None:
+    """Fill the place of what is being worked out, and say what takes long.
+
+    Args:
+        state: what the pickers say; None where a page shows no one model.
+        place: an `st.empty`.
+        height: of what will be drawn there, in pixels.
+        doing: what is said once it takes longer than a moment.
+    """
     with place.container():
-        if not is_loaded(state.model):
+        if state is not None and not is_loaded(state.model):
             size = f" ({CATALOGUE[state.model].size / 1e6:.0f} MB)" if state.model in CATALOGUE else ""
             st.caption(f"Loading {state.model}{size} into memory, once for everybody: some seconds …")
+        else:
+            st.html(f'<p class="waiting" role="status">{html.escape(doing)}</p>')
         st.skeleton(height=height)
 
 

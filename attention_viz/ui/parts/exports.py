@@ -2,27 +2,28 @@
 
 import functools
 import re
+import tempfile
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pandas
+import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
-from attention_viz.errors import AttentionVizError
+from attention_viz.errors import AttentionVizError, TraceError
+from attention_viz.trace.table import to_csv
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import as_sentence
+from attention_viz.views import heatmap_svg
 from attention_viz.views.export.browsers import at_hand
+from attention_viz.views.export.save import printed
 
-if TYPE_CHECKING:
-    import pandas
-    import plotly.graph_objects as go
-
-    from attention_viz.trace.trace import Trace
-
-__all__ = ["csv_bytes", "model_part", "show_figure_exports", "show_more_formats"]
+__all__ = ["csv_bytes", "model_part", "show_figure_exports", "show_more_formats", "trace_bytes"]
 
 # Of a model's name in a file's: file systems take 255 bytes for all of it.
 _LONGEST_NAME = 60
@@ -33,12 +34,15 @@ _MEDIA = {
     "pdf": "application/pdf",
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
+    "safetensors": "application/octet-stream",
 }
 _NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
 
 
-def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: str, *, tables: bool = True) -> None:
-    """What else can be taken away of the head on the screen, behind one button: pictures, weights, the link.
+def show_more_formats(
+    trace: Trace, stream: str, layer: int, head: int, name: str, run: Trace, *, tables: bool = True
+) -> None:
+    """What else can be taken away of the head on the screen, behind one button: pictures, weights, the run, the link.
 
     Args:
         trace: what is on the screen.
@@ -46,13 +50,11 @@ def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: 
         layer: of the head on the screen.
         head: the head on the screen.
         name: of the files, without an ending.
+        run: the whole run, to be opened again.
         tables: whether the head is small enough for a table of its weights.
     """
 
     def picture(form: str) -> bytes:
-        from attention_viz.views import heatmap_svg
-        from attention_viz.views.export.save import printed
-
         return printed(heatmap_svg(trace, layer, head, stream), (form,))[form]
 
     with st.popover("More formats", type="tertiary", key="more-formats"):
@@ -66,14 +68,17 @@ def show_more_formats(trace: "Trace", stream: str, layer: int, head: int, name: 
                 _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
             if tables:
                 _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
+            file = f"attention_{model_part(run)}_trace"
+            _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run), refusals)
+        st.caption("*Trace* is the whole run, every head of it: *Open a trace* shows it again.")
         _show_link()
 
 
 def show_figure_exports(
     name: str,
-    figure_maker: "Callable[[], go.Figure]",
-    table_maker: "Callable[[], pandas.DataFrame] | None",
-    trace: "Trace",
+    figure_maker: Callable[[], go.Figure],
+    table_maker: Callable[[], pandas.DataFrame] | None,
+    trace: Trace,
     layer: int | None = None,
     head: int | None = None,
     stream: str | None = None,
@@ -91,8 +96,6 @@ def show_figure_exports(
     """
 
     def picture(form: str) -> bytes:
-        from attention_viz.views.export.save import printed
-
         return printed(figure_maker(), (form,), trace, layer=layer, head=head, stream=stream)[form]
 
     with st.popover("Export", type="tertiary", key=f"export-{name}"):
@@ -109,24 +112,37 @@ def show_figure_exports(
                 _button("Table (parquet)", file, "parquet", lambda: parquet_bytes(table_maker()), refusals, key=name)
 
 
-def csv_bytes(table: "pandas.DataFrame") -> bytes:
+def csv_bytes(table: pandas.DataFrame) -> bytes:
     """The table for a spreadsheet, which runs none of it; the mark at the start tells that it is UTF-8."""
-    from attention_viz.trace.table import to_csv
-
     return b"\xef\xbb\xbf" + to_csv(_flat(table)).encode()
 
 
-def parquet_bytes(table: "pandas.DataFrame") -> bytes:
+def parquet_bytes(table: pandas.DataFrame) -> bytes:
     """The table for data frames, in little room."""
     return _flat(table).to_parquet(engine="pyarrow", index=False)
 
 
-def model_part(trace: "Trace") -> str:
+def trace_bytes(trace: Trace) -> bytes:
+    """The whole run as a file that *Open a trace* and `Trace.load` read.
+
+    Raises:
+        TraceError: the server has no place for it.
+    """
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace"
+            trace.save(path)
+            return path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"the server has no place to write the trace to: {error.strerror}") from None
+
+
+def model_part(trace: Trace) -> str:
     """The model's name as a part of a file's."""
     return re.sub(r"[^\w.-]+", "-", trace.provenance.model)[:_LONGEST_NAME].strip("-.") or "model"
 
 
-def _flat(table: "pandas.DataFrame") -> "pandas.DataFrame":
+def _flat(table: pandas.DataFrame) -> pandas.DataFrame:
     """The table with what names its rows, such as layer and head, as columns."""
     return table if list(table.index.names) == [None] else table.reset_index()
 

@@ -1,18 +1,18 @@
 """How likely each next or masked word was before a change, and how likely it is after it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.edits.effects import likelier, moved_output
+from attention_viz.models import AttentionModel
+from attention_viz.models.inputs.text import label_ids
+from attention_viz.scratch.model import Scratch
 from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
-
-if TYPE_CHECKING:
-    from attention_viz.models import AttentionModel
-    from attention_viz.scratch.model import Scratch
-    from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import shortened, spelled
 
 __all__ = ["predicted", "show_likelier"]
 
@@ -30,8 +30,6 @@ def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
         after: the run with them.
         state: what the pickers say.
     """
-    from attention_viz.edits.effects import moved_output
-
     if state.nature.answers and state.nature.predicts:
         return [int(moved_output(before.trace, after.trace).argmax())]
     return list(candidates(state.request, before.trace, 1))[:_MOST_PLACES]
@@ -44,24 +42,18 @@ def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[in
         st.markdown(_table(_likelier(before.trace, after.trace, place, state)))
 
 
-def _title(trace: "Trace", place: int) -> str:
-    from attention_viz.views.style.wording import spelled
-
+def _title(trace: Trace, place: int) -> str:
     label = spelled(trace.query_tokens("decoder" if "cross" in trace.streams else None).labels[place])
     if trace.streams == ("encoder",):
         return f"What stands behind {label} (position {place})"
     return f"What comes after “{label}” (position {place})"
 
 
-def _likelier(before: "Trace", after: "Trace", place: int, state: State) -> list[tuple[str, float, float]]:
+def _likelier(before: Trace, after: Trace, place: int, state: State) -> list[tuple[str, float, float]]:
     """Each token with its probability before and after."""
-    from attention_viz.edits.effects import likelier
-
     found = likelier(before, after, place)
 
-    def named(model: "AttentionModel | Scratch") -> Sequence[str]:
-        from attention_viz.models.inputs.text import label_ids
-
+    def named(model: AttentionModel | Scratch) -> Sequence[str]:
         return label_ids(getattr(model, "tokenizer", None), [number for number, *_ in found]).labels
 
     labels = ask(state.request, named)
@@ -69,7 +61,5 @@ def _likelier(before: "Trace", after: "Trace", place: int, state: State) -> list
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:
-    from attention_viz.views.style.wording import shortened, spelled
-
     lines = [f"| {plain(shortened(spelled(label)))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
     return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])

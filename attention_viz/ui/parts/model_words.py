@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.serving.runs import candidates, is_full
 from attention_viz.ui.address import State
+from attention_viz.views.style.wording import listed, shown
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -16,8 +17,6 @@ _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 
 def without_words(trace: "Trace", state: State) -> str:
     """Which layers of a hybrid have no attention, and what the others are called; "" where all have it."""
-    from attention_viz.views.style.wording import listed
-
     without, stream = state.nature.without, trace.streams[0]
     if not without:
         return ""
@@ -31,8 +30,6 @@ def without_words(trace: "Trace", state: State) -> str:
 
 def stopped_words(trace: "Trace", state: State) -> str:
     """Why the model went on by fewer tokens than it was asked for; "" where it didn't stop early."""
-    from attention_viz.views.style.wording import shown
-
     asked, made = state.more, trace.provenance.generated
     if not state.nature.goes_on or made >= asked or trace.provenance.edits:
         return ""
@@ -61,6 +58,4 @@ def unknown_words(trace: "Trace") -> str:
 
 
 def _layers(numbers: "range | tuple[str, ...]") -> str:
-    from attention_viz.views.style.wording import listed
-
     return f"layer{'s' * (len(numbers) != 1)} {listed([str(number) for number in numbers])}"

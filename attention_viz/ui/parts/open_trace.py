@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -20,6 +21,9 @@ _LONGEST_MODEL, _LONGEST_TEXT = 40, 100
 
 # What says which head is shown; put back when a file is closed.
 _PLACE = ("layer", "head", "stream")
+# The boxes, by their names in the state, and what a file's provenance has for each; put back, too, where nobody has
+# typed into them meanwhile.
+_TEXTS = {"text": "text", "second": "second_text", "target": "target"}
 
 
 def opened() -> Drawn | None:
@@ -48,8 +52,6 @@ def count() -> int:
 
 def tell(drawn: Drawn) -> None:
     """Say that the picture is of a file, and how to go back."""
-    from attention_viz.views.style.wording import one_line
-
     origin = drawn.trace.provenance
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
     model = one_line(origin.model, _LONGEST_MODEL)
@@ -60,8 +62,15 @@ def tell(drawn: Drawn) -> None:
 
 def close() -> None:
     """Go back to what the sentence box and the pickers say."""
-    if st.session_state.pop("opened", None) is not None:
-        st.session_state.update(st.session_state.pop("place_before", {}))
+    drawn: Drawn | None = st.session_state.pop("opened", None)
+    if drawn is None:
+        return
+    before: dict[str, Any] = st.session_state.pop("place_before", {})
+    texts = _texts_of(drawn.trace)
+    st.session_state.update(
+        {name: value for name, value in before.items() if st.session_state.get(name) == texts.get(name, value)}
+        | {name: before[name] for name in _PLACE if name in before}
+    )
 
 
 def _open(content: bytes) -> None:
@@ -106,5 +115,12 @@ def _size(shape: tuple[int, ...]) -> int:
 
 def _show(drawn: Drawn) -> None:
     if opened() is None:
-        st.session_state["place_before"] = {name: st.session_state[name] for name in _PLACE}
+        held = (*_PLACE, *_TEXTS)
+        st.session_state["place_before"] = {name: st.session_state[name] for name in held if name in st.session_state}
     st.session_state.update({"opened": drawn, "layer": 0, "head": 0, "stream": None, "files_opened": count() + 1})
+    st.session_state.update(_texts_of(drawn.trace))
+
+
+def _texts_of(trace: "Trace") -> dict[str, str]:
+    """What the boxes say while a trace is open: the texts that ran."""
+    return {box: getattr(trace.provenance, name) or "" for box, name in _TEXTS.items()}

@@ -1,14 +1,11 @@
 """What can be taken away of a reading: what is on the screen, and beside it the tensors of the run that was read."""
 
-from typing import TYPE_CHECKING
-
 from attention_viz.serving.runs import Drawn
+from attention_viz.trace.tensors import head_tensors, to_safetensors
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.parts.downloads import show_downloads
-
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
 
 __all__ = ["show_read_downloads"]
 
@@ -29,12 +26,10 @@ def show_read_downloads(drawn: Drawn, shown: Drawn, state: State) -> None:
         show_downloads(drawn.trace, stream, state.layer, head)
         return
     tensors = {"Tensors (safetensors)": lambda: _tensors(drawn.trace, shown.trace, stream, state)}
-    show_downloads(shown.trace, stream, state.layer, head, instead=tensors)
+    show_downloads(shown.trace, stream, state.layer, head, instead=tensors, run=drawn.trace)
 
 
-def _tensors(trace: "Trace", read: "Trace", stream: str, state: State) -> bytes:
-    from attention_viz.trace.tensors import head_tensors, to_safetensors
-
+def _tensors(trace: Trace, read: Trace, stream: str, state: State) -> bytes:
     layer, name = state.layer, f"reading_{state.reading}{'_of_words' * (state.words == 'on')}"
     numbers = read.weights(layer, readings.head(state), stream)
     return to_safetensors(

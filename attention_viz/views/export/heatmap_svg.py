@@ -11,10 +11,11 @@ from PIL import Image
 from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.blocks import block_note
+from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.hatching import segments
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ramp
-from attention_viz.views.style.wording import caption, escaped, provenance_line, shortened, shown, spread
+from attention_viz.views.style.wording import escaped, shortened, shown, spread
 
 __all__ = ["heatmap_svg"]
 

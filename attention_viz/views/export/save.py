@@ -12,8 +12,9 @@ import plotly.graph_objects as go
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.rendering import Draw, rendered
+from attention_viz.views.style.captions import provenance_line
 from attention_viz.views.style.theme import LIGHT, SANS
-from attention_viz.views.style.wording import escaped, provenance_line
+from attention_viz.views.style.wording import escaped
 
 __all__ = ["FORMATS", "format_of", "printed", "save"]
 

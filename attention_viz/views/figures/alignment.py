@@ -11,8 +11,9 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette, ramp
-from attention_viz.views.style.wording import caption, escaped, readable, shortened, spread
+from attention_viz.views.style.wording import escaped, readable, shortened, spread
 
 __all__ = ["alignment"]
 

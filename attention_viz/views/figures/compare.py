@@ -13,10 +13,11 @@ from attention_viz.analysis.compare import Comparison, Side
 from attention_viz.errors import ShapeError
 from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.scale import colour_bar, full_colour
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette, ramp
-from attention_viz.views.style.wording import caption, escaped, one_line, readable, with_minus
+from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
 __all__ = ["PARTS", "compare"]
 

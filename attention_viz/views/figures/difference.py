@@ -11,10 +11,11 @@ from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette
-from attention_viz.views.style.wording import caption, escaped, readable, with_minus
+from attention_viz.views.style.wording import escaped, readable, with_minus
 
 __all__ = ["difference"]
 

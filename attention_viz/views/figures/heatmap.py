@@ -7,10 +7,11 @@ from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.scale import colour_bar, full_colour, quarters
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.style.wording import caption, escaped, readable
+from attention_viz.views.style.wording import escaped, readable
 
 __all__ = ["heatmap"]
 

@@ -4,8 +4,9 @@ import plotly.graph_objects as go
 
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis, number_axis
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import caption, escaped, readable, shown
+from attention_viz.views.style.wording import escaped, readable, shown
 
 __all__ = ["looks"]
 

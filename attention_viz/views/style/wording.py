@@ -1,19 +1,12 @@
-"""How tokens and captions are written in pictures: text stays text, whatever characters it is made of."""
+"""How tokens are written in pictures and on pages: text stays text, whatever characters it is made of."""
 
 import unicodedata
 from collections.abc import Sequence
 
-from attention_viz import __version__
-from attention_viz.analysis.readings import READINGS
-from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Trace
-
 __all__ = [
-    "caption",
     "escaped",
     "listed",
     "one_line",
-    "provenance_line",
     "readable",
     "shortened",
     "shown",
@@ -72,38 +65,6 @@ def spread(count: int, most: int) -> list[int]:
     """At most that many positions out of `count`, evenly spaced from the first, for labels that would touch."""
     step = max(1, -(-count // max(1, most)))
     return list(range(0, count, step))
-
-
-def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
-    """What a picture of one head shows, in a line: also how its numbers are read, where they aren't the weights."""
-    found = READINGS.get(trace.provenance.reading)
-    which = f"head {head}" if found is None or found.per_head else "all heads together"
-    read = "" if found is None or found.function is None else f" · {found.label}"
-    return f"{trace.provenance.model} · {stream} layer {trace.label(layer, stream)}, {which}{read}"
-
-
-def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: Tokens | None) -> str:
-    """Where the numbers of a picture come from, so that it can be made again; None leaves out what it isn't about."""
-    origin = trace.provenance
-    parts = [f"model {origin.model}"]
-    if origin.revision:
-        parts.append(f"revision {origin.revision}")
-    if origin.sha256:
-        parts.append(f"sha256 {origin.sha256[:12]}…")
-    read = READINGS.get(origin.reading)
-    head = head if read is None or read.per_head else None
-    parts += [f"{name} {number}" for name, number in (("layer", layer), ("head", head)) if number is not None]
-    parts += [f"read as {read.label}"] if read is not None and read.function is not None else []
-    if tokens is not None:
-        parts.append(f"{len(tokens)} tokens")
-    parts += [f"edited: {edit}" for edit in origin.edits]
-    if origin.text is not None:
-        parts.append(f"text “{one_line(origin.text, 90)}”")
-    for name, text in (("second text", origin.second_text), ("target", origin.target)):
-        if text:
-            parts.append(f"{name} “{one_line(text, 90)}”")
-    parts.append(f"attention_viz {origin.versions.get('attention_viz', __version__)}")
-    return " · ".join(parts)
 
 
 def one_line(text: str, longest: int) -> str:

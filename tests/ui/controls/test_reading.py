@@ -20,6 +20,7 @@ from attention_viz.trace.from_weights import shares
 from attention_viz.trace.merging import merge_words
 from attention_viz.ui.address import READING_NAMES, State, read_address, write_address
 from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.parts.readings import read
 from tests.conftest import OpenPage
 from tests.ui.pages.explore.test_page import choose, downloaded, parameters, readout, weights_csv
 
@@ -47,14 +48,14 @@ def test_a_reading_that_there_is_not_is_told_and_the_weights_are_shown() -> None
 def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
     state = State(text="The bank", reading="norm")
     drawn = serving.draw(state.request)
-    assert readings.read(drawn, replace(state, reading="raw")) is drawn
-    found = readings.read(drawn, state)
-    assert readings.read(drawn, replace(state, head=7)) is found
+    assert read(drawn, replace(state, reading="raw")) is drawn
+    found = read(drawn, state)
+    assert read(drawn, replace(state, head=7)) is found
     model = av.load("all-MiniLM-L6-v2")
     assert isinstance(model, AttentionModel)
     expected = shares(av.norm_weighted(model, drawn.trace, 0)).float()
     assert_close(found.trace.attention(0).weights, expected, rtol=1e-4, atol=1e-6)
-    words = readings.read(drawn, replace(state, words="on"))
+    words = read(drawn, replace(state, words="on"))
     assert words is not found and words.trace.provenance.reading == "norm"
     assert found.trace.differentiate is None and found.trace.complete is None and found.trace.fidelity.ok
 
@@ -62,11 +63,11 @@ def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
 def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -> None:
     state = State(text=" ".join(["bank"] * 60), reading="flow")
     with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
-        readings.read(serving.draw(state.request), state)
+        read(serving.draw(state.request), state)
     short = replace(state, text="The bank", reading="gradient")
     file = Drawn(replace(serving.draw(short.request).trace, differentiate=None))
     with pytest.raises(TraceError, match="a trace from a file has no model any more"):
-        readings.read(file, short)
+        read(file, short)
 
 
 def test_explore_shows_a_reading_says_what_it_is_and_hands_it_out(stay: OpenPage, idle: Idle) -> None:

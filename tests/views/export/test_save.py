@@ -16,7 +16,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import head_grid, heatmap, heatmap_svg, save
 from attention_viz.views.export import browsers, rendering
 from attention_viz.views.export.save import printed
-from attention_viz.views.style.wording import provenance_line
+from attention_viz.views.style.captions import provenance_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -2,38 +2,33 @@
 
 import functools
 import weakref
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import streamlit as st
+from jaxtyping import Float
+from torch import Tensor
 
+from attention_viz.analysis.compare import Comparison, head_divergences
 from attention_viz.errors import TraceError
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.controls.plot import add_targets, show_to_click
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.pickers import take_head
 from attention_viz.ui.pages.compare.words import heads_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-    from torch import Tensor
-
-    from attention_viz.analysis.compare import Comparison
-    from attention_viz.trace.trace import Trace
+from attention_viz.views import compared_heads
 
 __all__ = ["show_heads"]
 
 _HEIGHT = 340
 
 # Of two runs that the app keeps: every rerun of the page wants the same numbers.
-_known: "WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor, 'layer head']]]" = WeakKeyDictionary()
+_known: WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor, "layer head"]]] = WeakKeyDictionary()
 
 
-def show_heads(choice: CompareChoice, comparison: "Comparison") -> None:
+def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     """The grid, where a click chooses the head, and in words the farthest and the nearest."""
-    from attention_viz.views import compared_heads
-
     one, other = comparison.one, comparison.other
     # Heads of two models, or of one layer and another, have no counterparts: all are compared with the first side's.
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
@@ -59,9 +54,7 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
     return f"How far is every head{' of the second model' * (choice.what == 'models')} from the first?"
 
 
-def _divergences(comparison: "Comparison", fixed: tuple[int, int] | None) -> "Float[Tensor, 'layer head']":
-    from attention_viz.analysis.compare import head_divergences
-
+def _divergences(comparison: Comparison, fixed: tuple[int, int] | None) -> Float[Tensor, "layer head"]:
     one, other = comparison.one, comparison.other
     wish = (one.stream, other.stream, fixed)
     known = _known.get(other.trace)

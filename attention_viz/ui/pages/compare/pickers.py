@@ -58,7 +58,8 @@ def show_pickers(state: State) -> CompareChoice:
             _select("Second model", "other_model", list(models(state)), allowed.shown, 230)
         if what in ("models", "heads"):
             _second_head(state)
-        if what == "snapshots":
+        # Of another model no moments were kept: there is nothing to pick.
+        if what == "snapshots" and state.model == TRAINED.model and opening.opened() is None:
             st.select_slider(
                 "Training step", STEPS, key=COMPARE_CHOICES.key("moment"), width=420, persist_state="session"
             )

@@ -2,13 +2,15 @@
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.compare import Comparison, compare
+from attention_viz.edits.kinds import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw, is_loaded
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.edits import held_edits, made
@@ -17,11 +19,7 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import hold, show_problem, tell, tell_cut
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.model_words import unknown_words
-
-if TYPE_CHECKING:
-    from attention_viz.analysis.compare import Comparison
-    from attention_viz.edits.kinds import Edit
-    from attention_viz.trace.trace import Trace
+from attention_viz.ui.parts.readings import read
 
 __all__ = ["Run", "compared", "run_first", "run_second", "tell_both"]
 
@@ -82,7 +80,7 @@ def run_second(
     return _draw(second, place, height, edits)
 
 
-def _draw(state: State, place: DeltaGenerator, height: int, edits: "tuple[Edit, ...]") -> Run | None:
+def _draw(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Run | None:
     # What is on the screen already stays there, paler, until the new one is ready.
     if not is_loaded(state.model):
         hold(state, place, height)
@@ -100,7 +98,7 @@ def _draw(state: State, place: DeltaGenerator, height: int, edits: "tuple[Edit, 
 def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Run | None:
     """The run with its weights read as the page asks; a reading that can't be had is told in its place."""
     try:
-        return Run(state, drawn, readings.read(drawn, state))
+        return Run(state, drawn, read(drawn, state))
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -121,23 +119,21 @@ def tell_both(choice: CompareChoice, chosen: State, first: Run | None, second: R
         st.caption("Compared are single sentences: the one that is read together with the first is left out here.")
 
 
-def compared(choice: CompareChoice, first: Run, second: Run) -> "Comparison":
+def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:
     """Both heads on common axes; where two models cut words into different pieces, word by word."""
-    from attention_viz.analysis.compare import compare
-
     traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
     one, other = first.state, second.state
     heads = readings.head(one), readings.head(other)
     return compare(*traces, one.layer, heads[0], other.layer, heads[1], first.stream, second.stream)
 
 
-def _in_words(first: Run, second: Run) -> "tuple[Trace, Trace]":
+def _in_words(first: Run, second: Run) -> tuple[Trace, Trace]:
     """The two runs with pieces put together to words, if there are any and words can be made of them."""
     runs = first, second
     cuts = [run.shown.trace.key_tokens(run.stream).pieces for run in runs]
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
         # A reading that can't be had of whole words leaves the pieces as they are, each marked on its side.
         with contextlib.suppress(AttentionVizError):
-            one, other = (readings.read(run.drawn, replace(run.state, words="on")).trace for run in runs)
+            one, other = (read(run.drawn, replace(run.state, words="on")).trace for run in runs)
             return one, other
     return first.shown.trace, second.shown.trace

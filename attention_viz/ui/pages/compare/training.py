@@ -2,24 +2,24 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from weakref import WeakKeyDictionary
 
+import plotly.graph_objects as go
 import streamlit as st
 
+from attention_viz.analysis.metrics import METRICS, head_table
 from attention_viz.errors import AttentionVizError
+from attention_viz.models import moments
 from attention_viz.serving.runs import draw
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CURVES, STEPS, TRAINED, CompareChoice, sides
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from attention_viz.trace.trace import Trace
+from attention_viz.views import training
 
 __all__ = ["show_curve"]
 
@@ -27,13 +27,11 @@ __all__ = ["show_curve"]
 _Table = dict[tuple[int, int], dict[str, float]]
 
 # Of traces that the app keeps, made once each.
-_tables: "WeakKeyDictionary[Trace, _Table]" = WeakKeyDictionary()
+_tables: WeakKeyDictionary[Trace, _Table] = WeakKeyDictionary()
 
 
 def show_curve(choice: CompareChoice, state: State) -> None:
     """The picker of the metric, its curve from real runs of every moment on this text, and what it says in words."""
-    from attention_viz.analysis.metrics import METRICS
-
     st.selectbox(
         "Metric",
         CURVES,
@@ -56,8 +54,6 @@ def show_curve(choice: CompareChoice, state: State) -> None:
 
 
 def _measured(choice: CompareChoice, state: State, step: int) -> float:
-    from attention_viz.analysis.metrics import head_table
-
     first, _ = sides(replace(choice, moment=step), state)
     trace = draw(first.request).trace
     if trace not in _tables:
@@ -65,10 +61,7 @@ def _measured(choice: CompareChoice, state: State, step: int) -> float:
     return _tables[trace][state.layer, state.head][choice.metric]
 
 
-def _figure(choice: CompareChoice, measured: dict[int, float], label: str) -> "go.Figure":
-    from attention_viz.models import moments
-    from attention_viz.views import training
-
+def _figure(choice: CompareChoice, measured: dict[int, float], label: str) -> go.Figure:
     accuracy = cast("dict[int, float]", moments(TRAINED.model)["accuracy"].to_dict())
     return training(measured, accuracy, label, marked=(choice.moment, choice.other_moment), theme=theme_name())
 

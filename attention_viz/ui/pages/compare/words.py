@@ -1,18 +1,16 @@
 """The Compare page in words: what each side is, how far apart they are, and where most."""
 
 import math
-from typing import TYPE_CHECKING
 
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.analysis.align import Axis
+from attention_viz.analysis.compare import Comparison
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-    from torch import Tensor
-
-    from attention_viz.analysis.align import Axis
-    from attention_viz.analysis.compare import Comparison
+from attention_viz.views.style.wording import shortened, shown
 
 __all__ = ["apart_words", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
 
@@ -35,12 +33,12 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
     }[choice.what]
 
 
-def far_words(comparison: "Comparison") -> str:
+def far_words(comparison: Comparison) -> str:
     """The number for how different, in a few words: the title of the difference."""
     return "No token in common" if math.isnan(comparison.mean) else f"{comparison.mean:.3f} bits apart: second − first"
 
 
-def apart_words(comparison: "Comparison") -> str:
+def apart_words(comparison: Comparison) -> str:
     """What that number is, and in which row it is largest."""
     if math.isnan(comparison.mean):
         return "The two texts have no token in common, so no row can be compared with another."
@@ -56,7 +54,7 @@ def apart_words(comparison: "Comparison") -> str:
     return f"{told} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
 
 
-def token_words(comparison: "Comparison") -> str:
+def token_words(comparison: Comparison) -> str:
     """Which tokens only one of the texts has; "" where both have the same."""
     told = [
         f"{sign} only in the {which}: {', '.join(dict.fromkeys(_name(axis, place) for place in places))}"
@@ -69,7 +67,7 @@ def token_words(comparison: "Comparison") -> str:
     return f"{'; '.join(told)}." if told else ""
 
 
-def moved_words(comparison: "Comparison") -> str:
+def moved_words(comparison: Comparison) -> str:
     """The cells that changed most, in the rows that both have."""
     change = comparison.difference.nan_to_num().abs()
     order = change.flatten().argsort(descending=True, stable=True)[:_NAMED].tolist()
@@ -82,7 +80,7 @@ def moved_words(comparison: "Comparison") -> str:
     return f"Most changed: {'; '.join(told)}." if told else "No weight differs by as much as 0.005."
 
 
-def heads_words(apart: "Float[Tensor, 'layer head']", chosen: tuple[int, int]) -> str:
+def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> str:
     """Which heads are farthest apart and which least, and where the chosen one stands."""
     known = [(float(apart[cell]), cell) for cell in _cells(apart) if not math.isnan(float(apart[cell]))]
     if not known:
@@ -96,16 +94,14 @@ def heads_words(apart: "Float[Tensor, 'layer head']", chosen: tuple[int, int]) -
     )
 
 
-def _cells(apart: "Float[Tensor, 'layer head']") -> list[tuple[int, int]]:
+def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:
     return [(layer, head) for layer in range(apart.shape[0]) for head in range(apart.shape[1])]
 
 
-def _from(comparison: "Comparison", query: int, key: int) -> str:
+def _from(comparison: Comparison, query: int, key: int) -> str:
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
     return " → ".join("not there" if math.isnan(one) else f"{one:.3f}" for one in numbers)
 
 
-def _name(axis: "Axis", place: int) -> str:
-    from attention_viz.views.style.wording import shortened, shown
-
+def _name(axis: Axis, place: int) -> str:
     return f"“{shortened(shown(axis.labels[place]))}”"

@@ -1,35 +1,22 @@
-"""The Cross-attention page: what an encoder–decoder says, and which word of the source each step looks at."""
+"""The Cross-attention page before anything heavy is there: header, pickers, and a place for each part that follows."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.models import CATALOGUE
-from attention_viz.serving.runs import Drawn, verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.target import streams
-from attention_viz.ui.pages.cross.words import in_words, show_alignment, show_said
+from attention_viz.ui.pages.cross.places import HEIGHT, hold_places
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import draw_in_place, tell
-from attention_viz.ui.parts.explorer import chosen, show_explorer
+from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.parts.reading_downloads import show_read_downloads
-from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
 
 __all__ = ["EXAMPLE", "show_page"]
 
 _STREAM = "cross"
-_HEIGHT = 560
 
 # Its head 1 aligns: see the model's card.
 EXAMPLE = State(
@@ -38,73 +25,18 @@ EXAMPLE = State(
 
 
 def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
+    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(example=EXAMPLE)
     show_header()
     state = pickers.choose(_STREAM, with_readings=True)
     pickers.keep(state)
-    line = st.empty()
     if _STREAM not in streams(state):
         _offer_example(state)
         return
-    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
-        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
-    notes = st.container()
-    with st.container(key="cross"):
-        left, right = st.columns([3.35, 1])
-    with left.container(key="stage", height=_HEIGHT, border=False):
-        place = st.empty()
-    drawn = draw_in_place(state, place, _HEIGHT, whole=True)
-    if drawn is None:
-        line.empty()
-        return
-    with notes:
-        tell(drawn, state, rows=False)
-    with right.container(key="said"):
-        show_said(drawn.trace)
-    asked = replace(state, stream=_STREAM)
-    shown = readings.read_in_place(drawn, asked, place, _HEIGHT)
-    if shown is not None:
-        with right.container(key="alignment"):
-            show_alignment(shown.trace, state.layer, state.head)
-        _show(shown, asked, place)
-        with downloads:
-            show_read_downloads(drawn, shown, asked)
-    readings.tell(shown, asked)
-    if drawn.fit is not None:
-        verify(drawn)
-    badge.show(drawn.trace, from_file=drawn.fit is None)
-    if shown is not None:
-        _show_pictures(shown.trace, state)
-
-
-def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
-    """The explorer, with nothing in it but what this page is about."""
-    shown = drawn.alone(state.stream)
-    with place.container():
-        show_explorer(shown.payload, _STREAM, state.layer, state.head, _take_choice)
-
-
-def _take_choice() -> None:
-    """A head chosen in the explorer becomes the page's own choice."""
-    choice = chosen()
-    if choice is not None:
-        st.session_state["layer"] = int(choice["layer"])
-        readings.take_head(int(choice["head"]))
-
-
-def _show_pictures(trace: "Trace", state: State) -> None:
-    """The chosen head once more as Plotly figures, to zoom and to read every number."""
-    from attention_viz.views import alignment
-
-    theme = theme_name()
-    words = in_words(trace, state.layer, state.head)
-    st.markdown("##### The same head, to zoom into")
-    lines = alignment(trace, state.layer, state.head, _STREAM, theme=theme)
-    show_picture(lines, "lines", words, tools=True)
-    st.caption(plain(words))
-    matrix = readings.heatmap(trace, state, _STREAM, theme)
-    show_picture(matrix, "matrix", f"Layer {state.layer}, {readings.head_name(state)}, as a matrix", tools=True)
+    places = hold_places()
+    with importing("cross", state, places.explorer, HEIGHT):
+        from attention_viz.ui.pages.cross.body import show_body
+    show_body(replace(state, stream=_STREAM), places)
 
 
 def _offer_example(state: State) -> None:

@@ -1,12 +1,11 @@
 """Cross-attention read off: what was said and by whom, and the source word that each word looks at most."""
 
 import html
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import one_line, shown
 
 __all__ = ["aligned", "in_words", "show_alignment", "show_said"]
 
@@ -14,10 +13,8 @@ _STREAM = "cross"
 _LONGEST_SAID = 400
 
 
-def aligned(trace: "Trace", layer: int, head: int) -> list[tuple[str, str, float]]:
+def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
     """Of each word that was said: itself, the word of the source that it looks at most, and with what weight."""
-    from attention_viz.views.style.wording import shown
-
     weights = trace.weights(layer, head, _STREAM)
     said, read = trace.query_tokens(_STREAM).labels, trace.key_tokens(_STREAM).labels
     best = weights.max(dim=-1)
@@ -25,16 +22,14 @@ def aligned(trace: "Trace", layer: int, head: int) -> list[tuple[str, str, float
     return [(shown(word), shown(read[place]), weight) for word, place, weight in pairs]
 
 
-def in_words(trace: "Trace", layer: int, head: int) -> str:
+def in_words(trace: Trace, layer: int, head: int) -> str:
     """The alignment as a sentence."""
     told = [f"“{word}” at “{source}” ({weight:.3f})" for word, source, weight in aligned(trace, layer, head)]
     return f"In layer {layer}, head {head}, each word that is said looks most at: {', '.join(told)}."
 
 
-def show_said(trace: "Trace") -> None:
+def show_said(trace: Trace) -> None:
     """What was said, and whether the model said it of its own accord."""
-    from attention_viz.views.style.wording import one_line
-
     origin = trace.provenance
     own = bool(origin.generated)
     said = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).labels), _LONGEST_SAID)
@@ -42,7 +37,7 @@ def show_said(trace: "Trace") -> None:
     st.html(f'<p class="cross-said"><b>{who}</b><br><span data-testid="said">{html.escape(said)}</span></p>')
 
 
-def show_alignment(trace: "Trace", layer: int, head: int) -> None:
+def show_alignment(trace: Trace, layer: int, head: int) -> None:
     """A row a step: the word that it produces, the source word that it looks at most, and the weight."""
     rows = "".join(
         f'<tr><th scope="row" class="cross-query">{html.escape(word)}</th>'

@@ -1,55 +1,38 @@
 """What a model takes to be likeliest: after a decoder's last token, or behind an encoder's mask."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+import pandas
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz import views
 from attention_viz.serving.runs import Drawn, candidates
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.pages.explore.places import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.views.style.wording import spelled
 
-if TYPE_CHECKING:
-    import pandas
-
-    from attention_viz.trace.trace import Trace
-
-__all__ = ["find_candidates", "hold_candidates", "show_candidates"]
+__all__ = ["find_candidates", "show_candidates"]
 
 _COUNT = 6
-_NEXT = "What comes next"
 # Of a text with many masks; the others can be had in Python.
 _MOST_MASKS = 3
-_WIDTH = 264
 
 
-def find_candidates(drawn: Drawn, state: State) -> "Mapping[int, pandas.DataFrame]":
+def find_candidates(drawn: Drawn, state: State) -> Mapping[int, pandas.DataFrame]:
     """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file."""
     return {} if drawn.fit is None else candidates(state.request, drawn.trace, _COUNT)
 
 
-def hold_candidates(state: State) -> DeltaGenerator:
-    """The panel's place, which a decoder is sure to need."""
-    place = st.empty()
-    if not _is_sure(state):
-        return place
-    with place.container(key="candidates", width=_WIDTH):
-        inside = st.empty()
-    inside.markdown(f"**{_NEXT}**")
-    return inside
-
-
-def show_candidates(
-    place: DeltaGenerator, trace: "Trace", found: "Mapping[int, pandas.DataFrame]", state: State
-) -> None:
+def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pandas.DataFrame], state: State) -> None:
     """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
 
     Args:
-        place: from `hold_candidates`.
+        place: of the panel, from `hold_places`.
         trace: what was recorded.
         found: from `find_candidates`.
         state: says which head is chosen.
@@ -57,31 +40,26 @@ def show_candidates(
     if not found:
         place.empty()
         return
-    from attention_viz.views import candidates as picture
-
     decoder = trace.streams == ("decoder",)
-    frame = place.container(gap="small") if _is_sure(state) else place.container(key="candidates", width=_WIDTH)
+    frame = (
+        place.container(gap="small")
+        if goes_on_for_sure(state)
+        else place.container(key="candidates", width=CANDIDATES_WIDTH)
+    )
     with frame:
         for position, likely in list(found.items())[:_MOST_MASKS]:
             mask = trace.query_tokens().labels[position]
-            title = _NEXT if decoder else f"What stands behind {mask}"
+            title = CANDIDATES_TITLE if decoder else f"What stands behind {mask}"
             st.markdown(f"**{plain(title)}**")
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
-            figure = picture(trace, state.layer, state.head, likely, position, theme=theme_name())
+            figure = views.candidates(trace, state.layer, state.head, likely, position, theme=theme_name())
             words = ", ".join(
                 f"{token} {share:.3f}" for token, share in zip(likely.token, likely.probability, strict=True)
             )
             show_picture(figure, f"candidates-{position}", f"{title}: {words}")
 
 
-def _is_sure(state: State) -> bool:
-    """Whether there will be a panel, whatever the text."""
-    return state.nature.goes_on and opening.opened() is None
-
-
-def _sentence(trace: "Trace", position: int, likely: "pandas.DataFrame", *, decoder: bool) -> str:
-    from attention_viz.views.style.wording import spelled
-
+def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder: bool) -> str:
     best = spelled(likely.token[0])
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."

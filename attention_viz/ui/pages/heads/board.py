@@ -1,29 +1,28 @@
 """The pattern that is drawn by hand on the chosen head's matrix, to look for heads that look like it."""
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
+import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz.errors import ShapeError
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_code
 from attention_viz.ui.controls.pen import show_pen, strokes
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from attention_viz.trace.tokens import Tokens
-    from attention_viz.trace.trace import Trace
+from attention_viz.views.style.theme import palette
+from attention_viz.views.style.wording import shown
 
 __all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen"]
 
 
-def cannot_draw(trace: "Trace", stream: str, state: State) -> str:
+def cannot_draw(trace: Trace, stream: str, state: State) -> str:
     """Why nothing can be drawn on this text's matrices, in a sentence; empty where it can."""
     if not is_raw(state):
         return "A pattern is drawn on the raw weights, token by token: choose them as the reading above."
@@ -44,7 +43,7 @@ def drawn_cells(code: str, count: int) -> Cells:
     return from_code(code, count)
 
 
-def show_board_controls(trace: "Trace", stream: str, layer: int, head: int) -> None:
+def show_board_controls(trace: Trace, stream: str, layer: int, head: int) -> None:
     """The drawn cells as text, and where to begin from."""
     st.text_input(
         "Cells",
@@ -57,10 +56,8 @@ def show_board_controls(trace: "Trace", stream: str, layer: int, head: int) -> N
         st.button("Clear", on_click=_write, args=("",))
 
 
-def mark_drawn(figure: "go.Figure", code: str, count: int) -> None:
+def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
     """Draw the cells over a head's matrix, which is held in place for the pen."""
-    from attention_viz.views.style.theme import palette
-
     colours = palette(theme_name())
     try:
         cells = drawn_cells(code, count)
@@ -88,11 +85,8 @@ def mark_drawn(figure: "go.Figure", code: str, count: int) -> None:
     figure.update_yaxes(fixedrange=True)
 
 
-def show_board_pen(chart: str, tokens: "Tokens") -> None:
+def show_board_pen(chart: str, tokens: Tokens) -> None:
     """What draws on the chart of that key."""
-    from attention_viz.views.style.theme import palette
-    from attention_viz.views.style.wording import shown
-
     labels = [shown(label) for label in tokens.labels]
     take = functools.partial(_take_strokes, len(labels))
     show_pen(chart, labels, palette(theme_name()).ink, take, "marks or clears")
@@ -109,7 +103,7 @@ def _take_strokes(count: int) -> None:
     _write(to_code(cells) if cells.any() else "")
 
 
-def _take_strongest(trace: "Trace", stream: str, layer: int, head: int) -> None:
+def _take_strongest(trace: Trace, stream: str, layer: int, head: int) -> None:
     """The strongest key of each token, those that the tokenizer added left out."""
     weights = trace.weights(layer, head, stream)
     cells = numpy.zeros(tuple(weights.shape), dtype=bool)

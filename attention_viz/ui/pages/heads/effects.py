@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import streamlit as st
 
+from attention_viz.edits.effects import moved_rows
+from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.serving.runs import Drawn, ask
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edit_text import Change, to_edits
@@ -58,9 +60,6 @@ def effects_of(
     Raises:
         AttentionVizError: the change can't be made in this model; the message says why.
     """
-    from attention_viz.edits.effects import moved_rows
-    from attention_viz.models.recording.batched_edits import rows_at_once, try_each
-
     known = known_effects(drawn, change, stream)
     missing, size = [head for head in heads if head not in known], rows_at_once(drawn.trace)
     named = stream if len(drawn.trace.streams) > 1 else None

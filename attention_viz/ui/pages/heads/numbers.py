@@ -1,15 +1,17 @@
 """What is worked out of the traces that the app keeps, made once each: whoever looks at a text wants the same."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-if TYPE_CHECKING:
-    import pandas
-    from jaxtyping import Float
-    from torch import Tensor
+import pandas
+from jaxtyping import Float
+from torch import Tensor
 
-    from attention_viz.trace.trace import Trace
+from attention_viz.analysis.likeness import head_distances
+from attention_viz.analysis.metrics import head_table, mean_table
+from attention_viz.explorer.atlas_payload import pack_atlas
+from attention_viz.trace.trace import Trace
 
 __all__ = ["distances", "kept", "mean_numbers", "numbers", "packed"]
 
@@ -18,10 +20,10 @@ _Made = TypeVar("_Made")
 # How many results are kept of one trace: searches are made of words that anybody may type.
 _MOST = 24
 
-_kept: "WeakKeyDictionary[Trace, dict[Hashable, Any]]" = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
-def kept(trace: "Trace", wish: Hashable, make: Callable[[], _Made]) -> _Made:
+def kept(trace: Trace, wish: Hashable, make: Callable[[], _Made]) -> _Made:
     """What was made of a trace before; made now where it wasn't, in place of the oldest where there are many.
 
     Args:
@@ -40,31 +42,23 @@ def kept(trace: "Trace", wish: Hashable, make: Callable[[], _Made]) -> _Made:
     return of_trace[wish]
 
 
-def numbers(trace: "Trace", stream: str) -> "pandas.DataFrame":
+def numbers(trace: Trace, stream: str) -> pandas.DataFrame:
     """Every metric of every head of one text."""
-    from attention_viz.analysis.metrics import head_table
-
     return kept(trace, ("table", stream), lambda: head_table(trace, stream))
 
 
-def mean_numbers(traces: "Sequence[Trace]", stream: str) -> "pandas.DataFrame":
+def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
     """The table of all heads as a mean over several texts, with its spread; of one text as it is."""
-    from attention_viz.analysis.metrics import mean_table
-
     if len(traces) == 1:
         return numbers(traces[0], stream)
     return mean_table([numbers(trace, stream) for trace in traces])
 
 
-def distances(trace: "Trace", stream: str) -> "Float[Tensor, 'one other']":
+def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
     """How far every head is from every other."""
-    from attention_viz.analysis.likeness import head_distances
-
     return kept(trace, ("distances", stream), lambda: head_distances(trace, stream))
 
 
-def packed(trace: "Trace", stream: str, table: "pandas.DataFrame", texts: Hashable) -> bytes:
+def packed(trace: Trace, stream: str, table: pandas.DataFrame, texts: Hashable) -> bytes:
     """The atlas for the browser; `texts` tells of which texts the table is, besides the trace's."""
-    from attention_viz.explorer.atlas_payload import pack_atlas
-
     return kept(trace, ("atlas", stream, texts), lambda: pack_atlas(trace, stream, table))

@@ -1,22 +1,11 @@
-"""The Heads page: all heads of a model as one atlas, what each does in numbers, and which do what one looks for."""
+"""The Heads page before anything heavy is there: header, pickers, and a place for each part that follows."""
 
 import streamlit as st
 
-from attention_viz.serving.runs import Drawn, verify
-from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.edits import begin_edits
-from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES
-from attention_viz.ui.pages.heads.numbers import mean_numbers
-from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
-from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, tell_texts
-from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_one, show_view
-from attention_viz.ui.pages.heads.what_if import show_what_if
-from attention_viz.ui.pages.heads.words import safe_csv
-from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import draw_in_place, tell
+from attention_viz.ui.pages.heads.choice import ADDRESS
+from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_page"]
 
@@ -24,105 +13,13 @@ _HEIGHT = 476
 
 
 def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
+    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
     state = pickers.choose(with_readings=True)
     controls = st.container(key="heads-pickers", horizontal=True, vertical_alignment="bottom")
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
-    notes, place = st.container(), st.empty()
-    begin_edits()
-    drawn = draw_in_place(state, place, _HEIGHT, whole=True)
-    # Only now, as it brings torch along; and of a text that can't be drawn, too, so that nothing chosen is lost.
-    _begin()
-    with controls:
-        _show_pickers()
-    choice = HEADS_CHOICES.current()
-    pickers.keep(state, *ADDRESS)
-    with notes:
-        show_notices(HEADS_CHOICES.notices())
-    if drawn is None:
-        return
-    if opened_in_explore():
-        st.switch_page("app.py", query_params=pickers.address())
-    with notes:
-        tell(drawn, state)
-        more = run_texts(drawn, state, choice.texts)
-        tell_texts(more)
-    atlas = _atlas(drawn, state, more)
-    with bar:
-        badge = Badge()
-        _offer_table(atlas)
-        export_view(atlas, state, choice)
-    with place.container():
-        left, middle, right = st.columns([4.6, 4.6, 2.8])
-        with left:
-            show_view(atlas, state, choice)
-        with middle:
-            show_one(atlas, drawn, state, choice)
-        with right:
-            show_search(atlas, state, choice)
-        show_what_if(drawn, state)
-        _show_numbers(atlas)
-    if drawn.fit is not None:
-        verify(drawn)
-    badge.show(drawn.trace, from_file=drawn.fit is None)
-
-
-def _begin() -> None:
-    from attention_viz.analysis.metrics import METRICS
-    from attention_viz.analysis.search import DETECTORS
-
-    HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
-
-
-def _show_pickers() -> None:
-    """Which metric colours the heads, which stands up in the scatter, and more texts."""
-    from attention_viz.analysis.metrics import METRICS
-
-    choice = HEADS_CHOICES.current()
-    for name, label in (("metric", "Metric"), ("beside", "Against")):
-        if name == "metric" or choice.view == "scatter":
-            st.selectbox(
-                label,
-                list(METRICS),
-                format_func=lambda one: METRICS[one].label,
-                key=HEADS_CHOICES.key(name),
-                width=190,
-                persist_state="session",
-            )
-    pick_texts(choice.texts)
-
-
-def _atlas(drawn: Drawn, state: State, more: MoreTexts) -> Atlas:
-    stream = drawn.stream(state.stream)
-    table = mean_numbers((drawn.trace, *more.traces), stream)
-    return Atlas(drawn.trace, stream, more.texts, more.traces, table)
-
-
-def _offer_table(atlas: Atlas) -> None:
-    table = atlas.table
-    st.download_button(
-        "Head table (CSV)",
-        data=lambda: safe_csv(table),
-        file_name="heads.csv",
-        mime="text/csv",
-        on_click="ignore",
-        key="download-heads",
-    )
-
-
-def _show_numbers(atlas: Atlas) -> None:
-    """All metrics of all heads, to sort."""
-    st.markdown("##### All heads")
-    numbers = atlas.table.round(4).reset_index()
-    heads = [(int(layer), int(head)) for layer, head in zip(numbers["layer"], numbers["head"], strict=True)]
-    st.dataframe(
-        numbers,
-        hide_index=True,
-        key="heads-table",
-        on_select=lambda: take_row("heads-table", heads),
-        selection_mode="single-row",
-    )
-    spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
-    st.caption(f"A click on a column's name sorts by it; a click on a row's box chooses that head.{spread}")
+    notes, picture = st.container(), st.empty()
+    with importing("heads", state, picture, _HEIGHT):
+        from attention_viz.ui.pages.heads.body import show_body
+    show_body(state, controls, bar, notes, picture, _HEIGHT)

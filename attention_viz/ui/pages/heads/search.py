@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import pandas
 import streamlit as st
+import torch
 
+from attention_viz.analysis.likeness import similarity
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.search import DETECTORS, find_heads
 from attention_viz.errors import AttentionVizError
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
@@ -14,11 +19,7 @@ from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, SEARCHES, HeadsCh
 from attention_viz.ui.pages.heads.numbers import kept
 from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
-
-if TYPE_CHECKING:
-    import pandas
-
-    from attention_viz.trace.trace import Trace
+from attention_viz.views.style.scale import round_up
 
 __all__ = ["Atlas", "show_search", "take_head"]
 
@@ -38,11 +39,11 @@ class Atlas:
         table: the metrics of every head, the mean where there are more texts.
     """
 
-    trace: "Trace"
+    trace: Trace
     stream: str
     texts: tuple[str, ...]
-    others: "tuple[Trace, ...]"
-    table: "pandas.DataFrame"
+    others: tuple[Trace, ...]
+    table: pandas.DataFrame
 
 
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
@@ -77,8 +78,6 @@ def _ask_pattern(atlas: Atlas, state: State) -> None:
 
 
 def _ask_detector(_atlas: Atlas, _state: State) -> None:
-    from attention_viz.analysis.search import DETECTORS
-
     st.selectbox(
         "Heads that look at",
         list(DETECTORS),
@@ -88,10 +87,8 @@ def _ask_detector(_atlas: Atlas, _state: State) -> None:
     )
 
 
-def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
-    from attention_viz.analysis.search import find_heads
-
-    if not choice.query_word.strip() or not choice.key_word.strip():
+def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
+    if not choice.query_word.strip() or not choice.key_word.strip() or _are_of_another_text(atlas.trace, choice):
         st.caption("Type the word that looks and the word that it looks at.")
         return None
     traces = (atlas.trace, *atlas.others)
@@ -103,7 +100,15 @@ def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pandas
     return found, "weight", found_words(atlas.trace, found, atlas.stream)
 
 
-def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
+def _are_of_another_text(trace: Trace, choice: HeadsChoice) -> bool:
+    """Whether the words are those that the page opens on, which nobody typed, and this text lacks them."""
+    if (choice.query_word, choice.key_word) != (HeadsChoice.query_word, HeadsChoice.key_word):
+        return False
+    words = (trace.provenance.text or "").lower()
+    return not all(word in words for word in (choice.query_word, choice.key_word))
+
+
+def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
     if why := cannot_draw(atlas.trace, atlas.stream, state):
         st.info(plain(why))
         return None
@@ -115,12 +120,7 @@ def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> "tuple[panda
     return found, "likeness", like_words(found, int(cells.any(axis=1).sum()))
 
 
-def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> "pandas.DataFrame":
-    import pandas
-    import torch
-
-    from attention_viz.analysis.likeness import similarity
-
+def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> pandas.DataFrame:
     alike = similarity(atlas.trace, torch.tensor(cells, dtype=torch.float32), atlas.stream)
     heads = atlas.table.index.to_frame(index=False)
     values = [float(alike[layer, head]) for layer, head in zip(heads["layer"], heads["head"], strict=True)]
@@ -128,12 +128,7 @@ def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> "pandas.DataFrame":
     return table.sort_values("likeness", ascending=False, kind="stable", ignore_index=True)
 
 
-def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pandas.DataFrame, str, str] | None":
-    import pandas
-
-    from attention_viz.analysis.metrics import METRICS
-    from attention_viz.analysis.search import DETECTORS
-
+def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
     detector = DETECTORS[choice.detector]
     unit = METRICS[detector.metric].unit
     numbers = pandas.DataFrame({unit: atlas.table[detector.metric].dropna()})
@@ -144,10 +139,8 @@ def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> "tuple[pan
     return found, unit, detected_words(detector, found, len(atlas.texts) + 1)
 
 
-def _show_found(found: "pandas.DataFrame", value: str, words: str) -> None:
+def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
     """The best heads, one of which may be chosen, and the best of all in a sentence."""
-    from attention_viz.views.style.scale import round_up
-
     shown = found.head(_LISTED)
     columns = ["layer", "head", value, *(["mean rank"] if "mean rank" in shown.columns else [])]
     heads = [(int(layer), int(head)) for layer, head in zip(shown["layer"], shown["head"], strict=True)]

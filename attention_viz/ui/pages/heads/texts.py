@@ -1,19 +1,16 @@
 """More texts for the Heads page: each runs through the same model, and the numbers are their mean."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.markdown import plain
-
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
 
 __all__ = ["MOST_TEXTS", "MoreTexts", "pick_texts", "run_texts", "split_texts", "tell_texts"]
 
@@ -34,7 +31,7 @@ class MoreTexts:
     """
 
     texts: tuple[str, ...] = ()
-    traces: "tuple[Trace, ...]" = ()
+    traces: tuple[Trace, ...] = ()
     notices: list[str] = field(default_factory=list[str])
 
 

@@ -1,9 +1,9 @@
 """The Heads page's pictures: all heads, as they were asked for, and the chosen one beside them."""
 
-from typing import TYPE_CHECKING
-
+import plotly.graph_objects as go
 import streamlit as st
 
+from attention_viz import views
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -17,12 +17,9 @@ from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.words import head_words, metric_words
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.readings import heatmap, read_in_place, tell_reading
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from attention_viz.views.style.theme import ThemeName
+from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["export_view", "opened_in_explore", "show_one", "show_view"]
 
@@ -45,7 +42,7 @@ def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> N
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**", width="content")
         st.page_link("app.py", label="Open this head in Explore", query_params=pickers.address())
     place = st.empty()
-    shown = readings.read_in_place(drawn, state, place, HEIGHT)
+    shown = read_in_place(drawn, state, place, HEIGHT)
     words = head_words(atlas.table, (state.layer, state.head))
     if shown is not None:
         with place.container():
@@ -57,21 +54,19 @@ def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> N
         show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
     st.caption(plain(words))
     if not readings.is_raw(state):
-        readings.tell(shown, state)
+        tell_reading(shown, state)
         st.caption(
             "Only this matrix is read so: the heads' numbers and patterns and the search are of the raw weights."
         )
 
 
-def _matrix(shown: Drawn, state: State, stream: str) -> "go.Figure":
-    from attention_viz.views import heatmap
-
+def _matrix(shown: Drawn, state: State, stream: str) -> go.Figure:
     trace, theme = shown.trace, theme_name()
     if readings.is_raw(state):
         longest = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
-        figure = heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
+        figure = views.heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
     else:
-        figure = readings.heatmap(trace, state, stream, theme)
+        figure = heatmap(trace, state, stream, theme)
     return figure.update_layout(height=HEIGHT, title_text="", margin_t=30)
 
 
@@ -81,7 +76,7 @@ def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}
 
-    def figure() -> "go.Figure":
+    def figure() -> go.Figure:
         return makers[choice.view](atlas, state, choice, "light")
 
     show_figure_exports(f"heads-{choice.view}", figure, atlas.table.reset_index, atlas.trace, stream=atlas.stream)
@@ -126,28 +121,22 @@ def _show_map(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     )
 
 
-def _grid(atlas: Atlas, state: State, choice: HeadsChoice, theme: "ThemeName") -> "go.Figure":
-    from attention_viz.views import head_grid
-
+def _grid(atlas: Atlas, state: State, choice: HeadsChoice, theme: ThemeName) -> go.Figure:
     chosen = (state.layer, state.head)
-    return head_grid(atlas.trace, choice.metric, atlas.stream, chosen=chosen, table=atlas.table, theme=theme)
+    return views.head_grid(atlas.trace, choice.metric, atlas.stream, chosen=chosen, table=atlas.table, theme=theme)
 
 
-def _scatter(atlas: Atlas, state: State, choice: HeadsChoice, theme: "ThemeName") -> "go.Figure":
-    from attention_viz.views import head_scatter
-
+def _scatter(atlas: Atlas, state: State, choice: HeadsChoice, theme: ThemeName) -> go.Figure:
     chosen = (state.layer, state.head)
-    return head_scatter(
+    return views.head_scatter(
         atlas.trace, choice.metric, choice.beside, atlas.stream, chosen=chosen, table=atlas.table, theme=theme
     )
 
 
-def _map(atlas: Atlas, state: State, _choice: HeadsChoice, theme: "ThemeName") -> "go.Figure":
-    from attention_viz.views import head_map
-
+def _map(atlas: Atlas, state: State, _choice: HeadsChoice, theme: ThemeName) -> go.Figure:
     apart = distances(atlas.trace, atlas.stream)
     chosen = (state.layer, state.head)
-    return head_map(atlas.trace, atlas.stream, chosen=chosen, table=atlas.table, distances=apart, theme=theme)
+    return views.head_map(atlas.trace, atlas.stream, chosen=chosen, table=atlas.table, distances=apart, theme=theme)
 
 
 def _take_choice() -> None:

@@ -1,10 +1,12 @@
 """What if the model were changed: the changes run inside it, and the page shows what became of the rest."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import pandas
+import plotly.graph_objects as go
 import streamlit as st
 
+from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
 from attention_viz.ui.address import State
@@ -17,10 +19,7 @@ from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.likelier import predicted, show_likelier
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    import pandas
-    import plotly.graph_objects as go
+from attention_viz.views import changed_heads, changed_outputs, difference, head_effects
 
 __all__ = ["show_what_if"]
 
@@ -61,9 +60,6 @@ def show_what_if(drawn: Drawn, state: State) -> None:
 
 def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
-    from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
-    from attention_viz.views import changed_heads, changed_outputs, difference
-
     theme, stream = theme_name(), before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
     moved = float(moved_output(before.trace, after.trace).mean())
@@ -106,10 +102,6 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
 
 def _show_scale(before: Drawn, state: State) -> None:
     """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
-    import pandas
-
-    from attention_viz.views import head_effects
-
     stream, chosen = before.stream(state.stream), before.place(state.stream, state.layer, state.head)
     last = _last(before, stream)
     if last is not None and last.layer is not None:
@@ -157,7 +149,7 @@ def _last(before: Drawn, stream: str) -> Change | None:
     return here[-1] if here else None
 
 
-def _rank_words(moved: "pandas.Series", chosen: Head, change: Change) -> str:
+def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
     """The chosen head among those that were tried."""
     done = {
         "zero": "that says nothing",
@@ -165,7 +157,7 @@ def _rank_words(moved: "pandas.Series", chosen: Head, change: Change) -> str:
         "temp": f"at temperature {change.value:g}",
         "block": "in which that cell is blocked",
         "draw": "with the drawn pattern",
-    }[change.what]
+    }.get(change.what, "so changed")
     if chosen not in moved.index:
         return f"Tried so far: {len(moved)} heads, each {done}."
     here = float(moved.loc[chosen])
@@ -197,5 +189,5 @@ def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: 
     st.rerun()
 
 
-def _show(figure: "go.Figure", key: str, said: str) -> None:
+def _show(figure: go.Figure, key: str, said: str) -> None:
     show_picture(figure.update_layout(height=_HEIGHT), key, said)

@@ -1,12 +1,12 @@
 """The Heads page in words: what a metric is, what the chosen head does, which heads link two words."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas
+import pandas
 
-    from attention_viz.analysis.search import Detector
-    from attention_viz.trace.trace import Trace
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.search import Detector
+from attention_viz.trace.trace import Trace
 
 __all__ = ["detected_words", "found_words", "head_words", "like_words", "metric_words", "safe_csv", "several_words"]
 
@@ -16,18 +16,14 @@ _NOTHING = 0.005
 
 def metric_words(name: str, *, formula: bool = False) -> str:
     """A metric's meaning in one sentence; with its formula, unit and source, as Markdown."""
-    from attention_viz.analysis.metrics import METRICS
-
     metric = METRICS[name]
     if not formula:
         return metric.label
     return f"{metric.meaning} ${metric.formula}$, in {metric.unit}. :small[Source: {metric.source}.]"
 
 
-def head_words(table: "pandas.DataFrame", head: tuple[int, int]) -> str:
+def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     """What stands out in one head: the metrics in which it is among the highest of all."""
-    from attention_viz.analysis.metrics import METRICS
-
     if head not in table.index:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
@@ -42,7 +38,7 @@ def head_words(table: "pandas.DataFrame", head: tuple[int, int]) -> str:
     return f"{where} stands out in {', '.join(told)}." if told else f"{where} stands out in no metric."
 
 
-def found_words(trace: "Trace", found: "pandas.DataFrame", stream: str) -> str:
+def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     """The heaviest head of a search, in a sentence."""
     top = found.iloc[0]
     query, key = trace.query_tokens(stream).labels[int(top["query"])], trace.key_tokens(stream).labels[int(top["key"])]
@@ -52,7 +48,7 @@ def found_words(trace: "Trace", found: "pandas.DataFrame", stream: str) -> str:
     )
 
 
-def several_words(found: "pandas.DataFrame", count: int) -> str:
+def several_words(found: pandas.DataFrame, count: int) -> str:
     """The head that does best in several texts, in a sentence."""
     top = found.iloc[0]
     both = f"{int(top['texts'])} of the {count} texts have both words."
@@ -62,7 +58,7 @@ def several_words(found: "pandas.DataFrame", count: int) -> str:
     )
 
 
-def like_words(found: "pandas.DataFrame", rows: int) -> str:
+def like_words(found: pandas.DataFrame, rows: int) -> str:
     """The head that looks most like a drawn pattern, in a sentence."""
     top = found.iloc[0]
     drawn = "1 row that was drawn on" if rows == 1 else f"{rows} rows that were drawn on"
@@ -72,10 +68,8 @@ def like_words(found: "pandas.DataFrame", rows: int) -> str:
     )
 
 
-def detected_words(detector: "Detector", found: "pandas.DataFrame", texts: int) -> str:
+def detected_words(detector: Detector, found: pandas.DataFrame, texts: int) -> str:
     """What a detector finds, and the head in which it finds most of it."""
-    from attention_viz.analysis.metrics import METRICS
-
     top, metric = found.iloc[0], METRICS[detector.metric]
     over = f", on average over {texts} texts" if texts > 1 else ""
     label = f"{metric.label[:1].lower()}{metric.label[1:]}"
@@ -87,6 +81,6 @@ def _where(row: Any) -> str:
     return f"layer {int(row['layer'])}, head {int(row['head'])}"
 
 
-def safe_csv(table: "pandas.DataFrame") -> bytes:
+def safe_csv(table: pandas.DataFrame) -> bytes:
     """The table for a spreadsheet: numbers and our own names only; the mark at the start tells that it is UTF-8."""
     return b"\xef\xbb\xbf" + table.reset_index().to_csv(index=False, float_format="%.9g", lineterminator="\n").encode()

@@ -7,6 +7,7 @@ from typing import Any
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.tokens import split_words
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
@@ -66,8 +67,6 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
         longest: the most words.
         example: the sentence that stands in for one of fewer than two words.
     """
-    from attention_viz.trace.tokens import split_words
-
     if len(split_words(text)) < _FEWEST:
         said = "no word" if not split_words(text) else "a single word"
         return example, f"There is {said} in the box, so the course goes on with its example: “{example}”."

@@ -3,15 +3,13 @@
 import html
 import zlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
+from attention_viz.lesson.exercise import Cells, Choice, Exercise, Table, written
 from attention_viz.ui.pages.learn.state import GIVEN, another_exercise
 from attention_viz.ui.parts.markdown import plain
-
-if TYPE_CHECKING:
-    from attention_viz.lesson.exercise import Cells, Exercise, Table
 
 __all__ = ["answer_key", "show_exercise", "show_given", "table_html"]
 
@@ -25,7 +23,7 @@ def answer_key(kind: str, text: str, seed: int) -> str:
     return f"learn-{kind}-{seed}-{zlib.crc32(text.encode('utf-8', 'replace'))}"
 
 
-def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callable[[], None]) -> None:
+def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
     """Everything of one exercise.
 
     Args:
@@ -34,8 +32,6 @@ def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callabl
         key: from `answer_key`.
         on_solved: called, before the page runs again, once the answer is right.
     """
-    from attention_viz.lesson.exercise import Cells
-
     st.markdown(f"##### Exercise: {plain(label[:1].lower() + label[1:])}")
     left, right = st.columns([2, 3] if isinstance(exercise.answer, Cells) else [3, 2])
     with left:
@@ -51,15 +47,14 @@ def show_exercise(exercise: "Exercise", label: str, key: str, on_solved: Callabl
         _told(exercise, key, hints)
 
 
-def show_given(tables: "Sequence[Table]") -> None:
+def show_given(tables: Sequence[Table]) -> None:
     """The numbers to work with, as tables that print, too; nothing where there are none."""
     if tables:
         st.html("".join(map(table_html, tables)))
 
 
-def table_html(table: "Table") -> str:
+def table_html(table: Table) -> str:
     """One of these tables, everything in it harmless."""
-    from attention_viz.lesson.exercise import written
 
     def cells(tag: str, texts: list[str], scope: str = "") -> str:
         return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
@@ -74,10 +69,8 @@ def table_html(table: "Table") -> str:
     return f'<div class="learn-given" tabindex="0"><table>{title}{body}</table></div>'
 
 
-def _ask(exercise: "Exercise", key: str) -> None:
+def _ask(exercise: Exercise, key: str) -> None:
     """What an answer is given with."""
-    from attention_viz.lesson.exercise import Cells, Choice
-
     answer = exercise.answer
     if isinstance(answer, Choice):
         options = answer.options
@@ -90,7 +83,7 @@ def _ask(exercise: "Exercise", key: str) -> None:
         st.text_input("Your answer", key=key, placeholder="A number, such as 0.58 or 1/3")
 
 
-def _ask_cells(answer: "Cells", key: str) -> None:
+def _ask_cells(answer: Cells, key: str) -> None:
     """A line of switches for each row; the columns stand under each other, as every line has the same names."""
     st.caption("Marked cells are blocked. Each line is a row; press a column's name to mark or to free it.")
     with st.container(key="learn-cells", gap=None):
@@ -106,10 +99,8 @@ def _ask_cells(answer: "Cells", key: str) -> None:
             )
 
 
-def _given(exercise: "Exercise", key: str) -> str | None:
+def _given(exercise: Exercise, key: str) -> str | None:
     """The answer as text that `Exercise.check` reads; None where nothing was answered yet."""
-    from attention_viz.lesson.exercise import Cells, Choice
-
     held: Any = st.session_state.get(key)
     if isinstance(exercise.answer, Choice):
         return None if held is None else exercise.answer.options[held]
@@ -119,14 +110,14 @@ def _given(exercise: "Exercise", key: str) -> str | None:
     return held or None
 
 
-def _check(exercise: "Exercise", key: str, on_solved: Callable[[], None]) -> None:
+def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
     given = _given(exercise, key)
     st.session_state[GIVEN] = key, given
     if given is not None and exercise.check(given).right:
         on_solved()
 
 
-def _feedback(exercise: "Exercise", key: str) -> None:
+def _feedback(exercise: Exercise, key: str) -> None:
     """What is said to the last answer, with the arithmetic."""
     whose, given = st.session_state.get(GIVEN, ("", None))
     if whose != key:
@@ -143,7 +134,7 @@ def _feedback(exercise: "Exercise", key: str) -> None:
         st.warning(f"**Not yet.** {plain(found.words)}")
 
 
-def _buttons(exercise: "Exercise", key: str) -> int:
+def _buttons(exercise: Exercise, key: str) -> int:
     """Another hint, the solution for who has tried, and another exercise of the kind; how many hints are asked for."""
     whose, count = st.session_state.get(_HINTS, ("", 0))
     count = min(count, len(exercise.hints)) if whose == key else 0
@@ -156,7 +147,7 @@ def _buttons(exercise: "Exercise", key: str) -> int:
     return count
 
 
-def _told(exercise: "Exercise", key: str, hints: int) -> None:
+def _told(exercise: Exercise, key: str, hints: int) -> None:
     """The hints and the solution, as far as they were asked for."""
     for at, hint in enumerate(exercise.hints[:hints], 1):
         st.markdown(f"**Hint {at}.** {plain(hint)}")

@@ -2,11 +2,13 @@
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import plotly.graph_objects
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.lesson import LESSONS, Lesson, Scene, Shown
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture
@@ -16,11 +18,6 @@ from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
-
-if TYPE_CHECKING:
-    import plotly.graph_objects
-
-    from attention_viz.lesson import Lesson, Scene, Shown
 
 __all__ = ["Screen", "show_screen"]
 
@@ -56,7 +53,7 @@ class Screen:
     names: tuple[str, ...]
 
 
-def show_screen(screen: Screen, scene: "Scene", *, large: bool = False) -> None:
+def show_screen(screen: Screen, scene: Scene, *, large: bool = False) -> None:
     """A lesson, all but its exercise.
 
     Args:
@@ -64,8 +61,6 @@ def show_screen(screen: Screen, scene: "Scene", *, large: bool = False) -> None:
         scene: the reader's sentence.
         large: whether a room looks on.
     """
-    from attention_viz.lesson import LESSONS
-
     lesson = LESSONS[screen.name]
     _show_heading(screen, lesson, large=large)
     held = st.empty()
@@ -90,7 +85,7 @@ def show_screen(screen: Screen, scene: "Scene", *, large: bool = False) -> None:
         _show_picture(screen.name, shown, few=len(scene.words) <= _FEW, large=large)
 
 
-def _show_heading(screen: Screen, lesson: "Lesson", *, large: bool) -> None:
+def _show_heading(screen: Screen, lesson: Lesson, *, large: bool) -> None:
     """Title, how far one is, and the way on."""
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
@@ -121,7 +116,7 @@ def _show_control(name: str, label: str, options: dict[str, str], value: str, as
     )
 
 
-def _shown(name: str, lesson: "Lesson", scene: "Scene", value: str) -> "Shown":
+def _shown(name: str, lesson: Lesson, scene: Scene, value: str) -> Shown:
     """What there is to tell and to see, computed once: an answer that is checked changes nothing of it."""
     wish = name, scene.text, value, scene.notation, scene.theme
     held = st.session_state.get(_SHOWN)
@@ -130,7 +125,7 @@ def _shown(name: str, lesson: "Lesson", scene: "Scene", value: str) -> "Shown":
     return held[1]
 
 
-def _show_picture(name: str, shown: "Shown", *, few: bool, large: bool) -> None:
+def _show_picture(name: str, shown: Shown, *, few: bool, large: bool) -> None:
     """The picture, and below it what it shows; a copy, as the one that is kept belongs to every size of screen."""
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
@@ -149,9 +144,8 @@ def _show_picture(name: str, shown: "Shown", *, few: bool, large: bool) -> None:
     st.caption(plain(shown.says))
 
 
-def _enlarged(figure: "plotly.graph_objects.Figure") -> "plotly.graph_objects.Figure":
+def _enlarged(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figure:
     """A figure with larger letters, wherever a size is written down."""
-    import plotly.graph_objects
 
     def larger(part: Any, name: str = "") -> Any:
         if isinstance(part, dict):
@@ -164,7 +158,7 @@ def _enlarged(figure: "plotly.graph_objects.Figure") -> "plotly.graph_objects.Fi
     return plotly.graph_objects.Figure(larger(figure.to_plotly_json()))
 
 
-def _show_deeper(lesson: "Lesson") -> None:
+def _show_deeper(lesson: Lesson) -> None:
     """Pages where the same can be looked at further."""
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}
     found = [files[name] for name in lesson.deeper if name in files]

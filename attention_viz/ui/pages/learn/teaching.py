@@ -3,19 +3,16 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_given
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import plain
-
-if TYPE_CHECKING:
-    from attention_viz.lesson import Lesson, Scene
 
 __all__ = ["present", "show_answers", "show_link", "show_progress"]
 
@@ -76,10 +73,8 @@ def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, 
     st.rerun()
 
 
-def show_answers(scene: "Scene", seed: int, lessons: "Mapping[str, Lesson]") -> None:
+def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None:
     """Every question with its numbers and its answer for this sentence and seed, to print."""
-    from attention_viz.lesson import answer_sheet
-
     st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
     for name, lesson in lessons.items():
         called = f"**{list(lessons).index(name) + 1}\\. {plain(lesson.title)}.**"

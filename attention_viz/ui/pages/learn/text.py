@@ -1,14 +1,11 @@
 """A lesson's text on the page: facts made harmless, and terms that tell what they mean when pointed at or focused."""
 
 import html
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.lesson import TERMS, Shown, lesson_text
 from attention_viz.ui.parts.markdown import plain
-
-if TYPE_CHECKING:
-    from attention_viz.lesson import Shown
 
 __all__ = ["show_glossary", "show_text", "term"]
 
@@ -19,16 +16,12 @@ def term(words: str, meaning: str) -> str:
     return f'<span class="learn-term" tabindex="0">{words}{told}</span>'
 
 
-def show_text(name: str, shown: "Shown", notation: str) -> None:
+def show_text(name: str, shown: Shown, notation: str) -> None:
     """The text of a lesson with its numbers."""
-    from attention_viz.lesson import lesson_text
-
     st.markdown(lesson_text(name, shown.facts, notation, escape=plain, term=term), unsafe_allow_html=True)
 
 
 def show_glossary() -> None:
     """Every term of the course with its sentence."""
-    from attention_viz.lesson import TERMS
-
     with st.expander("Glossary: every term of the course in a sentence", key="learn-glossary"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))

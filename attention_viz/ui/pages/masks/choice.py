@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention_viz.edits.kinds import Allow
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["ADDRESS", "BATCHED", "MASKS", "MASK_CHOICES", "ROWS", "MaskChoice", "edits"]
+__all__ = ["ADDRESS", "BATCHED", "MASKS", "MASK_CHOICES", "ROWS", "MaskChoice", "edits", "window_words"]
 
 # Every mask by its name in the address: what that means in a few words, and in a sentence.
 MASKS = {
@@ -69,6 +69,12 @@ class MaskChoice:
     def batched(self) -> bool:
         """Whether two sentences stand in one batch."""
         return self.mask in BATCHED
+
+
+def window_words(window: int) -> str:
+    """At what each token may look through a window of that width."""
+    sides = {0: "nothing but itself", 1: "itself and the one on each side"}
+    return sides.get(max(0, window - 1), f"itself and the {window - 1} on each side")
 
 
 MASK_CHOICES = Choices(MaskChoice(), "", "masks")

@@ -2,21 +2,21 @@
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas
 import streamlit as st
+from torch import Tensor
 
+from attention_viz.edits.effects import moved_output, moved_weight
+from attention_viz.operation.blocking import Blocked, block_row
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.masks.choice import MaskChoice
 from attention_viz.ui.pages.masks.words import allowed_of, blocks_more
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from attention_viz.operation.blocking import Blocked
-    from attention_viz.trace.trace import Trace
+from attention_viz.views import changed_heads, changed_outputs, difference
 
 __all__ = ["show_consequences"]
 
@@ -24,7 +24,7 @@ _HEIGHT = 400
 _VALUES = {-math.inf: "−∞", -1e9: "−1e9", -1e4: "−1e4"}
 
 
-def show_consequences(before: "Trace", after: "Trace", stream: str, layer: int, head: int, choice: MaskChoice) -> None:
+def show_consequences(before: Trace, after: Trace, stream: str, layer: int, head: int, choice: MaskChoice) -> None:
     """What the mask changed in this head, in all heads and in what comes out, and the demonstration below."""
     if choice.mask == "drawn" and not choice.cells:
         st.markdown("Nothing is drawn yet. Block a cell, and what changes here and in later layers stands below.")
@@ -34,9 +34,7 @@ def show_consequences(before: "Trace", after: "Trace", stream: str, layer: int, 
     _show_demonstration(after, stream, layer, head)
 
 
-def _show_changes(before: "Trace", after: "Trace", stream: str, layer: int, head: int) -> None:
-    from attention_viz.views import changed_heads, changed_outputs, difference
-
+def _show_changes(before: Trace, after: Trace, stream: str, layer: int, head: int) -> None:
     theme = theme_name()
     here, heads, outputs = st.columns([1.25, 1.25, 1])
     with here:
@@ -67,11 +65,7 @@ def _show_changes(before: "Trace", after: "Trace", stream: str, layer: int, head
         _show_tables(before, after, stream)
 
 
-def _show_tables(before: "Trace", after: "Trace", stream: str) -> None:
-    import pandas
-
-    from attention_viz.edits.effects import moved_output, moved_weight
-
+def _show_tables(before: Trace, after: Trace, stream: str) -> None:
     labels = before.query_tokens(before.streams[-1]).labels
     outputs = {"token": labels, "output moved": [round(float(one), 6) for one in moved_output(before, after)]}
     heads = moved_weight(before, after, stream).numpy().round(6)
@@ -87,10 +81,8 @@ def _chart(figure: Any, title: str, key: str) -> None:
     show_picture(figure, key, title, tools=True)
 
 
-def _show_demonstration(after: "Trace", stream: str, layer: int, head: int) -> None:
+def _show_demonstration(after: Trace, stream: str, layer: int, head: int) -> None:
     """The head on the screen, blocked with each number that people write for it."""
-    from attention_viz.operation.blocking import block_row
-
     logits = _unmasked(after, stream, layer, head)
     now = allowed_of(after, layer, head, stream)
     row, allowed = _example(now)
@@ -118,13 +110,13 @@ def _show_demonstration(after: "Trace", stream: str, layer: int, head: int) -> N
         st.markdown(_table(block_row(logits[row], logits[row] != logits[row])))
 
 
-def _unmasked(trace: "Trace", stream: str, layer: int, head: int) -> "Tensor":
+def _unmasked(trace: Trace, stream: str, layer: int, head: int) -> Tensor:
     """What would enter the softmax of a head if nothing were blocked."""
     one = trace.attention(layer, stream).head(head)
     return replace(one, allowed=None).masked.detach().cpu()
 
 
-def _example(allowed: "Tensor") -> "tuple[int, Tensor | None]":
+def _example(allowed: Tensor) -> tuple[int, Tensor | None]:
     """A row that is blocked in part; where there is none, the first row, with only its first key open."""
     partly = (allowed.any(dim=-1) & ~allowed.all(dim=-1)).nonzero().flatten().tolist()
     if partly:
@@ -138,7 +130,7 @@ def _example(allowed: "Tensor") -> "tuple[int, Tensor | None]":
     return 0, only
 
 
-def _table(results: "tuple[Blocked, ...]") -> str:
+def _table(results: tuple[Blocked, ...]) -> str:
     """One line a value, one column a precision."""
     by_value = {value: [one for one in results if one.value == value] for value in _VALUES}
     head = "| added | float32 | float16 |\n|---|---|---|\n"
@@ -147,7 +139,7 @@ def _table(results: "tuple[Blocked, ...]") -> str:
     )
 
 
-def _said(one: "Blocked") -> str:
+def _said(one: Blocked) -> str:
     became = "float16 ends at −65,504, so this becomes −∞. " if one.held != one.value else ""
     leak = f"{one.leak:.3g}"
     return (

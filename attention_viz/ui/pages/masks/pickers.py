@@ -12,7 +12,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_code
 from attention_viz.ui.controls.pen import strokes
-from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice
+from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
 from attention_viz.ui.parts.notices import show_notices
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def choose_mask(state: State) -> tuple[MaskChoice, DeltaGenerator]:
         )
         mask = MASK_CHOICES.current().mask
         if mask == "window":
-            st.number_input("Window", key="window", step=1, width=150, persist_state="session")
+            with st.container(width=150, gap=None):
+                st.number_input("Window", key="window", step=1, persist_state="session")
+                st.caption(window_words(MASK_CHOICES.current().window))
         if mask == "prefix":
             st.number_input("Prefix", key="prefix", step=1, width=150, persist_state="session")
         if mask in BATCHED:

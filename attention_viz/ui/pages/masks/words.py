@@ -1,14 +1,12 @@
 """What a mask does to one head, in plain words with its numbers."""
 
-from typing import TYPE_CHECKING
+import torch
+from torch import Tensor
 
+from attention_viz.operation.masks import recognise
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from attention_viz.trace.trace import Trace
+from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice, window_words
 
 __all__ = [
     "allowed_of",
@@ -23,20 +21,16 @@ __all__ = [
 _MOST_NAMED = 6
 
 
-def allowed_of(trace: "Trace", layer: int, head: int, stream: str | None = None) -> "Tensor":
+def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
     """Who may look at whom in one head, (query, key); of the first stream, where none is named."""
-    import torch
-
     one = trace.attention(layer, stream or trace.streams[0]).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)
     return one.allowed.cpu().expand(one.shape)
 
 
-def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
+def own_mask_words(trace: Trace, layer: int, head: int) -> str:
     """What the model's own mask is, recognised from the cells that it blocked; other layers too, where they differ."""
-    from attention_viz.operation.masks import recognise
-
     here = recognise(allowed_of(trace, layer, head))
     # Of a file, which tells what was put on top but not how the run went without.
     whose = (
@@ -55,15 +49,14 @@ def own_mask_words(trace: "Trace", layer: int, head: int) -> str:
 def mask_words(choice: MaskChoice) -> str:
     """What a mask means, with its number."""
     if choice.mask == "window":
-        near = f"itself and at {choice.window - 1} on each side" if choice.window > 1 else "nothing but itself"
-        return f"With a window of {choice.window}, each token may look at {near}."
+        return f"With a window of {choice.window}, each token may look at {window_words(choice.window)}."
     if choice.mask == "prefix" and choice.prefix > 0:
         first = "first token is" if choice.prefix == 1 else f"first {choice.prefix} tokens are"
         return f"The {first} open to everyone; after that, no looking ahead."
     return "" if choice.mask == "drawn" else MASKS[choice.mask][1]
 
 
-def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice: MaskChoice) -> str:
+def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: MaskChoice) -> str:
     """How many cells of the head on the screen are blocked now, and where else the mask acts."""
     own, now = allowed_of(before, layer, head), allowed_of(after, layer, head)
     added, total = int((own & ~now).sum()), now.numel()
@@ -80,7 +73,7 @@ def blocked_words(before: "Trace", after: "Trace", layer: int, head: int, choice
     return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
 
 
-def _nothing(after: "Trace", choice: MaskChoice) -> str:
+def _nothing(after: Trace, choice: MaskChoice) -> str:
     """Why a mask changes nothing."""
     if choice.mask == "drawn" and not choice.cells:
         return "Nothing is drawn yet."
@@ -89,7 +82,7 @@ def _nothing(after: "Trace", choice: MaskChoice) -> str:
     return "But a mask can only take away, and the model blocks all these cells already: it changes nothing here."
 
 
-def blocks_more(before: "Trace", after: "Trace") -> bool:
+def blocks_more(before: Trace, after: Trace) -> bool:
     """Whether any cell of any head is blocked only by the mask that was added."""
     stream = before.streams[0]
     return any(
@@ -122,7 +115,7 @@ def unfit_words(state: State, choice: MaskChoice) -> str:
     )
 
 
-def silent_rows_words(trace: "Trace", layer: int, head: int) -> str:
+def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
     """Which tokens have nothing left to look at; empty where each has something."""
     blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:

@@ -1,18 +1,18 @@
 """The controls of the Step by step page: which step, which cell, and the switches that compute a head otherwise."""
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
+from attention_viz.scratch.variants import VARIANTS
+from attention_viz.steps.head import PRECISIONS, OpenHead
+from attention_viz.steps.steps import NOTATIONS, STEPS, Step, steps_of
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import STEP_CHOICES
 from attention_viz.ui.pages.steps.runs import LARGEST_WIDTH
-
-if TYPE_CHECKING:
-    from attention_viz.steps.head import OpenHead
-    from attention_viz.steps.steps import Step
-    from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import shortened, shown
 
 __all__ = [
     "as_the_model",
@@ -37,11 +37,8 @@ _NAMES = {"token": "query", "query": "query", "key": "key"}
 _TOKEN_WIDTH, _DIMENSION_WIDTH, _SLIDER_WIDTH = 140, 130, 175
 
 
-def possible(as_run: "OpenHead") -> dict[str, Any]:
+def possible(as_run: OpenHead) -> dict[str, Any]:
     """By name, what may be chosen for this trace; the model's own way first."""
-    from attention_viz.steps.head import PRECISIONS
-    from attention_viz.steps.steps import NOTATIONS, steps_of
-
     own = str(as_run.attention.query.dtype).removeprefix("torch.")
     queries, keys = as_run.attention.shape
     widest = max(as_run.d_model or 0, as_run.d_k, as_run.attention.value.shape[-1])
@@ -60,28 +57,26 @@ def possible(as_run: "OpenHead") -> dict[str, Any]:
 
 def variants() -> list[str]:
     """The stages of attention that our own module can show, itself first."""
-    from attention_viz.scratch.variants import VARIANTS
-
     return ["multi", *(name for name in VARIANTS if name != "multi")]
 
 
-def _scales(as_run: "OpenHead") -> list[str]:
+def _scales(as_run: OpenHead) -> list[str]:
     known = ["model", "d_k", "d_model", "none"]
     return [name for name in known if not (name == "d_k" and _usual(as_run)) and (name != "d_model" or as_run.d_model)]
 
 
-def _usual(as_run: "OpenHead") -> bool:
+def _usual(as_run: OpenHead) -> bool:
     """Whether the model itself scales by 1/√d_k."""
     return abs(as_run.attention.scale * as_run.d_k**0.5 - 1) < 1e-6
 
 
-def as_the_model(as_run: "OpenHead") -> dict[str, str]:
+def as_the_model(as_run: OpenHead) -> dict[str, str]:
     """By the name of a switch, what its option "model" stands for: how the model itself computed."""
     precision = str(as_run.attention.query.dtype).removeprefix("torch.")
     return {"precision": precision} | ({"scale": "d_k"} if _usual(as_run) else {})
 
 
-def show_step_list(steps: "dict[str, Step]") -> None:
+def show_step_list(steps: dict[str, Step]) -> None:
     """Every step by name, in order, and buttons that walk one on or back."""
     names = list(steps)
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
@@ -119,10 +114,8 @@ def _take_all() -> None:
     STEP_CHOICES.set(all="yes" if st.session_state[_ALL] else "no")
 
 
-def show_switches(options: dict[str, Any], as_run: "OpenHead", state: State, *, own: bool) -> None:
+def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
     """Which cell is opened, and scale, notation and precision; for our own module its variant and d_k, too."""
-    from attention_viz.scratch.variants import VARIANTS
-
     labels: dict[str, dict[str, str]] = {
         "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
         "notation": _NOTATION_LABELS,
@@ -167,10 +160,8 @@ def _show_width(state: State) -> None:
         )
 
 
-def _show_cell_pickers(as_run: "OpenHead") -> None:
+def _show_cell_pickers(as_run: OpenHead) -> None:
     """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
-    from attention_viz.steps.steps import STEPS
-
     step = STEPS[STEP_CHOICES.current().step]
     matrix = step.function(as_run)
     if matrix is None or STEP_CHOICES.current().all == "yes":
@@ -179,15 +170,13 @@ def _show_cell_pickers(as_run: "OpenHead") -> None:
         _show_cell_picker(axis, as_run.trace, as_run.stream, count)
 
 
-def chosen_cell(step: "Step") -> tuple[int, int]:
+def chosen_cell(step: Step) -> tuple[int, int]:
     """The cell that is opened, by row and column with tokens as rows."""
     row, column = (getattr(STEP_CHOICES.current(), _NAMES.get(axis, "dimension")) for axis in step.axes)
     return row, column
 
 
-def _show_cell_picker(axis: str, trace: "Trace", stream: str, count: int) -> None:
-    from attention_viz.views.style.wording import shortened, shown
-
+def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
     if axis in _NAMES:
         tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
         st.selectbox(

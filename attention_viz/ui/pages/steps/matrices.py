@@ -1,22 +1,21 @@
 """A step's matrices as pictures, whose cells open at a click."""
 
 import functools
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
+import plotly.graph_objects as go
 import streamlit as st
+from torch import Tensor
 
+from attention_viz.operation.rotation import rotation
+from attention_viz.steps.head import OpenHead
+from attention_viz.steps.steps import Step, transposed
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.steps.controls import take_cell
 from attention_viz.ui.pages.steps.runs import widths
 from attention_viz.ui.parts.themes import theme_name
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-    from torch import Tensor
-
-    from attention_viz.steps.head import OpenHead
-    from attention_viz.steps.steps import Step
+from attention_viz.views import angles, learned, saturation, steps
 
 __all__ = ["show_angles", "show_learned", "show_matrix", "show_part", "show_saturation"]
 
@@ -26,9 +25,9 @@ _TARGETS_AROUND = 20
 
 
 def show_matrix(
-    opened: "OpenHead",
+    opened: OpenHead,
     name: str,
-    step: "Step",
+    step: Step,
     notation: str,
     cell: tuple[int, int] | None,
     *,
@@ -36,8 +35,6 @@ def show_matrix(
     opens: bool = True,
 ) -> None:
     """One step's matrix; where it opens, a click on a cell makes it the chosen one."""
-    from attention_viz.views import steps
-
     figure = steps(
         opened.trace,
         opened.layer,
@@ -56,10 +53,8 @@ def show_matrix(
         _show_to_click(figure, key, opened, step, notation, cell)
 
 
-def show_learned(opened: "OpenHead", name: str, notation: str) -> None:
+def show_learned(opened: OpenHead, name: str, notation: str) -> None:
     """The learned matrix of this head for "query", "key", "value" or "output", where it is known."""
-    from attention_viz.views import learned
-
     matrix = opened.projections.get(name) if name == "output" else opened.projection(name)
     if matrix is None:
         st.caption(f"W_{name[0].upper()} is not known here.".replace("_", r"\_"))
@@ -71,12 +66,8 @@ def show_learned(opened: "OpenHead", name: str, notation: str) -> None:
     show_picture(figure, f"steps-learned-{name}", f"The learned matrix that makes the {name}")
 
 
-def show_part(opened: "OpenHead", name: str, part: "Tensor", notation: str) -> None:
+def show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
     """One summand of the embeddings, drawn as they are."""
-    from dataclasses import replace
-
-    from attention_viz.views import steps
-
     layers = list(opened.trace.layers[opened.stream])
     layers[opened.layer] = replace(opened.entry, embeddings=part)
     trace = replace(opened.trace, layers={**opened.trace.layers, opened.stream: tuple(layers)}, complete=None)
@@ -85,21 +76,16 @@ def show_part(opened: "OpenHead", name: str, part: "Tensor", notation: str) -> N
     show_picture(figure, f"steps-part-{name}", name.capitalize())
 
 
-def show_angles(opened: "OpenHead") -> None:
+def show_angles(opened: OpenHead) -> None:
     """By how much each position turned each pair of dimensions, where pairs were turned."""
-    from attention_viz.operation.rotation import rotation
-    from attention_viz.views import angles
-
     if rotation(opened.unrotated("query"), opened.attention.query) is None:
         return
     figure = angles(opened.trace, opened.layer, opened.head, opened.stream, theme=theme_name())
     show_picture(figure, "steps-angles", "The angle by which each pair of dimensions was turned")
 
 
-def show_saturation(opened: "OpenHead", state: State) -> None:
+def show_saturation(opened: OpenHead, state: State) -> None:
     """How sharp the softmax gets as our own module gets wider."""
-    from attention_viz.views import saturation
-
     text = opened.trace.provenance.text or ""
     traces = widths(text, state.heads, state.seed, state.positions)
     st.markdown("###### Why the scale: the same text through our own module, wider and wider")
@@ -111,10 +97,8 @@ def show_saturation(opened: "OpenHead", state: State) -> None:
 
 
 def _show_to_click(
-    figure: "go.Figure", key: str, opened: "OpenHead", step: "Step", notation: str, cell: tuple[int, int]
+    figure: go.Figure, key: str, opened: OpenHead, step: Step, notation: str, cell: tuple[int, int]
 ) -> None:
-    from attention_viz.steps.steps import transposed
-
     matrix = step.function(opened)
     if matrix is not None:
         shape = tuple(matrix.shape)

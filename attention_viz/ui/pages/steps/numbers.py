@@ -4,16 +4,14 @@ import html
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from attention_viz.steps.arithmetic import Arithmetic
-    from attention_viz.steps.head import OpenHead
-    from attention_viz.steps.steps import Step
+from attention_viz.steps.arithmetic import Arithmetic
+from attention_viz.steps.head import OpenHead, row_statistics
+from attention_viz.steps.steps import Step, transposed
+from attention_viz.views.style.wording import shortened, shown
 
 __all__ = ["in_notation", "label_of", "show_arithmetic", "show_statistics", "show_window"]
 
@@ -25,20 +23,16 @@ _NEAR = 2
 _WHOLE = 17
 
 
-def label_of(opened: "OpenHead", axis: str, place: int) -> str:
+def label_of(opened: OpenHead, axis: str, place: int) -> str:
     """What stands at a place of an axis: a token, or the number of a dimension."""
-    from attention_viz.views.style.wording import shortened, shown
-
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
     return shortened(shown(tokens(opened.stream).labels[place]))
 
 
-def in_notation(words: str, step: "Step", notation: str) -> str:
+def in_notation(words: str, step: Step, notation: str) -> str:
     """The same said of columns, where the notation writes the step's rows as columns."""
-    from attention_viz.steps.steps import transposed
-
     return re.sub(r"\b([Rr])ow(s?)\b", _column, words) if transposed(step, notation) else words
 
 
@@ -46,7 +40,7 @@ def _column(found: re.Match[str]) -> str:
     return f"{'C' if found[1] == 'R' else 'c'}olumn{found[2]}"
 
 
-def show_window(opened: "OpenHead", step: "Step", matrix: "Tensor", cell: tuple[int, int], *, turned: bool) -> None:
+def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, int], *, turned: bool) -> None:
     """The numbers around the chosen cell; of a small matrix, all."""
     rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
     down, across = [(step.axes[0], rows), (step.axes[1], columns)]
@@ -71,9 +65,7 @@ def show_window(opened: "OpenHead", step: "Step", matrix: "Tensor", cell: tuple[
     _show_table(head, lines, "window")
 
 
-def show_arithmetic(
-    opened: "OpenHead", step: "Step", cell: tuple[int, int], found: "Arithmetic", notation: str
-) -> None:
+def show_arithmetic(opened: OpenHead, step: Step, cell: tuple[int, int], found: Arithmetic, notation: str) -> None:
     """One cell as the products that make it."""
     where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
     total = f'<b data-testid="total">{_said(found.total)}</b>'
@@ -96,9 +88,7 @@ def show_arithmetic(
         _share(found)
 
 
-def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int) -> list[str]:
-    from attention_viz.views.style.wording import shortened, shown
-
+def _term(opened: OpenHead, found: Arithmetic, place: int, factors: int) -> list[str]:
     term, picked = found.terms[place], found.rule == "share" and place == found.chosen
     cells = [_number(number, False) for _, number in term.factors]
     cells += [_cell("", "td")] * (factors - len(cells))
@@ -109,22 +99,20 @@ def _term(opened: "OpenHead", found: "Arithmetic", place: int, factors: int) -> 
     ]
 
 
-def _closing(found: "Arithmetic", factors: int) -> list[str]:
+def _closing(found: Arithmetic, factors: int) -> list[str]:
     """The line under the sum."""
     empty = [_cell("", "td")] * factors
     return [_cell("sum", "th"), *empty, _number(found.sum, found.rule == "sum")]
 
 
-def _share(found: "Arithmetic") -> None:
+def _share(found: Arithmetic) -> None:
     part = found.terms[found.chosen].product
     said = " / ".join(_said(number, 7) for number in (part, found.sum)) + f" = {_said(found.computed)}"
     st.html(f'<p class="steps-said steps-quotient">{said}</p>')
 
 
-def show_statistics(opened: "OpenHead", as_run: "OpenHead", step: "Step", row: int, notation: str) -> None:
+def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, notation: str) -> None:
     """How sharp the softmax is: of the chosen query's row, and on average; as the model did it beside it."""
-    from attention_viz.steps.head import row_statistics
-
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
     head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()

@@ -1,120 +1,25 @@
-"""The Step by step page: every intermediate number of one head, in order, and every cell as its arithmetic."""
-
-import functools
-from typing import TYPE_CHECKING
+"""The Step by step page before anything heavy is there: header, pickers, and a place for each part that follows."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, verify
-from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.steps.choice import ADDRESS, STEP_CHOICES, Possible, StepChoice
-from attention_viz.ui.pages.steps.controls import as_the_model, possible, show_step_list, show_switches, variants
-from attention_viz.ui.pages.steps.runs import Run, run
-from attention_viz.ui.pages.steps.view import show_all_steps, show_step
-from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.downloads import show_downloads
-from attention_viz.ui.parts.drawing import draw_in_place, show_problem, tell
+from attention_viz.ui.pages.steps.choice import ADDRESS
+from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.parts.notices import show_notices
-
-if TYPE_CHECKING:
-    from attention_viz.steps.head import OpenHead
 
 __all__ = ["show_page"]
 
 _HEIGHT = 620
-_DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 
 def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place kept."""
+    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
     state = pickers.choose()
     controls = st.container()
     bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
-    notes, place = st.container(), st.empty()
-    drawn = draw_in_place(state, place, _HEIGHT)
-    heads = None
-    if drawn is not None:
-        with notes:
-            tell(drawn, state)
-        try:
-            heads = _open(drawn, state, controls, notes, place)
-        except AttentionVizError as error:
-            show_problem(error, place)
-    pickers.keep(state, STEP_CHOICES)
-    if drawn is not None and heads is not None:
-        with bar:
-            _show_bar(*heads, drawn)
-
-
-def _open(
-    drawn: Drawn, state: State, controls: DeltaGenerator, notes: DeltaGenerator, place: DeltaGenerator
-) -> "tuple[OpenHead, OpenHead]":
-    """Show the controls and the chosen step; gives the head as it is shown, and as the model ran it."""
-    own = state.own and drawn.fit is not None
-    ran = _run(drawn, state, own=own)
-    with controls:
-        as_run, chosen = _controls(ran, state, own=own)
-    opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
-    with notes:
-        show_notices(STEP_CHOICES.notices())
-        if chosen.precision not in ("model", "float32"):
-            st.caption(
-                f"Query, key, value, weights and output are rounded to {chosen.precision}; the sums between them are "
-                "kept in float32, as on a graphics card."
-            )
-        if opened.head != state.head:
-            st.caption(f"This variant has one head, head {opened.head}; the picker's is not used.")
-    with place.container():
-        (show_all_steps if chosen.all == "yes" else show_step)(opened, as_run, chosen, state, own=own)
-    return opened, as_run
-
-
-def _run(drawn: Drawn, state: State, *, own: bool) -> Run:
-    chosen = STEP_CHOICES.settle(Possible({"variant": variants()}, own=own), only=("variant",))
-    return run(drawn, state, chosen.variant)
-
-
-def _controls(ran: Run, state: State, *, own: bool) -> "tuple[OpenHead, StepChoice]":
-    """The list of steps and the switches; what they say, and the head as the model ran it."""
-    from attention_viz.steps.steps import steps_of
-
-    as_run = ran.head(state)
-    options = possible(as_run)
-    trace = as_run.trace
-    wording = (*trace.query_tokens(as_run.stream).labels, *trace.key_tokens(as_run.stream).labels)
-    chosen = STEP_CHOICES.settle(
-        Possible(options, as_the_model(as_run), own), labels=(*as_the_model(as_run).values(), *wording)
-    )
-    show_step_list(steps_of(as_run))
-    show_switches(options, as_run, state, own=own)
-    return as_run, chosen
-
-
-def _show_bar(opened: "OpenHead", as_run: "OpenHead", drawn: Drawn) -> None:
-    """How far the run can be trusted, what is not as the model did it, and downloads of what is on the screen."""
-    from attention_viz.steps.steps import step_tensors
-    from attention_viz.trace.tensors import to_safetensors
-
-    if opened.switched:
-        st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
-    badge = Badge()
-    tensors = functools.partial(
-        to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
-    )
-    show_downloads(
-        opened.trace,
-        opened.stream,
-        opened.layer,
-        opened.head,
-        _DOWNLOADS,
-        {"Tensors (safetensors)": tensors},
-    )
-    if drawn.fit is not None:
-        verify(Drawn(as_run.trace, drawn.fit))
-    badge.show(as_run.trace, from_file=drawn.fit is None, switched=bool(opened.switched))
+    notes, picture = st.container(), st.empty()
+    with importing("steps", state, picture, _HEIGHT):
+        from attention_viz.ui.pages.steps.body import show_body
+    show_body(state, controls, bar, notes, picture, _HEIGHT)

@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from torch import Tensor
 
+from attention_viz.operation.projection import Projection
+from attention_viz.scratch.model import Scratch, sinusoidal, word_vectors
+from attention_viz.scratch.variants import run_variant
 from attention_viz.serving.runs import Drawn, projections
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.steps.head import OpenHead, open_head
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from attention_viz.operation.projection import Projection
-    from attention_viz.steps.head import OpenHead
-    from attention_viz.trace.trace import Trace
 
 __all__ = ["LARGEST_WIDTH", "Run", "run", "widths"]
 
@@ -33,14 +31,12 @@ class Run:
         parts: what the embeddings are the sum of, where known.
     """
 
-    trace: "Trace"
-    projections: "Mapping[str, Projection]" = field(default_factory=dict[str, "Projection"])
-    parts: "Mapping[str, Tensor]" = field(default_factory=dict[str, "Tensor"])
+    trace: Trace
+    projections: Mapping[str, Projection] = field(default_factory=dict[str, "Projection"])
+    parts: Mapping[str, Tensor] = field(default_factory=dict[str, "Tensor"])
 
-    def head(self, state: State, scale: str = "model", precision: str | None = None) -> "OpenHead":
+    def head(self, state: State, scale: str = "model", precision: str | None = None) -> OpenHead:
         """The chosen head, with a switch or as it ran; the nearest one where a variant has fewer heads."""
-        from attention_viz.steps.head import open_head
-
         stream = self.trace.streams[0]
         head = min(state.head, self.trace.head_count(state.layer, stream) - 1)
         return open_head(
@@ -70,9 +66,6 @@ def run(drawn: Drawn, state: State, variant: str) -> Run:
 
 @st.cache_resource(max_entries=SETTINGS.traces_kept, show_spinner=False)
 def _own(text: str, d_model: int, heads: int, seed: int, positions: str, variant: str) -> Run:
-    from attention_viz.scratch.model import Scratch, sinusoidal, word_vectors
-    from attention_viz.scratch.variants import run_variant
-
     trace, known = run_variant(Scratch(d_model, heads, seed, positions), text, variant)
     words = trace.query_tokens().labels
     parts = {"word vector": word_vectors(words, d_model, seed)}
@@ -82,9 +75,7 @@ def _own(text: str, d_model: int, heads: int, seed: int, positions: str, variant
 
 
 @st.cache_resource(max_entries=SETTINGS.traces_kept, show_spinner=False)
-def widths(text: str, heads: int, seed: int, positions: str) -> "tuple[Trace, ...]":
+def widths(text: str, heads: int, seed: int, positions: str) -> tuple[Trace, ...]:
     """The text through our own module with heads that double in width, as far as it goes."""
-    from attention_viz.scratch.model import Scratch
-
     sizes = [2**power for power in range(10) if 2**power * heads <= LARGEST_WIDTH]
     return tuple(Scratch(size * heads, heads, seed, positions).trace(text) for size in sizes)

@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from torch import Tensor
 
+from attention_viz.steps.arithmetic import open_cell
+from attention_viz.steps.formulas import formula_of
+from attention_viz.steps.head import OpenHead
+from attention_viz.steps.steps import STEPS, Step, explanation_of, shape_of_step, steps_of, transposed
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import StepChoice
 from attention_viz.ui.pages.steps.controls import chosen_cell
@@ -20,13 +24,7 @@ from attention_viz.ui.pages.steps.matrices import (
 )
 from attention_viz.ui.pages.steps.numbers import in_notation, show_arithmetic, show_statistics, show_window
 from attention_viz.ui.parts.markdown import plain
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from attention_viz.steps.head import OpenHead
-    from attention_viz.steps.steps import Step
-    from attention_viz.views.style.theme import Palette
+from attention_viz.views.style.theme import Palette, palette
 
 __all__ = ["show_all_steps", "show_step"]
 
@@ -34,12 +32,8 @@ _PROJECTED = ("query", "key", "value")
 _OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
 
 
-def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: StepChoice, state: State, *, own: bool) -> None:
+def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
     """The chosen step alone, in full."""
-    from attention_viz.steps.arithmetic import open_cell
-    from attention_viz.steps.steps import STEPS, transposed
-    from attention_viz.views.style.theme import palette
-
     name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
     matrix = step.function(opened)
     if matrix is None:
@@ -65,11 +59,8 @@ def show_step(opened: "OpenHead", as_run: "OpenHead", chosen: StepChoice, state:
         show_saturation(opened, state)
 
 
-def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: StepChoice, state: State, *, own: bool) -> None:
+def show_all_steps(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
     """Every step under the one before it, each with its formula, shape, change and matrix."""
-    from attention_viz.steps.steps import steps_of
-    from attention_viz.views.style.theme import palette
-
     colours = palette(theme_name())
     for name, step in steps_of(opened).items():
         matrix = step.function(opened)
@@ -83,18 +74,15 @@ def show_all_steps(opened: "OpenHead", as_run: "OpenHead", chosen: StepChoice, s
 
 
 def _say(
-    opened: "OpenHead",
+    opened: OpenHead,
     name: str,
-    step: "Step",
+    step: Step,
     chosen: StepChoice,
-    matrix: "Tensor | None",
-    colours: "Palette",
+    matrix: Tensor | None,
+    colours: Palette,
     places: tuple[DeltaGenerator, DeltaGenerator],
 ) -> None:
     """What the step is, and its formula, shape and change, each in its place."""
-    from attention_viz.steps.formulas import formula_of
-    from attention_viz.steps.steps import explanation_of
-
     words, formula = places
     words.markdown(f"##### {step.label}\n{in_notation(explanation_of(opened, name), step, chosen.notation)}")
     written = rf"$\displaystyle {_coloured(formula_of(opened, name, chosen.notation), colours)}$"
@@ -108,9 +96,7 @@ def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
     return left, right
 
 
-def _facts(opened: "OpenHead", name: str, step: "Step", chosen: StepChoice, matrix: "Tensor") -> tuple[str, str]:
-    from attention_viz.steps.steps import shape_of_step
-
+def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: Tensor) -> tuple[str, str]:
     words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
     since = "What comes in" if name == "embeddings" else "Since the step before"
     return (
@@ -119,11 +105,11 @@ def _facts(opened: "OpenHead", name: str, step: "Step", chosen: StepChoice, matr
     )
 
 
-def _tell_unknown(step: "Step") -> None:
+def _tell_unknown(step: Step) -> None:
     st.info(f"{step.label}: not known for this trace. It was not recorded, so there is nothing to show here.")
 
 
-def _coloured(formula: str, colours: "Palette") -> str:
+def _coloured(formula: str, colours: Palette) -> str:
     """Q, K and V in their colours; not where they are part of another name."""
     tones = {"Q": colours.query, "K": colours.key, "V": colours.value}
     return re.sub(
@@ -131,31 +117,25 @@ def _coloured(formula: str, colours: "Palette") -> str:
     )
 
 
-def _show_one(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int]) -> None:
-    from attention_viz.steps.steps import STEPS
-
+def _show_one(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
     show_matrix(opened, chosen.step, STEPS[chosen.step], chosen.notation, cell)
 
 
-def _show_projected(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int]) -> None:
+def _show_projected(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
     """Query, key and value side by side."""
-    from attention_viz.steps.steps import STEPS
-
     for column, name in zip(st.columns(3), _PROJECTED, strict=True):
         with column:
             show_matrix(opened, name, STEPS[name], chosen.notation, cell if name == chosen.step else None)
 
 
-def _learned_three(opened: "OpenHead", chosen: StepChoice) -> None:
+def _learned_three(opened: OpenHead, chosen: StepChoice) -> None:
     for column, name in zip(st.columns(3), _PROJECTED, strict=True):
         with column:
             show_learned(opened, name, chosen.notation)
 
 
-def _show_rotated(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int]) -> None:
+def _show_rotated(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
     """Query and key, before above and after below, and beside them by how much each pair turned."""
-    from attention_viz.steps.steps import STEPS
-
     *sides, turned = st.columns(3)
     for column, side in zip(sides, ("query", "key"), strict=True):
         with column:
@@ -167,7 +147,7 @@ def _show_rotated(opened: "OpenHead", chosen: StepChoice, cell: tuple[int, int])
         show_angles(opened)
 
 
-def _parts(opened: "OpenHead", chosen: StepChoice) -> None:
+def _parts(opened: OpenHead, chosen: StepChoice) -> None:
     """What the embeddings are the sum of, where known: with positions and without them."""
     if len(opened.parts) > 1:
         for column, (name, part) in zip(st.columns(len(opened.parts)), opened.parts.items(), strict=True):
@@ -175,16 +155,16 @@ def _parts(opened: "OpenHead", chosen: StepChoice) -> None:
                 show_part(opened, name, part, chosen.notation)
 
 
-def _learned_output(opened: "OpenHead", chosen: StepChoice) -> None:
+def _learned_output(opened: OpenHead, chosen: StepChoice) -> None:
     show_learned(opened, "output", chosen.notation)
 
 
 # What is drawn of a step where that is more than its matrix, and what stands below its numbers.
-_PICTURES: "dict[str, Callable[[OpenHead, StepChoice, tuple[int, int]], None]]" = {
+_PICTURES: dict[str, Callable[[OpenHead, StepChoice, tuple[int, int]], None]] = {
     **dict.fromkeys(_PROJECTED, _show_projected),
     "rotated": _show_rotated,
 }
-_BELOW: "dict[str, Callable[[OpenHead, StepChoice], None]]" = {
+_BELOW: dict[str, Callable[[OpenHead, StepChoice], None]] = {
     "embeddings": _parts,
     **dict.fromkeys(_PROJECTED, _learned_three),
     "joined": _learned_output,

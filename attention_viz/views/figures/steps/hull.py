@@ -8,8 +8,9 @@ from attention_viz.analysis.convex_hull import corners
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, number_axis
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import caption, escaped, shortened, shown, with_minus
+from attention_viz.views.style.wording import escaped, shortened, shown, with_minus
 
 __all__ = ["hull"]
 

@@ -12,8 +12,9 @@ from attention_viz.steps.head import open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.steps.steps import steps
 from attention_viz.views.style.axes import arrange, labelled_axis, note_of
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.style.wording import caption, escaped, shortened, shown, with_minus
+from attention_viz.views.style.wording import escaped, shortened, shown, with_minus
 
 __all__ = ["products"]
 

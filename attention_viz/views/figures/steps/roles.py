@@ -8,8 +8,9 @@ from plotly.subplots import make_subplots
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.steps.steps import steps
 from attention_viz.views.style.axes import arrange, note_of
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import caption, escaped
+from attention_viz.views.style.wording import escaped
 
 __all__ = ["roles"]
 

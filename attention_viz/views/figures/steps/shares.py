@@ -10,8 +10,9 @@ from attention_viz.steps.arithmetic import Term, open_cell
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import caption, escaped, shown, with_minus
+from attention_viz.views.style.wording import escaped, shown, with_minus
 
 __all__ = ["shares"]
 

@@ -1,0 +1,138 @@
+"""The Compare page's body: two heads side by side, and their difference, aligned by token and told as a number."""
+
+from dataclasses import replace
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz import views
+from attention_viz.analysis.compare import Comparison
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import verify
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.edits import show_edit_controls
+from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.heads import show_heads
+from attention_viz.ui.pages.compare.places import HEIGHT, Places
+from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, tell_both
+from attention_viz.ui.pages.compare.training import show_curve
+from attention_viz.ui.pages.compare.words import apart_words, far_words, moved_words, side_words, token_words
+from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.readings import heatmap, tell_reading
+from attention_viz.ui.parts.themes import theme_name
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["show_body"]
+
+_KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
+
+
+def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
+    """Run both sides and fill the places.
+
+    Args:
+        choice: what is compared with what.
+        chosen: what the pickers say of the first side.
+        places: from `hold_places`.
+    """
+    state = replace(chosen, second="", more=0)
+    first, second = _run(choice, state, places)
+    with places.notes:
+        tell_both(choice, chosen, first, second)
+    badges = _badges(places.bar, first, second)
+    comparison = _show_pair(choice, first, second, places)
+    if places.curve is not None:
+        with places.curve.container():
+            show_curve(choice, state)
+    if comparison is not None:
+        with places.bar:
+            _show_exports(choice, comparison)
+        tell_reading(second and second.shown, state)
+        show_heads(choice, comparison)
+    for badge, run in badges:
+        if not run.from_file:
+            verify(run.drawn)
+        badge.show(run.drawn.trace, from_file=run.from_file)
+
+
+def _run(choice: CompareChoice, state: State, places: Places) -> tuple[Run | None, Run | None]:
+    """Both sides, each with its problem told in its own place; a change is chosen once the run without it is there."""
+    first = run_first(choice, state, places.first, HEIGHT)
+    if choice.what == "edit" and first is not None and not first.from_file:
+        with places.controls:
+            show_edit_controls(first.drawn, state)
+    return first, run_second(choice, state, first, places.second, HEIGHT)
+
+
+def _badges(bar: DeltaGenerator, first: Run | None, second: Run | None) -> list[tuple[Badge, Run]]:
+    """A badge for each run: two heads of one run have one."""
+    runs = [("First", first), ("Second", second)]
+    if first is not None and second is not None and first.drawn is second.drawn:
+        runs = [("Both", first)]
+    found: list[tuple[Badge, Run]] = []
+    for name, run in runs:
+        if run is not None:
+            with bar.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
+                st.caption(name, width="content")
+                found.append((Badge(), run))
+    return found
+
+
+def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, places: Places) -> Comparison | None:
+    """Both heads and their difference; where they can't be compared, each that can be had as it is."""
+    if first is not None and second is not None:
+        try:
+            comparison = compared(choice, first, second)
+        except AttentionVizError as error:
+            show_problem(error, places.difference)
+        else:
+            _show_parts(choice, first, second, comparison, places)
+            return comparison
+    else:
+        places.difference.caption("The difference stands here once both sides can be shown.")
+    for run, place, is_second in ((first, places.first, False), (second, places.second, True)):
+        if run is not None:
+            _show_alone(choice, run, place, is_second)
+    return None
+
+
+def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comparison, places: Places) -> None:
+    """The three pictures, each with what it shows in words below it."""
+    titles = {
+        "one": side_words(choice, first.state, first.stream, second=False),
+        "other": side_words(choice, second.state, second.stream, second=True),
+        "difference": far_words(comparison),
+    }
+    tokens, moved = token_words(comparison), moved_words(comparison)
+    told = {"one": tokens, "other": moved, "difference": apart_words(comparison)}
+    theme = theme_name()
+    for part, place in zip(titles, places.pictures, strict=True):
+        with place.container():
+            figure = views.compare(comparison, part=part, theme=theme)
+            _chart(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
+            if told[part]:
+                st.caption(plain(told[part]))
+
+
+def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
+    """Both heads and their difference as one picture, and every number as a table."""
+    show_figure_exports(
+        f"compare-{choice.what}", lambda: views.compare(comparison), comparison.table, comparison.one.trace
+    )
+
+
+def _show_alone(choice: CompareChoice, run: Run, place: DeltaGenerator, second: bool) -> None:
+    with place.container():
+        figure = heatmap(run.shown.trace, run.state, run.stream, theme_name())
+        title = side_words(choice, run.state, run.stream, second=second)
+        _chart(figure, title, _KEYS["other" if second else "one"], f"{title}, alone")
+
+
+def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:
+    figure.update_layout(title_text=escaped(title), height=HEIGHT)
+    show_picture(figure, key, alt)

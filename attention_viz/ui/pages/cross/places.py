@@ -1,0 +1,47 @@
+"""Where each part of the Cross-attention page stands, held from the first moment on."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.ui.parts.badge import Badge
+
+__all__ = ["HEIGHT", "Places", "hold_places"]
+
+# The explorer's height on a wide screen, so that nothing below jumps when it arrives.
+HEIGHT = 560
+
+
+@dataclass(frozen=True)
+class Places:
+    """A place for each part of the page.
+
+    Attributes:
+        line: holds badge and downloads; emptied where there is nothing to say or to take away.
+        badge: how far the model's output is from ours.
+        downloads: what can be taken away.
+        notes: what was cut, and what is shown instead of what.
+        explorer: the picture.
+        beside: what is said, and the alignment.
+    """
+
+    line: DeltaGenerator
+    badge: Badge
+    downloads: DeltaGenerator
+    notes: DeltaGenerator
+    explorer: DeltaGenerator
+    beside: DeltaGenerator
+
+
+def hold_places() -> Places:
+    """Hold them all, top to bottom."""
+    line = st.empty()
+    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
+        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
+    notes = st.container()
+    with st.container(key="cross"):
+        left, right = st.columns([3.35, 1])
+    with left.container(key="stage", height=HEIGHT, border=False):
+        explorer = st.empty()
+    return Places(line, badge, downloads, notes, explorer, right)

@@ -1,0 +1,63 @@
+"""The Explore page's body: the explorer, what comes next, and the chosen head to zoom into."""
+
+import streamlit as st
+
+from attention_viz.serving.runs import verify
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading
+from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
+from attention_viz.ui.pages.explore.places import HEIGHT, Places
+from attention_viz.ui.parts.drawing import draw_in_place, tell
+from attention_viz.ui.parts.explorer import chosen, show_explorer
+from attention_viz.ui.parts.reading_downloads import show_read_downloads
+from attention_viz.ui.parts.readings import heatmap, read_in_place, tell_reading
+from attention_viz.ui.parts.themes import theme_name
+
+__all__ = ["show_body"]
+
+
+def show_body(state: State, places: Places) -> None:
+    """Run the sentence and fill the places.
+
+    Args:
+        state: what the pickers say.
+        places: from `hold_places`.
+    """
+    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True)
+    if drawn is None:
+        places.line.empty()
+        places.candidates.empty()
+        return
+    stream = drawn.stream(state.stream)
+    with places.notes:
+        tell(drawn, state)
+    shown = read_in_place(drawn, state, places.explorer, HEIGHT)
+    if shown is not None:
+        with places.explorer.container():
+            show_explorer(shown.payload, stream, state.layer, reading.head(state), _take_choice)
+        with places.downloads:
+            show_read_downloads(drawn, shown, state)
+    show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state), state)
+    tell_reading(shown, state)
+    if drawn.fit is not None:
+        verify(drawn)
+    places.badge.show(drawn.trace, from_file=drawn.fit is None)
+    if shown is not None:
+        _show_matrix(shown.trace, stream, state)
+
+
+def _take_choice() -> None:
+    """A head chosen in the explorer becomes the page's own choice."""
+    choice = chosen()
+    if choice is not None:
+        st.session_state["layer"], st.session_state["stream"] = int(choice["layer"]), choice["stream"]
+        reading.take_head(int(choice["head"]))
+
+
+def _show_matrix(trace: Trace, stream: str, state: State) -> None:
+    """The chosen head once more as a Plotly figure, to zoom and to read every number."""
+    st.markdown(f"##### The same {'layer' if reading.together(state) else 'head'}, to zoom into")
+    figure = heatmap(trace, state, stream, theme_name())
+    show_picture(figure, "matrix", f"Layer {state.layer}, {reading.head_name(state)}, as a matrix", tools=True)

@@ -1,0 +1,68 @@
+"""Where each part of the Explore page stands, held from the first moment on."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.ui.address import State
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.badge import Badge
+
+__all__ = ["CANDIDATES_TITLE", "CANDIDATES_WIDTH", "HEIGHT", "Places", "goes_on_for_sure", "hold_places"]
+
+# The explorer's height on a wide screen, so that nothing below jumps when it arrives.
+HEIGHT = 600
+# Of the panel with what comes next.
+CANDIDATES_TITLE, CANDIDATES_WIDTH = "What comes next", 264
+
+
+@dataclass(frozen=True)
+class Places:
+    """A place for each part of the page.
+
+    Attributes:
+        line: holds badge and downloads; emptied where there is nothing to say or to take away.
+        badge: how far the model's output is from ours.
+        downloads: what can be taken away.
+        notes: what was cut, and what is shown instead of what.
+        explorer: the picture.
+        candidates: the likeliest tokens beside it.
+    """
+
+    line: DeltaGenerator
+    badge: Badge
+    downloads: DeltaGenerator
+    notes: DeltaGenerator
+    explorer: DeltaGenerator
+    candidates: DeltaGenerator
+
+
+def hold_places(state: State) -> Places:
+    """Hold them all, top to bottom."""
+    line = st.empty()
+    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
+        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
+    notes = st.container()
+    # This height holds until the page's style has arrived, which lets the explorer have its own.
+    with st.container(key="stage", height=HEIGHT, border=False):
+        with st.container(key="views", horizontal=True):
+            # Side by side, not one in the other: the explorer stays as it is while the panel comes and goes.
+            explorer, candidates = st.empty(), _hold_candidates(state)
+    return Places(line, badge, downloads, notes, explorer, candidates)
+
+
+def goes_on_for_sure(state: State) -> bool:
+    """Whether there will be a panel of what comes next, whatever the text."""
+    return state.nature.goes_on and opening.opened() is None
+
+
+def _hold_candidates(state: State) -> DeltaGenerator:
+    """The panel's place, which a decoder is sure to need."""
+    place = st.empty()
+    if not goes_on_for_sure(state):
+        return place
+    with place.container(key="candidates", width=CANDIDATES_WIDTH):
+        inside = st.empty()
+    inside.markdown(f"**{CANDIDATES_TITLE}**")
+    return inside

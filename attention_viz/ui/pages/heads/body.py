@@ -1,0 +1,150 @@
+"""The Heads page's body: all heads of a model as one atlas, what each does in numbers, and a search among them."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.search import DETECTORS
+from attention_viz.serving.runs import Drawn, verify
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.edits import begin_edits
+from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.numbers import mean_numbers
+from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
+from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, tell_texts
+from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_one, show_view
+from attention_viz.ui.pages.heads.what_if import show_what_if
+from attention_viz.ui.pages.heads.words import safe_csv
+from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.drawing import draw_in_place, hold, tell
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import show_notices
+from attention_viz.views.style.wording import listed
+
+__all__ = ["show_body"]
+
+
+def show_body(
+    state: State,
+    controls: DeltaGenerator,
+    bar: DeltaGenerator,
+    notes: DeltaGenerator,
+    picture: DeltaGenerator,
+    height: int,
+) -> None:
+    """Run the sentence, measure all heads, and fill the places.
+
+    Args:
+        state: what the pickers say.
+        controls: the place of this page's own pickers.
+        bar: the place of the badge and of what can be taken away.
+        notes: the place of what was cut and of what can't be had.
+        picture: the place of the atlas and all below it, an `st.empty`.
+        height: of the atlas, in pixels.
+    """
+    begin_edits()
+    drawn = draw_in_place(state, picture, height, whole=True)
+    # Of a text that can't be drawn, too, so that nothing chosen is lost.
+    _begin()
+    with controls:
+        _show_pickers()
+    choice = HEADS_CHOICES.current()
+    pickers.keep(state, *ADDRESS)
+    with notes:
+        show_notices(HEADS_CHOICES.notices())
+    if drawn is None:
+        return
+    if opened_in_explore():
+        st.switch_page("app.py", query_params=pickers.address())
+    with notes:
+        tell(drawn, state)
+        more = run_texts(drawn, state, choice.texts)
+        tell_texts(more)
+    atlas = _measured(drawn, state, more, picture, height)
+    with bar:
+        badge = Badge()
+        _offer_table(atlas)
+        export_view(atlas, state, choice)
+    with picture.container():
+        _show_parts(atlas, drawn, state, choice)
+    if drawn.fit is not None:
+        verify(drawn)
+    badge.show(drawn.trace, from_file=drawn.fit is None)
+
+
+def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    """All heads, the chosen one and the search side by side; below them what-if and the numbers."""
+    left, middle, right = st.columns([4.6, 4.6, 2.8])
+    with left:
+        show_view(atlas, state, choice)
+    with middle:
+        show_one(atlas, drawn, state, choice)
+    with right:
+        show_search(atlas, state, choice)
+    show_what_if(drawn, state)
+    _show_numbers(atlas)
+
+
+def _begin() -> None:
+    HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
+
+
+def _show_pickers() -> None:
+    """Which metric colours the heads, which stands up in the scatter, and more texts."""
+    choice = HEADS_CHOICES.current()
+    for name, label in (("metric", "Metric"), ("beside", "Against")):
+        if name == "metric" or choice.view == "scatter":
+            st.selectbox(
+                label,
+                list(METRICS),
+                format_func=lambda one: METRICS[one].label,
+                key=HEADS_CHOICES.key(name),
+                width=190,
+                persist_state="session",
+            )
+    pick_texts(choice.texts)
+
+
+def _measured(drawn: Drawn, state: State, more: MoreTexts, place: DeltaGenerator, height: int) -> Atlas:
+    """All heads in numbers, with the picture's place filled meanwhile."""
+    hold(state, place, height, "Measuring every head …")
+    stream = drawn.stream(state.stream)
+    table = mean_numbers((drawn.trace, *more.traces), stream)
+    place.empty()
+    return Atlas(drawn.trace, stream, more.texts, more.traces, table)
+
+
+def _offer_table(atlas: Atlas) -> None:
+    table = atlas.table
+    st.download_button(
+        "Head table (CSV)",
+        data=lambda: safe_csv(table),
+        file_name="heads.csv",
+        mime="text/csv",
+        on_click="ignore",
+        key="download-heads",
+    )
+
+
+def _show_numbers(atlas: Atlas) -> None:
+    """All metrics of all heads, to sort."""
+    st.markdown("##### All heads")
+    measured = atlas.table.dropna(axis="columns", how="all")
+    numbers = measured.round(4).reset_index()
+    heads = [(int(layer), int(head)) for layer, head in zip(numbers["layer"], numbers["head"], strict=True)]
+    st.dataframe(
+        numbers,
+        hide_index=True,
+        key="heads-table",
+        on_select=lambda: take_row("heads-table", heads),
+        selection_mode="single-row",
+    )
+    spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
+    if unmeasured := [METRICS[name].label for name in METRICS if name in atlas.table and name not in measured]:
+        st.caption(
+            plain(
+                f"Nothing in this text has what {listed(unmeasured)} {'asks' if len(unmeasured) == 1 else 'ask'} for."
+            )
+        )
+    st.caption(f"A click on a column's name sorts by it; a click on a row's box chooses that head.{spread}")

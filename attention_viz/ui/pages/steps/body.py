@@ -1,0 +1,124 @@
+"""The Step by step page's body: every intermediate number of one head, in order, and every cell as its arithmetic."""
+
+import functools
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn, verify
+from attention_viz.steps.head import OpenHead
+from attention_viz.steps.steps import step_tensors, steps_of
+from attention_viz.trace.tensors import to_safetensors
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice
+from attention_viz.ui.pages.steps.controls import as_the_model, possible, show_step_list, show_switches, variants
+from attention_viz.ui.pages.steps.runs import Run, run
+from attention_viz.ui.pages.steps.view import show_all_steps, show_step
+from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.downloads import show_downloads
+from attention_viz.ui.parts.drawing import draw_in_place, show_problem, tell
+from attention_viz.ui.parts.notices import show_notices
+
+__all__ = ["show_body"]
+
+_DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
+
+
+def show_body(
+    state: State,
+    controls: DeltaGenerator,
+    bar: DeltaGenerator,
+    notes: DeltaGenerator,
+    picture: DeltaGenerator,
+    height: int,
+) -> None:
+    """Run the sentence, open the chosen head, and fill the places.
+
+    Args:
+        state: what the pickers say.
+        controls: the place of the list of steps and the switches.
+        bar: the place of the badge and of what can be taken away.
+        notes: the place of what was cut and of what can't be had.
+        picture: the place of the step, an `st.empty`.
+        height: of the step, in pixels.
+    """
+    drawn = draw_in_place(state, picture, height)
+    heads = None
+    if drawn is not None:
+        with notes:
+            tell(drawn, state)
+        try:
+            heads = _open(drawn, state, controls, notes, picture)
+        except AttentionVizError as error:
+            show_problem(error, picture)
+    pickers.keep(state, STEP_CHOICES)
+    if drawn is not None and heads is not None:
+        with bar:
+            _show_bar(*heads, drawn, state)
+
+
+def _open(
+    drawn: Drawn, state: State, controls: DeltaGenerator, notes: DeltaGenerator, place: DeltaGenerator
+) -> tuple[OpenHead, OpenHead]:
+    """Show the controls and the chosen step; gives the head as it is shown, and as the model ran it."""
+    own = state.own and drawn.fit is not None
+    ran = _run(drawn, state, own=own)
+    with controls:
+        as_run, chosen = _controls(ran, state, own=own)
+    opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
+    with notes:
+        show_notices(STEP_CHOICES.notices())
+        if chosen.precision not in ("model", "float32"):
+            st.caption(
+                f"Query, key, value, weights and output are rounded to {chosen.precision}; the sums between them are "
+                "kept in float32, as on a graphics card."
+            )
+        if opened.head != state.head:
+            st.caption(f"This variant has one head, head {opened.head}; the picker's is not used.")
+    with place.container():
+        (show_all_steps if chosen.all == "yes" else show_step)(opened, as_run, chosen, state, own=own)
+    return opened, as_run
+
+
+def _run(drawn: Drawn, state: State, *, own: bool) -> Run:
+    chosen = STEP_CHOICES.settle(Possible({"variant": variants()}, own=own), only=("variant",))
+    return run(drawn, state, chosen.variant)
+
+
+def _controls(ran: Run, state: State, *, own: bool) -> tuple[OpenHead, StepChoice]:
+    """The list of steps and the switches; what they say, and the head as the model ran it."""
+    as_run = ran.head(state)
+    options = possible(as_run)
+    trace = as_run.trace
+    wording = (*trace.query_tokens(as_run.stream).labels, *trace.key_tokens(as_run.stream).labels)
+    chosen = STEP_CHOICES.settle(
+        Possible(options, as_the_model(as_run), own), labels=(*as_the_model(as_run).values(), *wording)
+    )
+    show_step_list(steps_of(as_run))
+    show_switches(options, as_run, state, own=own)
+    return as_run, chosen
+
+
+def _show_bar(opened: OpenHead, as_run: OpenHead, drawn: Drawn, state: State) -> None:
+    """How far the run can be trusted, what is not as the model did it, and downloads of what is on the screen."""
+    if opened.switched:
+        st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
+    badge = Badge()
+    tensors = functools.partial(
+        to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
+    )
+    show_downloads(
+        opened.trace,
+        opened.stream,
+        opened.layer,
+        opened.head,
+        _DOWNLOADS,
+        {"Tensors (safetensors)": tensors},
+        # Of our own module, the variant that is shown; of any other model, what ran, with all its streams.
+        as_run.trace if state.own else drawn.trace,
+    )
+    if drawn.fit is not None:
+        verify(Drawn(as_run.trace, drawn.fit))
+    badge.show(as_run.trace, from_file=drawn.fit is None, switched=bool(opened.switched))

@@ -1,0 +1,176 @@
+"""The weights on a page, read as the state asks: made once for all who ask, and with what they can't tell."""
+
+import itertools
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz import views
+from attention_viz.analysis import readings
+from attention_viz.analysis.attribution import flow_steps
+from attention_viz.analysis.readings import READINGS
+from attention_viz.errors import AttentionVizError, TraceError
+from attention_viz.operation.projection import Projection
+from attention_viz.serving.cache import Kept
+from attention_viz.serving.runs import Drawn, ask, projections
+from attention_viz.trace.merging import merge_words
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.reading import head, is_raw, together
+from attention_viz.ui.parts.drawing import hold, show_problem
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.views.style.theme import ThemeName
+
+__all__ = ["heatmap", "read", "read_in_place", "tell_reading"]
+
+# What flow may cost here, in flows times edges: some three seconds.
+_MOST_FLOW = 15_000_000
+
+# What the readings that are kept may take together, in bytes: of long texts they are larger than the runs.
+_ROOM = 400_000_000
+
+_MERGED = (
+    "Whole words: of a word's pieces, what they look at is averaged and what is looked at is added up, "
+    r"$M_{ab} = \frac{1}{|a|}\sum_{i\in a}\sum_{j\in b} R_{ij}$ (Clark et al. 2019, section 4.1)."
+)
+
+
+def read(drawn: Drawn, state: State) -> Drawn:
+    """What was recorded, read as the state asks: the stream that it shows, ready for every picture.
+
+    Made once for all who ask, in turn with other people's runs.
+
+    Raises:
+        AttentionVizError: the reading can't be had of this; the message says why.
+    """
+    if is_raw(state):
+        return drawn
+    return _kept.get(_identity(drawn, state), lambda: _read(drawn, state))
+
+
+def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int) -> Drawn | None:
+    """Read what was recorded, with its place on the page filled meanwhile; a problem is told there and gives None.
+
+    Args:
+        drawn: what was recorded.
+        state: what the pickers say.
+        place: an `st.empty`.
+        height: of what will be drawn there, in pixels.
+    """
+    if is_raw(state):
+        return drawn
+    if _identity(drawn, state) not in _kept:
+        hold(state, place, height)
+    try:
+        found = read(drawn, state)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
+    place.empty()
+    return found
+
+
+def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Figure:
+    """The matrix on the screen as a Plotly figure, its colours named for what they are."""
+    figure = views.heatmap(trace, state.layer, head(state), stream, theme=theme)
+    if state.reading != "raw":
+        figure.update_traces(colorbar_title_text="share of row", selector={"type": "heatmap"})
+    return figure
+
+
+def tell_reading(shown: Drawn | None, state: State) -> None:
+    """Below the picture: what the numbers mean, how they come about, and what they can't tell.
+
+    Args:
+        shown: from `read`; None where the reading can't be had.
+        state: what the pickers say.
+    """
+    if shown is None:
+        return
+    one = READINGS[state.reading]
+    words = [f"**{one.label}**, ${one.formula}$ ({plain(one.source)}). {plain(one.meaning)}"]
+    words.append(f"It can’t tell: {plain(one.limits[:1].lower() + one.limits[1:])}")
+    if one.function is not None:
+        words.append("A reading of the recorded run, which is what was verified.")
+    if state.reading == "gradient":
+        words.append(plain(f"Here the gradient is that {_subject(shown.trace)}."))
+    if one.scaled:
+        words.append("Each row is divided by its sum, so that rows compare; a row of zeros stays zeros.")
+    if together(state):
+        words.append(f"Heads are taken together; head {state.head} is kept for when you go back.")
+    if state.words == "on":
+        words.append(_MERGED)
+    if not is_raw(state) and state.nature.predicts and not state.nature.answers and shown.fit is not None:
+        words.append("Where the likeliest tokens stand beside the picture, the row with them is one of raw weights.")
+    with st.container(key="reading-words"):
+        st.caption(" ".join(words))
+
+
+def _subject(trace: Trace) -> str:
+    """Of what number the gradient is, out of what the trace says was done."""
+    done = next(edit for edit in trace.provenance.edits if edit.startswith("read afterwards"))
+    return done.split(", ", 1)[1].removesuffix(", rows divided by their sums")
+
+
+@dataclass(frozen=True)
+class _Matrices:
+    """The learned matrices of the chosen model."""
+
+    name: str
+    state: State
+    stream: str
+
+    def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
+        """A layer's learned matrices, by name."""
+        return projections(self.state.request, layer, stream or self.stream)
+
+
+def _read(drawn: Drawn, state: State) -> Drawn:
+    stream = drawn.stream(state.stream)
+
+    def do(model: object) -> Trace:
+        matrices = None if model is None else _Matrices(drawn.trace.provenance.model, state, stream)
+        found = readings.read(state.reading, drawn.trace, matrices, stream)
+        found = merge_words(found) if state.words == "on" else found
+        fidelity = found.fidelity  # known from here on, so that the run and its model needn't be kept for it
+        return replace(found, measure=lambda: fidelity, complete=None, differentiate=None)
+
+    if state.reading == "flow":
+        _check_flow(drawn.trace, stream)
+    return Drawn(do(None) if drawn.fit is None else ask(state.request, do), drawn.fit, drawn.second)
+
+
+def _check_flow(trace: Trace, stream: str) -> None:
+    """Refuse what would take long, before it is tried."""
+    layers, tokens = trace.layer_count(stream), len(trace.query_tokens(stream))
+    if stream != "cross" and flow_steps(layers, tokens) > _MOST_FLOW:
+        most = next(count for count in range(tokens, 0, -1) if flow_steps(layers, count) <= _MOST_FLOW)
+        raise TraceError(
+            f"Flow is worked out for every pair of tokens, which takes long: this text has {tokens} tokens, and with "
+            f"{layers} layers at most {most} can be done here; shorten the text, take Rollout, or ask for it in Python "
+            "with attention_viz.flow"
+        )
+
+
+def _identity(drawn: Drawn, state: State) -> tuple[object, ...]:
+    trace = drawn.trace
+    with _numbering:
+        number = _numbers.setdefault(trace, next(_counter))
+    return number, drawn.stream(state.stream), state.reading, state.words
+
+
+def _size(drawn: Drawn) -> int:
+    layers = [layer for found in drawn.trace.layers.values() for layer in found]
+    return sum(4 * heads * queries * keys for heads, queries, keys in (layer.attention.shape for layer in layers))
+
+
+_kept: "Kept[tuple[object, ...], Drawn]" = Kept(_ROOM, _size)
+# A number of its own for every run: places in memory are used again.
+_numbers: "WeakKeyDictionary[Trace, int]" = WeakKeyDictionary()
+_counter = itertools.count()
+_numbering = threading.Lock()

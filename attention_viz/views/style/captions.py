@@ -1,0 +1,41 @@
+"""What a picture says of itself in a line: which head of what it shows, and where its numbers come from."""
+
+from attention_viz import __version__
+from attention_viz.analysis.readings import READINGS
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import one_line
+
+__all__ = ["caption", "provenance_line"]
+
+
+def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
+    """What a picture of one head shows, in a line: also how its numbers are read, where they aren't the weights."""
+    found = READINGS.get(trace.provenance.reading)
+    which = f"head {head}" if found is None or found.per_head else "all heads together"
+    read = "" if found is None or found.function is None else f" · {found.label}"
+    return f"{trace.provenance.model} · {stream} layer {trace.label(layer, stream)}, {which}{read}"
+
+
+def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: Tokens | None) -> str:
+    """Where the numbers of a picture come from, so that it can be made again; None leaves out what it isn't about."""
+    origin = trace.provenance
+    parts = [f"model {origin.model}"]
+    if origin.revision:
+        parts.append(f"revision {origin.revision}")
+    if origin.sha256:
+        parts.append(f"sha256 {origin.sha256[:12]}…")
+    read = READINGS.get(origin.reading)
+    head = head if read is None or read.per_head else None
+    parts += [f"{name} {number}" for name, number in (("layer", layer), ("head", head)) if number is not None]
+    parts += [f"read as {read.label}"] if read is not None and read.function is not None else []
+    if tokens is not None:
+        parts.append(f"{len(tokens)} tokens")
+    parts += [f"edited: {edit}" for edit in origin.edits]
+    if origin.text is not None:
+        parts.append(f"text “{one_line(origin.text, 90)}”")
+    for name, text in (("second text", origin.second_text), ("target", origin.target)):
+        if text:
+            parts.append(f"{name} “{one_line(text, 90)}”")
+    parts.append(f"attention_viz {origin.versions.get('attention_viz', __version__)}")
+    return " · ".join(parts)
