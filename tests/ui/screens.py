@@ -1,6 +1,7 @@
 """The app's pages without a browser: an address in, and what the page decided out."""
 
 import functools
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ class Screen:
 
     def open(self, address: str) -> "Screen":
         """Go to an address, as a first visit or by a link of the menu."""
-        parts = urlsplit(address)
-        self.app.switch_page("app.py" if parts.path in ("", "/") else f"pages{parts.path}.py")
-        self.app.query_params = dict(parse_qsl(parts.query, keep_blank_values=True))
+        page = urlsplit(address).path
+        self.app.switch_page("app.py" if page in ("", "/") else f"pages{page}.py")
+        self.app.query_params = self.parts(address)
         return self.run()
 
     def back_to(self, address: str) -> "Screen":
@@ -48,8 +49,14 @@ class Screen:
 
     @property
     def warnings(self) -> list[str]:
-        """What the page says of an address that asks for what can't be had."""
-        return [text for one in self.app.warning for text in one.value.split("\n\n")]
+        """What the page says of an address that asks for what can't be had, without the marks that make it plain."""
+        said = [re.sub(r"\\(.)", r"\1", text) for one in self.app.warning for text in one.value.split("\n\n")]
+        return [one for one in said if one.startswith(("The address asks", "The mask was for"))]
+
+    @staticmethod
+    def parts(address: str) -> dict[str, str]:
+        """The parameters of an address."""
+        return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
 
     def picker(self, label: str) -> Any:
         """A widget by its label."""

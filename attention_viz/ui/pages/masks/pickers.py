@@ -11,6 +11,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_code
+from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.controls.pen import strokes
 from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
 from attention_viz.ui.parts.notices import show_notices
@@ -135,14 +136,17 @@ def _of(count: int, what: str) -> str:
 
 def _line(label: str, names: Sequence[str], every: str) -> int | None:
     """A row or a column, by its token; None for all of them."""
+    key, options = f"board-{label}", [_ALL, *range(len(names))]
+    # A label of a longer text is no place in this one.
+    st.session_state[key] = nearest(st.session_state.get(key), options, _ALL)
     choice = st.selectbox(
         label,
-        [_ALL, *range(len(names))],
-        format_func=lambda position: every if position == _ALL else str(names[position]),
-        key=f"board-{label}",
+        options,
+        format_func=lambda position: str(names[position]) if isinstance(position, int) else every,
+        key=key,
         width=130,
     )
-    return choice if isinstance(choice, int) and choice < len(names) else None
+    return choice if isinstance(choice, int) else None
 
 
 def _paint(row: int | None, column: int | None, count: int, block: bool) -> None:

@@ -1,0 +1,151 @@
+"""Addresses in, and what a page decides out: every page's parameters, typed by hand, of before, and by Back."""
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+import pytest
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.address import State
+from attention_viz.ui.address.codec import Parameter, parameters
+from attention_viz.ui.address.kinds import Number, OneOf
+from tests.ui.screens import ROOT, Screen
+
+OWN = "model=scratch&text=the+cat+sat"
+# Every link into the app that the documents name.
+NAMED = sorted(
+    {
+        link
+        for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/*.ipynb"))
+        for link in re.findall(r"(?:[`(\"]|:8501)(/[a-z]*\?[^`)\"\s]+)", document.read_text("utf-8"))
+    }
+)
+PAGES = (
+    "/",
+    "/cross",
+    *(f"/{path.parent.name}" for path in sorted((ROOT / "attention_viz/ui/pages").glob("*/choice.py"))),
+)
+
+
+def declared(page: str) -> list[Parameter]:
+    """What a page keeps in the address, its own and what all pages share."""
+    found = list(parameters(State))
+    if (ROOT / f"attention_viz/ui/pages{page}/choice.py").exists():
+        own: Any = importlib.import_module(f"attention_viz.ui.pages.{page.strip('/')}.choice").ADDRESS
+        found += [one for part in own for one in parameters(type(part.default))]
+    return found
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One visitor, who goes from page to page and back."""
+    return Screen().open(f"/?{OWN}")
+
+
+def test_the_documents_name_addresses() -> None:
+    assert any(link.startswith("/?") for link in NAMED) and any(link.startswith("/learn?") for link in NAMED)
+
+
+@pytest.mark.parametrize("link", NAMED)
+def test_an_address_that_a_document_names_opens_what_it_says(screen: Screen, link: str) -> None:
+    address, asked = screen.back_to(link).address, Screen.parts(link)
+    assert not screen.warnings
+    assert asked.items() <= address.items()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_whatever_an_address_asks_for_and_cant_have_is_told_once_and_the_page_is_shown(
+    screen: Screen, page: str
+) -> None:
+    wrong = [one for one in declared(page) if isinstance(one.kind, OneOf | Number)]
+    # The other model is one that our own module's settings are known of.
+    asked = {one.name: "<b>" for one in wrong} | {"model": "scratch", "text": "the cat sat"}
+    screen.back_to(f"{page}?{urlencode(asked)}")
+    told = [re.match(r"The address asks for (\w+) “<b>”", one) for one in screen.warnings]
+    assert sorted(one[1] for one in told if one) == sorted(one.name for one in wrong)
+    assert "<b>" not in screen.address.values()
+    assert not screen.back_to(f"{page}?{OWN}").warnings
+
+
+# As the version before wrote them: the address, what is now written, and what a widget holds.
+OLDER = {
+    "/masks?model=all-MiniLM-L6-v2&text=The+bank&mask=padding&row=longer&second=A+boat": (
+        {"mask": "padding", "row": "longer", "batch": "A boat"},
+        {"Second sentence": "A boat"},
+    ),
+    f"/heads?{OWN}&metric=next&view=map&beside=previous&search=words&query=sat&key=cat&detector=previous": (
+        {"query_word": "sat", "key_word": "cat", "search": "words", "metric": "next"},
+        {"Word that looks": "sat", "Word looked at": "cat"},
+    ),
+    "/compare?model=induction&text=moon+cheese+moon&what=snapshots&step=425&other_step=500&metric=previous": (
+        {"what": "snapshots", "moment": "425", "other_moment": "500", "metric": "previous"},
+        {"Training step": 425, "Compared with step": 500},
+    ),
+    "/learn?model=all-MiniLM-L6-v2&text=The+cat+sat&seed=7&lesson=scores&notation=columns&done=why": (
+        {"lesson": "scores", "exercise_seed": "7", "notation": "columns", "done": "why"},
+        {"Notation": "columns"},
+    ),
+}
+
+
+@pytest.mark.parametrize("link", OLDER)
+def test_a_link_of_before_opens_the_same_screen_and_is_written_anew(link: str) -> None:
+    screen = Screen().open(link)
+    written, held = OLDER[link]
+    assert written.items() <= screen.address.items()
+    assert not {"second", "query", "key", "step", "other_step"} & screen.address.keys()
+    assert {label: screen.picker(label).value for label in held} == held
+    assert not screen.warnings
+
+
+@pytest.mark.parametrize(
+    ("page", "first", "then"),
+    [
+        ("/", {"head": "0", "reading": "rollout"}, {"head": "1", "words": "on"}),
+        ("/steps", {"step": "scores", "query": "2", "scale": "none"}, {"step": "weights", "key": "1"}),
+        ("/masks", {"mask": "window", "window": "3", "in_head": "1"}, {"mask": "prefix", "prefix": "1"}),
+        ("/masks", {"mask": "drawn", "cells": "3-eNoLAAAAQQBB"}, {"mask": "causal"}),
+        (
+            "/heads",
+            {"view": "scatter", "texts": "a dog", "edits": "zero@0.1"},
+            {"search": "detector", "metric": "next"},
+        ),
+        ("/compare", {"what": "heads", "other_head": "0"}, {"what": "edit", "edits": "mean@0.1;temp:0.5"}),
+        ("/learn", {"lesson": "scores", "notation": "columns"}, {"lesson": "why", "exercise_seed": "3"}),
+    ],
+)
+def test_back_and_forward_show_what_their_address_says(
+    screen: Screen, page: str, first: dict[str, str], then: dict[str, str]
+) -> None:
+    one = screen.back_to(f"{page}?{OWN}&{urlencode(first)}").address
+    assert first.items() <= one.items()
+    other = screen.back_to(f"{page}?{OWN}&{urlencode(then)}").address
+    assert then.items() <= other.items()
+    assert not (first.keys() - then.keys()) & other.keys() or other != one
+    assert screen.back_to(f"{page}?{urlencode(one)}").address == one
+    assert screen.run().address == one
+
+
+def test_a_page_takes_along_what_all_pages_share_and_keeps_its_own(screen: Screen) -> None:
+    screen.back_to(f"/steps?{OWN}&step=scores&head=0")
+    assert screen.open("/heads").address["head"] == "0"
+    assert screen.open("/steps").address["step"] == "scores"
+    assert screen.address["text"] == "the cat sat"
+
+
+def test_a_model_that_cannot_be_had_is_told_with_its_reason(screen: Screen) -> None:
+    screen.back_to("/?model=../../etc/passwd")
+    (told,) = screen.warnings
+    assert "model “../../etc/passwd”" in told and "Why: " in told
+    assert all(name in told for name in CATALOGUE)
+    assert quote_plus("..") not in screen.address["model"]
+
+
+def test_the_pages_are_all_there() -> None:
+    assert {Path(page).name or "app" for page in PAGES} == {
+        "app",
+        *(path.stem for path in (ROOT / "pages").glob("*.py")),
+    }
