@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "Choice", "pack"]
+__all__ = ["ERROR", "LEVELS", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "pack"]
 
 # Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
 LEVELS = 4000
 # How far a weight on the screen may be from the trace: half an interval, and float32's own rounding.
 ERROR = 0.5 / LEVELS + 1e-7
+
+# The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
+MOST_CELLS = 4096 * 4096
+MOST_WEIGHTS = 16 * MOST_CELLS
 
 # Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
 _SUM_STEPS = 65535
@@ -85,8 +89,9 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
             (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
 
     Raises:
-        TraceError: a head has weights that are not numbers.
+        TraceError: a head has weights that are not numbers, or there are more than a browser can hold.
     """
+    _refuse_large(trace)
     body, masks, axes = _Body(), _Masks(), _Axes(_generated(trace))
     streams = [
         {
@@ -123,6 +128,25 @@ def _reading(trace: "Trace") -> dict[str, Any] | None:
 
     found = READINGS.get(trace.provenance.reading)
     return None if found is None or found.function is None else {"label": found.label, "together": not found.per_head}
+
+
+def _refuse_large(trace: "Trace") -> None:
+    """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds."""
+    total = 0
+    for stream in trace.streams:
+        for number, layer in enumerate(trace.layers[stream]):
+            heads, queries, keys = layer.attention.shape
+            total += heads * queries * keys
+            if queries * keys > MOST_CELLS:
+                raise TraceError(
+                    f"a head of layer {number} of the {stream} has {queries:,} queries × {keys:,} keys; the explorer "
+                    f"draws at most {MOST_CELLS:,} cells a head, which are {int(MOST_CELLS**0.5):,} tokens"
+                )
+    if total > MOST_WEIGHTS:
+        raise TraceError(
+            f"the trace has {total:,} weights and the explorer draws at most {MOST_WEIGHTS:,}; "
+            "record fewer layers or a shorter text"
+        )
 
 
 def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str, Any]:

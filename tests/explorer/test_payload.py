@@ -3,6 +3,7 @@
 import json
 import statistics
 import struct
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.explorer import Choice, pack
+from attention_viz.explorer import Choice, pack, payload
 from attention_viz.explorer.payload import ERROR, LEVELS
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
@@ -132,6 +133,68 @@ def test_weights_that_are_not_numbers_are_refused_by_name() -> None:
     measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
     trace = Trace(layers, axis, axis, torch.zeros(1, 2), Provenance("made"), lambda: measured)
     with pytest.raises(av.TraceError, match=r"head 2 of layer 1 of the decoder has weights that are not numbers"):
+        pack(trace)
+
+
+def uneven(heads: int, queries: int, keys: int, **terms: Any) -> Trace:
+    """One attention call without a value, as an attacker's file may have it: few bytes, many weights."""
+    generator = torch.Generator().manual_seed(3)
+    query, key = (torch.randn(heads, count, 2, generator=generator) for count in (queries, keys))
+    call = av.attend(8 * query, key, torch.zeros(heads, keys, 0), **terms)
+    axes = {"encoder": Tokens.of_ids(range(queries))}, {"encoder": Tokens.of_ids(range(keys))}
+    measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
+    return Trace({"encoder": (Layer(call, "0"),)}, *axes, torch.zeros(1, 2), Provenance("made"), lambda: measured)
+
+
+def test_a_head_with_more_cells_than_a_browser_holds_is_refused_before_any_weight_is_computed() -> None:
+    trace = uneven(1, 7700, 7700)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            av.TraceError, match=r"layer 0 of the encoder has 7,700 queries × 7,700 keys; .* 16,777,216"
+        ):
+            pack(trace)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_so_are_many_heads_that_together_have_too_many() -> None:
+    with pytest.raises(av.TraceError, match=r"has 303,088,684 weights and the explorer draws at most 268,435,456"):
+        pack(uneven(19, 3_994, 3_994))
+
+
+def test_of_a_long_text_only_part_is_computed_at_a_time() -> None:
+    """Its numbers at two bytes each, their planes, and one part of it: not several copies of all of it as float64."""
+    trace = uneven(8, 1201, 1203)
+    tracemalloc.start()
+    try:
+        pack(trace)
+        assert tracemalloc.get_traced_memory()[1] < 8 * 8 * 1201 * 1203
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("at_a_time", [1, 40, 91, 10_000])
+def test_a_head_packed_by_and_by_gives_what_it_gives_at_once(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+    allowed = torch.rand(3, 7, 13, generator=torch.Generator().manual_seed(5)) > 0.3
+    trace = uneven(3, 7, 13, allowed=allowed)
+    monkeypatch.setattr(payload, "_AT_A_TIME", at_a_time)
+    header, body = unpack(pack(trace))
+    exact = trace.attention(0).weights.numpy()
+    assert np.abs(weights(header, body, header["streams"][0], 0) - exact).max() <= ERROR
+    layer = header["streams"][0]["layers"][0]
+    for head in range(3):
+        np.testing.assert_array_equal(blocked(header, body, layer["blocked"][head]), ~allowed[head].numpy())
+    sums = plane(body, layer["sums"]).view("<u2").reshape(3, -1) / header["sum_steps"]
+    np.testing.assert_allclose(sums, exact.sum(-1), atol=1e-5)
+
+
+def test_weights_that_are_not_numbers_are_named_by_head_in_a_long_text_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "_AT_A_TIME", 20)
+    trace = uneven(3, 7, 13)
+    trace.attention(0).query[1, 6] = float("nan")
+    with pytest.raises(av.TraceError, match="head 1 of layer 0 of the encoder has weights that are not numbers"):
         pack(trace)
 
 

@@ -1,13 +1,85 @@
 // Reading the bytes that Python packed: length, JSON header, deflated planes (see payload.py for the layout).
 
-/** The header, and the bytes behind it. */
+/**
+ * Where a plane lies behind the header: how many bytes after it, and how many bytes long.
+ * @typedef {[offset: number, length: number]} Place
+ */
+
+/**
+ * One row of tokens; lists of positions say which are special, padding, of which sentence, or the model's own.
+ * @typedef {object} PackedAxis
+ * @property {string[]} labels
+ * @property {number[]} special
+ * @property {number[]} padding
+ * @property {[first: number[], second: number[]]} [sentences]
+ * @property {number[]} [generated]
+ */
+
+/**
+ * One attention layer. `blocked` are numbers of masks, one for each head or one for all of them.
+ * @typedef {object} PackedLayer
+ * @property {string} label  what the model calls it
+ * @property {number} heads
+ * @property {number[] | null} blocked
+ * @property {Place} high
+ * @property {Place} low
+ * @property {Place} sums
+ */
+
+/**
+ * Cells that are blocked: those of a causal mask, or a bit for each cell, key by key.
+ * @typedef {{kind: "causal", queries: number, keys: number}} CausalMask
+ * @typedef {{kind: "bits", queries: number, keys: number, at: Place}} BitMask
+ * @typedef {CausalMask | BitMask} PackedMask
+ */
+
+/**
+ * One kind of attention; `queries` and `keys` are numbers of axes.
+ * @typedef {object} PackedStream
+ * @property {string} name
+ * @property {number} queries
+ * @property {number} keys
+ * @property {PackedLayer[]} layers
+ */
+
+/**
+ * What stands before a trace's planes, as `pack` in payload.py writes it.
+ * @typedef {object} Header
+ * @property {number} version
+ * @property {string} model
+ * @property {string[]} edits
+ * @property {{label: string, together: boolean} | null} reading  where the numbers aren't the weights that ran
+ * @property {number} levels  intervals between 0 and 1
+ * @property {number} error  how far a weight may be from the trace
+ * @property {number} sum_steps
+ * @property {{stream: string, layer: number, head: number} | null} choice
+ * @property {PackedAxis[]} axes
+ * @property {PackedMask[]} masks
+ * @property {PackedStream[]} streams
+ */
+
+/**
+ * @template H
+ * @typedef {{header: H, body: Uint8Array}} Payload
+ */
+
+/**
+ * The header, and the bytes behind it.
+ * @template H
+ * @param {Uint8Array} bytes
+ * @returns {Payload<H>}
+ */
 export function readPayload(bytes) {
   const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
   return {header, body: bytes.subarray(4 + length)};
 }
 
-/** One plane, inflated. */
+/**
+ * One plane, inflated.
+ * @param {{body: Uint8Array}} payload
+ * @param {Place} place
+ */
 export async function readPlane({body}, [offset, length]) {
   const stream = new Blob([body.slice(offset, offset + length)])
     .stream()
@@ -15,7 +87,11 @@ export async function readPlane({body}, [offset, length]) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** One layer: all weights as whole numbers (head, key, query), and what each row sums to (head, query). */
+/**
+ * One layer: all weights as whole numbers (head, key, query), and what each row sums to (head, query).
+ * @param {Payload<{sum_steps: number}>} payload
+ * @param {{high: Place, low: Place, sums: Place}} layer
+ */
 export async function readLayer(payload, {high, low, sums}) {
   const [upper, lower, total] = await Promise.all([high, low, sums].map((place) => readPlane(payload, place)));
   const weights = new Uint16Array(upper.length);
@@ -25,7 +101,10 @@ export async function readLayer(payload, {high, low, sums}) {
   return {weights, rows};
 }
 
-/** The weight that each whole number stands for: the middle of an interval; 0 and 1 have numbers of their own. */
+/**
+ * The weight that each whole number stands for: the middle of an interval; 0 and 1 have numbers of their own.
+ * @param {{levels: number}} header
+ */
 export function weightValues({levels}) {
   const values = Float64Array.from({length: levels + 2}, (_, number) => (number - 0.5) / levels);
   values[0] = 0;
@@ -35,16 +114,21 @@ export function weightValues({levels}) {
   return values;
 }
 
-/** One pattern of blocked cells (key, query): 1 where a query may not look. */
-export async function readMask(payload, {kind, queries, keys, at}) {
+/**
+ * One pattern of blocked cells (key, query): 1 where a query may not look.
+ * @param {{body: Uint8Array}} payload
+ * @param {PackedMask} mask
+ */
+export async function readMask(payload, mask) {
+  const {queries, keys} = mask;
   const blocked = new Uint8Array(queries * keys);
-  if (kind === "causal") {
+  if (mask.kind === "causal") {
     for (let key = 0; key < keys; key++)
       for (let query = 0; query < Math.min(queries, key - (keys - queries)); query++)
         blocked[key * queries + query] = 1;
     return blocked;
   }
-  const bits = await readPlane(payload, at);
+  const bits = await readPlane(payload, mask.at);
   for (let i = 0; i < blocked.length; i++) blocked[i] = (bits[i >> 3] >> (i & 7)) & 1;
   return blocked;
 }

@@ -1,5 +1,17 @@
 // A head's weights as pixels: one cell over many pixels, or many cells under one.
 
+/** @import {Places} from "./recording.js" */
+
+/**
+ * What is drawn of a head: its weights as whole numbers (key, query), and which cells are blocked.
+ * @typedef {{weights: Uint16Array | Uint8Array, blocked: Uint8Array | null, queries: number}} Pattern
+ */
+
+/**
+ * How blocked cells are drawn: two colours as pixels, and how far apart the strokes are.
+ * @typedef {{ground: number, hatch: number, period: number}} Hatching
+ */
+
 const BLOCKED_PIXEL = 0xffff;
 
 /**
@@ -7,6 +19,11 @@ const BLOCKED_PIXEL = 0xffff;
  *
  * Where several cells fall under one pixel it gets half of their maximum and half of their mean, so that neither a lone
  * strong cell nor an even spread is lost. A pixel counts as blocked where all of its cells are.
+ * @param {Pattern} head
+ * @param {Places} rows
+ * @param {Places} columns
+ * @param {number} width
+ * @param {number} height
  */
 export function sample(head, rows, columns, width, height) {
   const pixels = new Uint16Array(width * height);
@@ -17,12 +34,25 @@ export function sample(head, rows, columns, width, height) {
   return pixels;
 }
 
-/** Where the cells under each pixel begin, on one axis; each pixel has one at least. */
+/**
+ * Where the cells under each pixel begin, on one axis; each pixel has one at least.
+ * @param {number} cells
+ * @param {number} size
+ */
 function spans(cells, size) {
   if (cells >= size) return Int32Array.from({length: size + 1}, (_, at) => Math.round((at * cells) / size));
   return Int32Array.from({length: size + 1}, (_, at) => Math.floor(((at + 0.5) * cells) / size));
 }
 
+/**
+ * @param {Pattern} head
+ * @param {Places} rows
+ * @param {Places} columns
+ * @param {number} top
+ * @param {number} bottom
+ * @param {number} left
+ * @param {number} right
+ */
 function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, right) {
   let [most, sum, open] = [0, 0, 0];
   for (let x = left; x < Math.max(right, left + 1); x++) {
@@ -38,7 +68,14 @@ function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, r
   return open ? Math.round((most + sum / open) / 2) : BLOCKED_PIXEL;
 }
 
-/** Colour sampled weights; blocked ones are hatched from the lower left to the upper right. */
+/**
+ * Colour sampled weights; blocked ones are hatched from the lower left to the upper right.
+ * @param {Uint16Array} pixels
+ * @param {number} width
+ * @param {number} height
+ * @param {Uint32Array} table
+ * @param {Hatching} hatching
+ */
 export function coloured(pixels, width, height, table, {ground, hatch, period}) {
   const image = new ImageData(width, height);
   const out = new Uint32Array(image.data.buffer);

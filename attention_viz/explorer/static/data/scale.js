@@ -1,8 +1,24 @@
 // From weights to colours, lengths and digits.
 
+/**
+ * Red, green and blue, each 0 to 255.
+ * @typedef {number[]} Colour
+ */
+
+/** @typedef {"linear" | "maximum" | "logarithmic"} ScaleName */
+
+/**
+ * How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
+ * @typedef {object} Scale
+ * @property {string} label
+ * @property {string} title
+ * @property {(weight: number, maximum: number) => number} place
+ * @property {(maximum: number) => [place: number, text: string][]} ticks
+ */
+
 const FAINTEST = 0.001;
 
-// How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
+/** @type {Record<ScaleName, Scale>} */
 export const SCALES = {
   linear: {
     label: "0 to 1",
@@ -39,35 +55,59 @@ export const SCALES = {
 /**
  * How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the logarithmic
  * scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
+ * @param {ScaleName} scale
+ * @param {number} weight
+ * @param {number} most
  */
 export function lengthOf(scale, weight, most) {
   return scale === "linear" ? weight : weight / Math.max(most, 1e-9);
 }
 
-/** "#rrggbb" as [red, green, blue]. */
+/**
+ * "#rrggbb" as a colour.
+ * @param {string} colour
+ * @returns {Colour}
+ */
 export function channels(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 }
 
-/** The colour at a place of a ramp, as [red, green, blue]. */
+/**
+ * The colour at a place of a ramp, 0 to 1.
+ * @param {Colour[]} ramp
+ * @param {number} place
+ * @returns {Colour}
+ */
 export function onRamp(ramp, place) {
   const at = Math.min(Math.max(place, 0), 1) * (ramp.length - 1);
   const [low, high] = [ramp[Math.floor(at)], ramp[Math.ceil(at)]];
   return low.map((channel, i) => channel + (high[i] - channel) * (at % 1));
 }
 
-/** The colour of every weight that there can be, as pixels. */
+/**
+ * The colour of every weight that there can be, as pixels.
+ * @param {ArrayLike<number>} values
+ * @param {ScaleName} scale
+ * @param {number} maximum
+ * @param {Colour[]} ramp
+ */
 export function colourTable(values, scale, maximum, ramp) {
   const {place} = SCALES[scale];
   return Uint32Array.from(values, (weight) => pixel(onRamp(ramp, place(weight, maximum))));
 }
 
-/** A colour as one little-endian pixel of an image. */
+/**
+ * A colour as one little-endian pixel of an image.
+ * @param {Colour} colour
+ */
 export function pixel([red, green, blue]) {
   return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** Three digits after the point; what is there but too small for them is told as such. */
+/**
+ * Three digits after the point; what is there but too small for them is told as such.
+ * @param {number} weight
+ */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }

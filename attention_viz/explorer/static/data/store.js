@@ -1,20 +1,39 @@
 // What the reader has chosen and points at. Changes are gathered and told once a frame.
 
-/** A store of plain values: `state` to read, `set` to change, `listen` to hear which names changed. */
+/**
+ * Values that several elements show: `state` to read, `set` to change, `listen` to hear which names changed.
+ * @template {object} S
+ * @typedef {object} Store
+ * @property {Readonly<S>} state
+ * @property {(values: Partial<S>) => void} set
+ * @property {(listener: (names: Set<keyof S>) => void) => void} listen
+ * @property {() => void} stop
+ */
+
+/**
+ * A store of plain values.
+ * @template {object} S
+ * @param {S} state
+ * @returns {Store<S>}
+ */
 export function createStore(state) {
+  /** @type {Set<(names: Set<keyof S>) => void>} */
   const listeners = new Set();
-  let [changed, frame] = [new Set(), 0];
+  /** @type {Set<keyof S>} */
+  let changed = new Set();
+  let frame = 0;
   const tell = () => {
     const names = changed;
-    [changed, frame] = [new Set(), 0];
+    changed = new Set();
+    frame = 0;
     for (const listener of listeners) listener(names);
   };
   return {
     state,
     set(values) {
-      for (const [name, value] of Object.entries(values)) {
-        if (Object.is(state[name], value)) continue;
-        state[name] = value;
+      for (const name of /** @type {(keyof S)[]} */ (Object.keys(values))) {
+        if (Object.is(state[name], values[name])) continue;
+        state[name] = /** @type {S[keyof S]} */ (values[name]);
         changed.add(name);
       }
       if (changed.size && !frame) frame = requestAnimationFrame(tell);

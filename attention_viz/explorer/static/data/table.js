@@ -3,12 +3,31 @@
 import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
 
+/**
+ * @import {Head, Places, Stream} from "./recording.js"
+ * @import {Axis} from "./tokens.js"
+ */
+
+/**
+ * What stands in a table: its caption in parts, some of which are tokens; the titles of its columns; its rows, whose
+ * headings are tokens.
+ * @typedef {object} Table
+ * @property {{text: string, token: boolean}[]} caption
+ * @property {string[]} titles
+ * @property {{text: string, heading: boolean}[][]} rows
+ */
+
+/** @typedef {Pick<Head, "at" | "isBlocked">} Weights */
+
 const MOST_CELLS = 1600;
 
 /**
- * The table as text: its caption in parts (a part in `token` is a token), the titles of its columns, and its rows.
- *
- * A cell is {text}, or {text, heading} where it names a token of the row or column ("row", "col").
+ * The table of a head, or of one query's row where the head is too large; by default that of the first row in sight.
+ * @param {Weights} head
+ * @param {{stream: Pick<Stream, "queries" | "keys">, rows: Places, columns: Places}} inSight
+ * @param {string} name
+ * @param {number | null} query
+ * @returns {Table}
  */
 export function tableOf(head, {stream, rows, columns}, name, query) {
   return rows.length * columns.length <= MOST_CELLS
@@ -16,6 +35,13 @@ export function tableOf(head, {stream, rows, columns}, name, query) {
     : rowTable(head, stream, columns, name, query ?? rows[0]);
 }
 
+/**
+ * @param {Weights} head
+ * @param {Pick<Stream, "queries" | "keys">} stream
+ * @param {Places} rows
+ * @param {Places} columns
+ * @param {string} name
+ */
 function wholeTable(head, stream, rows, columns, name) {
   return {
     caption: [
@@ -29,6 +55,13 @@ function wholeTable(head, stream, rows, columns, name) {
   };
 }
 
+/**
+ * @param {Weights} head
+ * @param {Pick<Stream, "queries" | "keys">} stream
+ * @param {Places} columns
+ * @param {string} name
+ * @param {number} query
+ */
 function rowTable(head, stream, columns, name, query) {
   return {
     caption: [
@@ -48,12 +81,21 @@ function rowTable(head, stream, columns, name, query) {
   };
 }
 
-/** A token as the tokenizer spells it; one that would show nothing as it is written in the picture. */
+/**
+ * A token as the tokenizer spells it; one that would show nothing as it is written in the picture.
+ * @param {Axis} axis
+ * @param {number} place
+ */
 function written(axis, place) {
   const label = axis.labels[place];
   return label.trim() ? label : axis.shown[place];
 }
 
+/**
+ * @param {Weights} head
+ * @param {number} query
+ * @param {number} key
+ */
 function number(head, query, key) {
   return head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key));
 }
