@@ -27,7 +27,7 @@ export default [
       "no-throw-literal": "error",
       "no-unmodified-loop-condition": "error",
       "no-unused-expressions": "error",
-      "no-use-before-define": ["error", {functions: false}],
+      "no-use-before-define": ["error", {functions: false, variables: false}],
       "no-useless-return": "error",
       "no-var": "error",
       "object-shorthand": "error",

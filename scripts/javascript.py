@@ -71,6 +71,7 @@ def check(folder: Path = _ROOT) -> list[str]:
     checks = (
         [_ESLINT, "--max-warnings", "0", "--no-error-on-unmatched-pattern", *_SCRIPTS],
         [_PRETTIER, "--check", "--log-level", "warn", "--no-error-on-unmatched-pattern", *_SCRIPTS],
+        [_TYPESCRIPT, "--project", "."],
     )
     runs = [run_node(arguments, folder) for arguments in checks]
     return [(done.stdout + done.stderr).strip() for done in runs if done.returncode]

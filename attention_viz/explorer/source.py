@@ -1,9 +1,10 @@
-"""The component's HTML, style sheet and script, as each host needs them.
+"""The components' HTML, style sheets and scripts, as each host needs them.
 
-The script is kept as small ES modules in `static/`. A notebook and a single HTML file need it in one piece, and so does
-Streamlit for a component that is not an installed package of its own, so the modules are joined by a plain rule: they
-are put one after another in the order of `MODULES`, imports are left out, and ``export `` is cut from the front of
-lines. For that, no two modules may declare the same name at the top level.
+The scripts are kept as small ES modules in `static/`. A notebook and a single HTML file need theirs in one piece, and
+so does Streamlit for a component that is not an installed package of its own, so `script` joins a module with all that
+it imports by a plain rule: each after those that it imports, imports and what only the type checker reads left out,
+and ``export `` cut from the front of lines. For that, no two modules of a script may declare the same name at the top
+level.
 
 In Streamlit the explorer is two components, because data is sent whole whenever any of it changes::
 
@@ -26,71 +27,58 @@ In Streamlit the explorer is two components, because data is sent whole whenever
 """
 
 import functools
+import posixpath
 import re
-from collections.abc import Sequence
 from importlib import resources
 
 from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette, ramp
 
-__all__ = ["MODULES", "channel_source", "component_source", "joined_with", "page_source", "style_sheet"]
+__all__ = ["atlas_source", "channel_source", "component_source", "page_source", "script", "style_sheet"]
 
-# In the order in which they are joined: a module may only import from those above it.
-MODULES = (
-    "parts/element.js",
-    "data/tokens.js",
-    "data/payload.js",
-    "data/recording.js",
-    "data/store.js",
-    "data/scale.js",
-    "data/raster.js",
-    "data/ranking.js",
-    "data/table.js",
-    "parts/tooltip.js",
-    "parts/controls.js",
-    "parts/legend.js",
-    "parts/arcs.js",
-    "parts/edges.js",
-    "parts/strip.js",
-    "parts/cells.js",
-    "parts/grid.js",
-    "data/viewport.js",
-    "parts/matrix.js",
-    "parts/gestures.js",
-    "parts/heatmap.js",
-    "parts/bars.js",
-    "parts/search.js",
-    "parts/table.js",
-    "explorer.js",
-    "hosts/hosting.js",
-)
-
-_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_IMPORT = re.compile(r"^import [^;]*?\"([^\"]+)\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+# Types and documentation, on lines of their own: for those who write the modules, not for the browser.
+_DOCUMENTATION = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
 
 
 def component_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the explorer, to register with Streamlit; how is told above."""
-    return '<div class="av-host"></div>\n', style_sheet(), _joined(*MODULES, "hosts/in_streamlit.js")
+    return '<div class="av-host"></div>\n', style_sheet(), script("hosts/in_streamlit.js")
 
 
 def channel_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands the page's own choice to the explorer."""
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", _joined("hosts/channel.js")
+    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/channel.js")
+
+
+def atlas_source(height: int) -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of the atlas of all heads, `height` pixels high at most; its data are `pack_atlas`'s."""
+    html = f'<div class="av-explorer av-atlas" data-testid="atlas" data-height="{height}"></div>\n'
+    return html, style_sheet() + _read("atlas/atlas.css"), script("atlas/atlas.js")
 
 
 def page_source() -> str:
     """The script of a page that shows one explorer and nothing else."""
-    return _joined(*MODULES, "hosts/in_page.js")
+    return script("hosts/in_page.js")
 
 
-def joined_with(modules: Sequence[str], *texts: str) -> str:
-    """One script for another component of ours: some of the explorer's modules, in their order, and its own after them.
+@functools.cache
+def script(name: str) -> str:
+    """One of our modules in one piece with everything that it imports.
 
     Args:
-        modules: names in `MODULES`.
-        texts: the component's own modules, each of which imports only from those before it.
+        name: its path below `static/`, such as "page/pen.js".
     """
-    return "\n".join([_joined(*(name for name in MODULES if name in modules)), *(_cut(text) for text in texts)])
+    return "\n".join(_cut(_read(module)) for module in _with_imports(name))
+
+
+def _with_imports(name: str) -> list[str]:
+    """The module and all that it imports, each once and after those that it imports itself."""
+    found: list[str] = []
+    for imported in _IMPORT.findall(_read(name)):
+        inner = _with_imports(posixpath.normpath(posixpath.join(posixpath.dirname(name), imported)))
+        found += [module for module in inner if module not in found]
+    return [*found, name]
 
 
 @functools.cache
@@ -114,15 +102,9 @@ def _variables(palette: Palette) -> str:
     return "".join(f"  --av-{name}: {value};\n" for name, value in colours.items())
 
 
-@functools.cache
-def _joined(*modules: str) -> str:
-    """The modules as one script."""
-    return "\n".join(_cut(_read(name)) for name in modules)
-
-
 def _cut(module: str) -> str:
-    """A module without its imports, and without saying what it exports."""
-    return _EXPORT.sub("", _IMPORT.sub("", module))
+    """A module without its imports, its types, and saying what it exports."""
+    return _DOCUMENTATION.sub("", _EXPORT.sub("", _IMPORT.sub("", module)))
 
 
 def _read(name: str) -> str:

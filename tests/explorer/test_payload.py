@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.explorer import Choice, pack, payload
+from attention_viz.analysis import blocks
+from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.payload import ERROR, LEVELS
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
@@ -179,7 +180,7 @@ def test_of_a_long_text_only_part_is_computed_at_a_time() -> None:
 def test_a_head_packed_by_and_by_gives_what_it_gives_at_once(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
     allowed = torch.rand(3, 7, 13, generator=torch.Generator().manual_seed(5)) > 0.3
     trace = uneven(3, 7, 13, allowed=allowed)
-    monkeypatch.setattr(payload, "_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(blocks, "_CELLS_AT_A_TIME", at_a_time)
     header, body = unpack(pack(trace))
     exact = trace.attention(0).weights.numpy()
     assert np.abs(weights(header, body, header["streams"][0], 0) - exact).max() <= ERROR
@@ -191,7 +192,7 @@ def test_a_head_packed_by_and_by_gives_what_it_gives_at_once(monkeypatch: pytest
 
 
 def test_weights_that_are_not_numbers_are_named_by_head_in_a_long_text_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload, "_AT_A_TIME", 20)
+    monkeypatch.setattr(blocks, "_CELLS_AT_A_TIME", 20)
     trace = uneven(3, 7, 13)
     trace.attention(0).query[1, 6] = float("nan")
     with pytest.raises(av.TraceError, match="head 1 of layer 0 of the encoder has weights that are not numbers"):

@@ -1,78 +1,98 @@
 """The component's source: modules that can be joined into one script, colours that are the theme's."""
 
-import os
 import re
 from collections import Counter
 from importlib import resources
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 
 import pytest
 
-from attention_viz.explorer import channel_source, component_source
-from attention_viz.explorer.source import MODULES, page_source, style_sheet
+from attention_viz.explorer import atlas_source, channel_source, component_source, script
+from attention_viz.explorer.source import page_source, style_sheet
 from attention_viz.views.style.theme import DARK, LIGHT, ramp
 
 STATIC = Path(str(resources.files("attention_viz.explorer"))) / "static"
-HOSTS = {"hosts/in_page.js", "hosts/in_streamlit.js", "hosts/channel.js"}
-TOP_LEVEL = re.compile(
-    r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M
+MODULES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*.js"))
+# What a page is given; everything else is imported by one of them.
+ENTRIES = (
+    "atlas/atlas.js",
+    "hosts/channel.js",
+    "hosts/in_page.js",
+    "hosts/in_streamlit.js",
+    "page/pen.js",
+    "page/teaching.js",
+    "page/themes.js",
 )
+DECLARED = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M)
+IMPORTED = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.M)
+EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.M)
 
 
-def names(module: str) -> list[str]:
-    found = TOP_LEVEL.findall((STATIC / module).read_text("utf-8"))
-    return [name for one, several in found for name in ([one] if one else several.split(", "))]
+def read(module: str) -> str:
+    return (STATIC / module).read_text("utf-8")
 
 
-def test_every_module_is_joined_or_is_a_host() -> None:
-    apart = {"atlas", "page"}  # components of their own
-    files = {file.relative_to(STATIC) for file in STATIC.rglob("*.js")}
-    files = {file.as_posix() for file in files if file.parts[0] not in apart}
-    assert files == set(MODULES) | HOSTS
+def declared(text: str) -> list[str]:
+    return [name for one, several in DECLARED.findall(text) for name in ([one] if one else several.split(", "))]
 
 
-@pytest.mark.parametrize("host", ["hosts/in_page.js", "hosts/in_streamlit.js"])
-def test_no_two_modules_declare_the_same_name(host: str) -> None:
-    counts = Counter(name for module in (*MODULES, host) for name in names(module))
+def imports(module: str) -> list[tuple[list[str], str]]:
+    """The names that a module imports, and the module that they are from."""
+    here = PurePosixPath(module).parent
+    found = IMPORTED.findall(read(module))
+    return [([one.strip() for one in names.split(",") if one.strip()], normpath(here / home)) for names, home in found]
+
+
+def reached(module: str) -> set[str]:
+    return {module}.union(*(reached(home) for _, home in imports(module)))
+
+
+def test_every_module_is_given_to_a_page_or_imported_by_one_that_is() -> None:
+    assert set(ENTRIES) <= set(MODULES)
+    assert set().union(*map(reached, ENTRIES)) == set(MODULES)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_no_two_modules_of_a_script_declare_the_same_name(entry: str) -> None:
+    counts = Counter(declared(script(entry)))
     assert [name for name, count in counts.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("module", [*MODULES, "hosts/in_page.js", "hosts/in_streamlit.js"])
-def test_a_module_imports_only_what_modules_above_it_export(module: str) -> None:
-    order = [*MODULES, *HOSTS]
-    text = (STATIC / module).read_text("utf-8")
-    for imported, source in re.findall(r'^import \{([^}]*)\} from "([^"]+)";$', text, re.M):
-        source = os.path.normpath(PurePosixPath(module).parent / source)
-        assert order.index(source) < order.index(module)
-        exported = re.findall(
-            r"^export (?:async )?(?:function|class|const) (\w+)", (STATIC / source).read_text("utf-8"), re.M
-        )
-        assert set(imported.split(", ")) <= set(exported)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_script_has_each_module_once_and_after_those_that_it_imports(entry: str) -> None:
+    text, modules = script(entry), reached(entry)
+    order = declared(text)
+    places = {module: order.index(declared(read(module))[0]) for module in modules}
+    for module in modules:
+        assert all(places[home] < places[module] for _, home in imports(module))
+    assert len(declared(text)) == sum(len(declared(read(module))) for module in modules)
 
 
-@pytest.mark.parametrize("module", [*MODULES, "hosts/in_page.js", "hosts/in_streamlit.js"])
-def test_a_module_uses_every_name_that_it_imports(module: str) -> None:
-    text = (STATIC / module).read_text("utf-8")
-    body = re.sub(r"^import [^;]*;$", "", text, flags=re.M)
-    for imported in re.findall(r"^import \{([^}]*)\}", text, re.M):
-        for name in imported.split(", "):
-            assert re.search(rf"\b{name}\b", body), f"{module} imports {name} for nothing"
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_in_one_way_what_others_export(module: str) -> None:
+    for names, home in imports(module):
+        assert set(names) <= set(EXPORTED.findall(read(home)))
+    assert len(imports(module)) == len(re.findall(r"^import\b", read(module), re.M))
 
 
-def test_the_joined_scripts_import_nothing() -> None:
-    for script in (component_source()[2], channel_source()[2], page_source()):
-        assert not re.search(r"^\s*import\b", script, re.M)
-    assert re.findall(r"^export .*", component_source()[2], re.M)[0].startswith("export default function")
-    assert "export" not in re.sub(r"//.*", "", page_source())
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_script_imports_nothing_and_carries_no_types(entry: str) -> None:
+    text = script(entry)
+    assert not re.search(r"^\s*import\b", text, re.M)
+    assert not re.search(r"^\s*/?\*", text, re.M)
+    exports = re.findall(r"^export .*", text, re.M)
+    assert len(exports) == (0 if entry == "hosts/in_page.js" else 1)
+    assert all(line.startswith("export default function") for line in exports)
 
 
 def test_streamlit_takes_the_source_for_text_and_not_for_a_path() -> None:
-    for html, css, script in (component_source(), channel_source()):
-        assert "\n" in html and "\n" in css and "\n" in script
+    for html, css, code in (component_source(), channel_source(), atlas_source(420)):
+        assert "\n" in html and "\n" in css and "\n" in code
 
 
 def test_nothing_from_a_text_can_become_markup() -> None:
-    joined = component_source()[2] + page_source()
+    joined = page_source() + "".join(map(script, ENTRIES))
     for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
         assert forbidden not in joined
 

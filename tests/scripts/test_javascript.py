@@ -60,8 +60,9 @@ def test_planted_faults_of_style_format_and_type_are_caught(tmp_path: Path) -> N
     planted = tmp_path / "attention_viz" / "explorer" / "static" / "planted.js"
     planted.parent.mkdir(parents=True)
     planted.write_text(PLANTED)
-    style, form = javascript.check(tmp_path)
+    style, form, types = javascript.check(tmp_path)
     assert "'unused' is assigned a value but never used" in style
     assert "planted.js" in form
+    assert "Property 'size' does not exist on type 'string'" in types
     planted.write_text('// A script without.\n\nexport const TEXT = "text";\n')
     assert javascript.check(tmp_path) == []

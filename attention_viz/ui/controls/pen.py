@@ -7,6 +7,8 @@ from typing import Any, TypeGuard, cast
 import streamlit as st
 from streamlit.components import v2 as components
 
+from attention_viz.explorer import script
+
 __all__ = ["show_pen", "strokes"]
 
 _KEY, _SEEN = "pen", "pen-seen"
@@ -19,8 +21,7 @@ _HTML = """\
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _CSS = resources.files("attention_viz.ui.controls").joinpath("pen.css").read_text("utf-8")
-_JS = resources.files("attention_viz.explorer").joinpath("static", "page", "pen.js").read_text("utf-8")
-_pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=_JS)
+_pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=script("page/pen.js"))
 
 
 def show_pen(

@@ -1,10 +1,11 @@
 """Light or dark: figures follow the reader's page."""
 
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.components import v2 as components
+
+from attention_viz.explorer import script
 
 if TYPE_CHECKING:
     from attention_viz.views.style.theme import ThemeName
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["follow_theme", "theme_name"]
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
-_JS = resources.files("attention_viz.explorer").joinpath("static", "page", "themes.js").read_text("utf-8")
-_follower = components.component("attention_viz_theme", js=_JS)
+_follower = components.component("attention_viz_theme", js=script("page/themes.js"))
 
 
 def theme_name() -> "ThemeName":

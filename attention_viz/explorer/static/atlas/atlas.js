@@ -5,154 +5,243 @@
 
 import {createCard} from "./card.js";
 import {buildAtlas, markAtlas, paintAtlas, reachedBy, readColours} from "./grid.js";
-import {element} from "../parts/element.js";
-import {isMeant, latestFor, openChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {readPayload, readPlane} from "../data/payload.js";
+import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {element, focused, within} from "../parts/element.js";
 
+/**
+ * @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
+ * @import {Payload} from "../data/payload.js"
+ * @import {Message, Mounting} from "../hosts/hosting.js"
+ */
+
+// How soon after it was let go an element is looked at, and how often from then on while it is still on the page.
+const [LEAVING, STAYING] = [50, 1000];
+/** @type {WeakMap<HTMLElement, Atlas>} */
 const mounted = new WeakMap();
 
+/** @param {Mounting} mounting */
 export default function atlasComponent({data, parentElement, setStateValue, setTriggerValue}) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
-  const atlas = mounted.get(parentElement) ?? create(parentElement);
+  const atlas = mounted.get(parentElement) ?? create(parentElement, setStateValue, setTriggerValue);
   clearTimeout(atlas.leaving);
-  Object.assign(atlas, {tell: setStateValue, trigger: setTriggerValue});
-  atlas.root.dataset.theme = themeOf(atlas.root);
+  Object.assign(atlas, {setStateValue, setTriggerValue});
+  atlas.root.dataset["theme"] = themeOf(atlas.root);
   if (atlas.bytes && sameBytes(atlas.bytes, bytes)) draw(atlas);
   else load(atlas, bytes);
-  return () => {
-    atlas.leaving = setTimeout(() => destroy(parentElement, atlas), 50);
-  };
+  return () => cleanUp(parentElement, atlas);
 }
 
-function create(parentElement) {
-  const root = parentElement.querySelector(".av-atlas");
-  const atlas = {
-    root,
-    parentElement,
-    told: null,
-    serial: 0,
-    chosen: null,
-    reached: "",
-    listening: new AbortController(),
+/**
+ * @param {HTMLElement} parentElement
+ * @param {Mounting["setStateValue"]} setStateValue
+ * @param {Mounting["setTriggerValue"]} setTriggerValue
+ * @returns {Atlas}
+ */
+function create(parentElement, setStateValue, setTriggerValue) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-atlas"));
+  const title = element("h2");
+  const legend = element("div", {class: "av-scale", "aria-hidden": "true"});
+  const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
+  root.replaceChildren(element("header", {}, title, legend), table);
+  /** @type {Omit<Atlas, "card">} */
+  const bare = {
+    ...{root, parentElement, title, legend, table, room: Number(root.dataset["height"])},
+    ...{bytes: null, header: null, message: null, drawing: null, cells: new Map()},
+    ...{serial: 0, chosen: null, reached: "", leaving: 0, listening: new AbortController()},
+    ...{setStateValue, setTriggerValue},
+    open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
   };
-  atlas.room = Number(root.dataset.height);
-  atlas.title = element("h2");
-  atlas.legend = element("div", {class: "av-scale", "aria-hidden": "true"});
-  atlas.table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
-  root.replaceChildren(element("header", {}, atlas.title, atlas.legend), atlas.table);
-  atlas.choose = (cell) => choose(atlas, cell);
-  atlas.open = ({layer, head}) => atlas.trigger("open", {layer, head});
+  const atlas = /** @type {Atlas} */ (bare);
   atlas.card = createCard(atlas);
   listen(atlas);
   mounted.set(parentElement, atlas);
   return atlas;
 }
 
+/**
+ * @param {Atlas} atlas
+ * @param {Uint8Array} bytes
+ */
 async function load(atlas, bytes) {
   atlas.bytes = bytes;
+  /** @type {Payload<AtlasHeader>} */
   const payload = readPayload(bytes);
   const levels = await readPlane(payload, payload.header.plane);
   if (atlas.bytes !== bytes) return;
-  Object.assign(atlas, {header: payload.header, levels});
+  atlas.header = payload.header;
+  const hadFocus = atlas.table.contains(focused(atlas.table));
   atlas.card.hide();
-  buildAtlas(atlas);
-  const told = latestFor(atlas.parentElement);
-  if (told) follow(atlas, told);
+  buildAtlas(atlas, payload.header, levels);
+  const message = latestFor(atlas.parentElement);
+  if (message) follow(atlas, message);
+  // Whoever walks along the heads by keyboard goes on from where they were.
+  if (hadFocus) atlas.cells.get(atlas.reached)?.node.focus();
 }
 
+/** @param {Atlas} atlas */
 function draw(atlas) {
-  if (!atlas.header || !atlas.told) return;
-  atlas.colours = readColours(atlas.root);
-  paintAtlas(atlas);
+  const {header, message, chosen, root} = atlas;
+  if (!header || !message || !chosen) return;
+  const drawing = {header, message, colours: readColours(root)};
+  atlas.drawing = drawing;
+  paintAtlas(atlas, drawing);
   markAtlas(atlas);
-  writeTitle(atlas);
+  writeTitle(atlas, drawing);
   atlas.card.refresh();
 }
 
-/** Show what the page shows, unless the reader has chosen something since that the page hasn't heard of. */
-function follow(atlas, told) {
-  if (!isMeant(atlas.parentElement, told) || !atlas.header) return;
-  atlas.told = told;
-  if (!atlas.chosen || told.seen >= atlas.serial) {
-    atlas.serial = Math.max(atlas.serial, told.seen);
-    atlas.chosen = {layer: told.layer, head: told.head};
+/**
+ * Show what the page shows, unless the reader has chosen something since that the page hasn't heard of.
+ * @param {Atlas} atlas
+ * @param {Message} message
+ */
+function follow(atlas, message) {
+  if (!isMeant(atlas.parentElement, message) || !atlas.header) return;
+  atlas.message = /** @type {AtlasMessage} */ (message);
+  const {layer, head, seen = 0} = message;
+  if (!atlas.chosen || seen >= atlas.serial) {
+    atlas.serial = Math.max(atlas.serial, seen);
+    atlas.chosen = {layer, head};
   }
   draw(atlas);
 }
 
+/**
+ * @param {Atlas} atlas
+ * @param {AtlasCell} cell
+ */
 function choose(atlas, {layer, head}) {
   atlas.serial += 1;
   atlas.chosen = {layer, head};
-  atlas.tell("choice", {layer, head, serial: atlas.serial});
+  atlas.setStateValue("choice", {layer, head, serial: atlas.serial});
   markAtlas(atlas);
 }
 
-function writeTitle({title, legend, header, told, colours}) {
-  const metric = header.metrics.find(({name}) => name === told.metric);
-  const words = told.patterns ? "Patterns of all heads " : `${metric.label}, by head `;
+/**
+ * @param {Atlas} atlas
+ * @param {Drawing} drawing
+ */
+function writeTitle({title, legend}, {header, message, colours}) {
+  const metric = header.metrics.find(({name}) => name === message.metric);
+  const words = message.patterns ? "Patterns of all heads " : `${metric?.label}, by head `;
   title.replaceChildren(words, element("span", {class: "av-axes"}, "layer \u2193 head \u2192"));
-  legend.hidden = told.patterns;
+  legend.hidden = message.patterns;
   const bar = element("div", {class: "av-bar"});
-  bar.style.background = `linear-gradient(to right, ${colours.ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
-  const full = Number(header.fulls[told.metric].toPrecision(3));
-  const unit = element("span", {class: "av-unit"}, metric.unit);
+  const ramp = colours.ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ");
+  bar.style.background = `linear-gradient(to right, ${ramp})`;
+  const full = Number(header.fulls[message.metric].toPrecision(3));
+  const unit = element("span", {class: "av-unit"}, metric?.unit);
   const ticks = element("div", {class: "av-ends"}, element("span", {}, "0"), unit, element("span", {}, String(full)));
   legend.replaceChildren(bar, ticks);
 }
 
+/** @param {Atlas} atlas */
 function listen(atlas) {
   const {root, table, listening, card} = atlas;
   const {signal} = listening;
-  const cellOf = ({target}) => {
-    const node = target.closest?.("[data-head]");
-    return node ? atlas.cells.get(`${node.dataset.layer} ${node.dataset.head}`) : null;
+  const cellOf = (/** @type {Event} */ event) => {
+    const node = within(event, "[data-head]");
+    return node ? atlas.cells.get(`${node.dataset["layer"]} ${node.dataset["head"]}`) : undefined;
   };
-  const on = (name, handle) => table.addEventListener(name, (event) => handle(event, cellOf(event)), {signal});
-  on("pointerover", (event, cell) => cell && event.pointerType !== "touch" && card.point(cell));
-  on("pointerleave", () => card.leave());
-  on("click", (event, cell) => cell && reach(atlas, cell) && choose(atlas, cell));
-  on("dblclick", (event, cell) => cell && atlas.open(cell));
-  on("focusin", (event, cell) => cell?.node.matches(":focus-visible") && card.show(cell));
-  on("keydown", (event, cell) => key(atlas, event, cell));
+  /**
+   * Hear what happens to a cell.
+   * @template {keyof HTMLElementEventMap} N
+   * @param {N} name
+   * @param {(cell: AtlasCell, event: HTMLElementEventMap[N]) => void} handle
+   */
+  const on = (name, handle) => {
+    const hear = (/** @type {HTMLElementEventMap[N]} */ event) => {
+      const cell = cellOf(event);
+      if (cell) handle(cell, event);
+    };
+    table.addEventListener(name, hear, {signal});
+  };
+  on("pointerover", (cell, event) => event.pointerType === "touch" || card.point(cell));
+  on("click", (cell) => {
+    reach(atlas, cell);
+    choose(atlas, cell);
+  });
+  on("dblclick", (cell) => atlas.open(cell));
+  on("focusin", (cell) => cell.node.matches(":focus-visible") && card.show(cell));
+  on("keydown", (cell, event) => press(atlas, cell, event));
+  table.addEventListener("pointerleave", () => card.leave(), {signal});
   root.addEventListener("keydown", (event) => event.key === "Escape" && closeCard(atlas), {signal});
+  root.addEventListener("focusout", (event) => isInside(root, event.relatedTarget) || card.leave(), {signal});
   document.addEventListener("scroll", () => card.follow(), {signal, capture: true, passive: true});
-  root.addEventListener("focusout", ({relatedTarget}) => root.contains(relatedTarget) || card.leave(), {signal});
-  openChannel().target.addEventListener("choice", ({detail}) => follow(atlas, detail), {signal});
-  atlas.resized = new ResizeObserver(() => draw(atlas));
-  atlas.resized.observe(root);
+  listenToChannel((message) => follow(atlas, message), signal);
+  const observer = new ResizeObserver(() => draw(atlas));
+  observer.observe(root);
+  signal.addEventListener("abort", () => observer.disconnect());
 }
 
+/**
+ * @param {HTMLElement} root
+ * @param {EventTarget | null} target
+ */
+function isInside(root, target) {
+  return target instanceof Node && root.contains(target);
+}
+
+/**
+ * Give a head the focus.
+ * @param {Atlas} atlas
+ * @param {AtlasCell} cell
+ */
 function reach(atlas, {layer, head, node}) {
   atlas.reached = `${layer} ${head}`;
   markAtlas(atlas);
   node.focus();
-  return true;
 }
 
-function key(atlas, event, cell) {
-  if (!cell) return;
+/**
+ * @param {Atlas} atlas
+ * @param {AtlasCell} cell
+ * @param {KeyboardEvent} event
+ */
+function press(atlas, cell, event) {
   atlas.reached = `${cell.layer} ${cell.head}`;
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
     choose(atlas, cell);
     return;
   }
-  const to = reachedBy(atlas, event);
+  const to = reachedBy(atlas, event.key);
   if (!to) return;
   event.preventDefault();
   reach(atlas, to);
 }
 
-/** Back to the head that the card told of, where the focus was in the card. */
+/**
+ * Back to the head that the card told of, where the focus was in the card.
+ * @param {Atlas} atlas
+ */
 function closeCard(atlas) {
-  const within = atlas.card.node.contains(atlas.root.getRootNode().activeElement);
+  const inCard = atlas.card.node.contains(focused(atlas.root));
   atlas.card.hide();
-  if (within) atlas.cells.get(atlas.reached)?.node.focus();
+  if (inCard) atlas.cells.get(atlas.reached)?.node.focus();
 }
 
+/**
+ * Clean up once the element has left the page. Until then the function may be called for it again, on a busy machine
+ * after a while: an atlas built anew would take the focus from whoever walks along the heads.
+ * @param {HTMLElement} parentElement
+ * @param {Atlas} atlas
+ * @param {number} wait
+ */
+function cleanUp(parentElement, atlas, wait = LEAVING) {
+  atlas.leaving = setTimeout(() => {
+    if (parentElement.isConnected) cleanUp(parentElement, atlas, STAYING);
+    else destroy(parentElement, atlas);
+  }, wait);
+}
+
+/**
+ * @param {HTMLElement} parentElement
+ * @param {Atlas} atlas
+ */
 function destroy(parentElement, atlas) {
   atlas.listening.abort();
   atlas.card.hide();
-  atlas.resized.disconnect();
   mounted.delete(parentElement);
 }

@@ -5,6 +5,84 @@ import {element, fitCanvas} from "../parts/element.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
 
+/**
+ * @import {Card} from "./card.js"
+ * @import {Place} from "../data/payload.js"
+ * @import {Pattern} from "../data/raster.js"
+ * @import {Colour} from "../data/scale.js"
+ * @import {Message, Mounting} from "../hosts/hosting.js"
+ * @import {HeadPlace} from "../parts/cells.js"
+ */
+
+/**
+ * What stands before the thumbnails, as `pack_atlas` in atlas_payload.py writes it. Numbers are in the order of heads,
+ * null where there is nothing to count; `pooled` is how many rows and columns lie under a cell of a thumbnail.
+ * @typedef {object} AtlasHeader
+ * @property {{label: string, heads: number}[]} layers
+ * @property {string[]} queries
+ * @property {string[]} keys
+ * @property {[down: number, across: number]} pooled
+ * @property {number[]} tops  what each head's deepest colour stands for
+ * @property {{name: string, label: string, unit: string}[]} metrics
+ * @property {Record<string, (number | null)[]>} numbers
+ * @property {Record<string, (number | null)[]> | null} spreads
+ * @property {Record<string, number>} fulls
+ * @property {Place} plane
+ */
+
+/**
+ * What the page shows now: a head, and heads coloured by a metric or as patterns; `address` leads to the same elsewhere.
+ * @typedef {Message & {metric: string, patterns: boolean, address: Record<string, string>}} AtlasMessage
+ */
+
+/**
+ * The cell of a head: its place among all heads, and its pattern.
+ * @typedef {object} AtlasCell
+ * @property {number} layer
+ * @property {number} head
+ * @property {number} place
+ * @property {number} full  what its deepest colour stands for
+ * @property {Pattern} pattern
+ * @property {HTMLElement} node
+ * @property {HTMLCanvasElement} canvas
+ * @property {HTMLElement} number
+ */
+
+/** @typedef {{background: Colour, blocked: Colour, ramp: Colour[]}} AtlasColours */
+
+/**
+ * What a drawn atlas has: it is drawn once both the thumbnails and the page's choice have come.
+ * @typedef {object} Drawing
+ * @property {AtlasHeader} header
+ * @property {AtlasMessage} message
+ * @property {AtlasColours} colours
+ */
+
+/**
+ * An atlas on the page.
+ * @typedef {object} Atlas
+ * @property {HTMLElement} root
+ * @property {HTMLElement} parentElement
+ * @property {HTMLElement} title
+ * @property {HTMLElement} legend
+ * @property {HTMLElement} table
+ * @property {number} room  how high it may be, in pixels
+ * @property {Card} card
+ * @property {Uint8Array | null} bytes
+ * @property {AtlasHeader | null} header
+ * @property {AtlasMessage | null} message
+ * @property {Drawing | null} drawing
+ * @property {Map<string, AtlasCell>} cells
+ * @property {number} serial  of the reader's last choice
+ * @property {HeadPlace | null} chosen
+ * @property {string} reached  the head that the Tab key comes to
+ * @property {number} leaving
+ * @property {AbortController} listening
+ * @property {Mounting["setStateValue"]} setStateValue
+ * @property {Mounting["setTriggerValue"]} setTriggerValue
+ * @property {(place: HeadPlace) => void} open  in Explore
+ */
+
 const BLOCKED = 255;
 // One of the two can be read on any colour: no grey could.
 const [BLACK, WHITE] = [
@@ -17,37 +95,52 @@ const WRITTEN_FROM = 24;
 const TALLEST = 1.6;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
 
-/** Build a cell for each head into the atlas's table. */
-export function buildAtlas(atlas) {
-  const {layers, tops, queries, keys} = atlas.header;
+/**
+ * Build a cell for each head into the atlas's table.
+ * @param {Atlas} atlas
+ * @param {AtlasHeader} header
+ * @param {Uint8Array} levels  of all thumbnails
+ */
+export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
   const size = queries.length * keys.length;
-  const levels = (place) => atlas.levels.subarray(place * size, (place + 1) * size);
+  const levelsOf = (/** @type {number} */ place) => levels.subarray(place * size, (place + 1) * size);
   const starts = layers.map((_, layer) => layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0));
   atlas.cells = new Map();
-  const build = (layer, head) => {
+  const build = (/** @type {number} */ layer, /** @type {number} */ head) => {
     const place = starts[layer] + head;
-    const cell = {layer, head, place, full: tops[place], pattern: readPattern(levels(place), queries.length)};
-    cell.canvas = element("canvas", {"aria-hidden": "true"});
-    cell.number = element("span", {class: "av-written"});
+    const canvas = element("canvas", {"aria-hidden": "true"});
+    const number = element("span", {class: "av-written"});
     const places = {"data-layer": layer, "data-head": head};
-    cell.node = element("div", {class: "av-cell", role: "gridcell", ...places}, cell.canvas, cell.number);
-    atlas.cells.set(`${layer} ${head}`, cell);
-    return cell.node;
+    const node = element("div", {class: "av-cell", role: "gridcell", ...places}, canvas, number);
+    const pattern = readPattern(levelsOf(place), queries.length);
+    atlas.cells.set(`${layer} ${head}`, {layer, head, place, full: tops[place], pattern, node, canvas, number});
+    return node;
   };
   atlas.table.replaceChildren(...gridRows(layers, build));
 }
 
-/** The packed levels as the explorer's rasters read a head: whole numbers (key, query), and which are blocked. */
+/**
+ * The packed levels as the explorer's rasters read a head: whole numbers (key, query), and which are blocked.
+ * @param {Uint8Array} levels
+ * @param {number} queries
+ * @returns {Pattern}
+ */
 function readPattern(levels, queries) {
   const blocked = levels.includes(BLOCKED) ? Uint8Array.from(levels, (level) => (level === BLOCKED ? 1 : 0)) : null;
   return {weights: levels, blocked, queries};
 }
 
-/** A head's pattern as an image of that many pixels. */
-export function drawPattern(atlas, cell, width, height) {
-  const {queries, keys} = atlas.header;
+/**
+ * A head's pattern as an image of that many pixels.
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number} width
+ * @param {number} height
+ */
+export function drawPattern({header, colours}, cell, width, height) {
+  const {queries, keys} = header;
   const [rows, columns] = [queries, keys].map(({length}) => Int32Array.from({length}, (_, place) => place));
-  const {ramp, background, blocked} = atlas.colours;
+  const {ramp, background, blocked} = colours;
   const hatching = {
     ground: pixel(background),
     hatch: pixel(onRamp([background, blocked], 0.7)),
@@ -57,47 +150,69 @@ export function drawPattern(atlas, cell, width, height) {
   return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, ramp), hatching);
 }
 
-/** Fit the cells to their place, and paint them. */
-export function paintAtlas(atlas) {
-  const {layers} = atlas.header;
+/**
+ * Fit the cells to their place, and paint them.
+ * @param {Atlas} atlas
+ * @param {Drawing} drawing
+ */
+export function paintAtlas(atlas, drawing) {
+  const {header, message} = drawing;
+  const {layers, metrics, numbers} = header;
   const width = headSize(layers, atlas.root.clientWidth, atlas.room);
   const height = Math.min(Math.floor(TALLEST * width), Math.max(width, headSize(layers, Infinity, atlas.room)));
-  const {patterns, metric} = atlas.told;
-  const {label} = atlas.header.metrics.find(({name}) => name === metric);
+  const {patterns, metric} = message;
+  const label = metrics.find(({name}) => name === metric)?.label ?? metric;
   atlas.table.style.setProperty("--av-size", `${width}px`);
   atlas.table.style.setProperty("--av-height", `${height}px`);
   for (const cell of atlas.cells.values()) {
-    const number = atlas.header.numbers[metric][cell.place];
-    const told = number === null ? "nothing to count" : number.toFixed(3);
-    cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${label}: ${told}`);
+    const number = numbers[metric][cell.place];
+    const words = number === null ? "nothing to count" : number.toFixed(3);
+    cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${label}: ${words}`);
     cell.canvas.hidden = !patterns;
     cell.number.hidden = patterns;
-    if (patterns) paintPattern(atlas, cell, width, height);
-    else paintColour(atlas, cell, number, width);
+    if (patterns) paintPattern(drawing, cell, width, height);
+    else paintColour(drawing, cell, number, width);
   }
 }
 
-function paintPattern(atlas, cell, width, height) {
+/**
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number} width
+ * @param {number} height
+ */
+function paintPattern(drawing, cell, width, height) {
   const context = fitCanvas(cell.canvas, width, height);
-  context.putImageData(drawPattern(atlas, cell, cell.canvas.width, cell.canvas.height), 0, 0);
+  context.putImageData(drawPattern(drawing, cell, cell.canvas.width, cell.canvas.height), 0, 0);
   cell.node.style.background = "";
 }
 
-function paintColour(atlas, cell, number, width) {
-  const {ramp, background} = atlas.colours;
-  const colour = number === null ? background : onRamp(ramp, number / atlas.header.fulls[atlas.told.metric]);
+/**
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number | null} number
+ * @param {number} width
+ */
+function paintColour({header, message, colours}, cell, number, width) {
+  const {ramp, background} = colours;
+  const colour = number === null ? background : onRamp(ramp, number / header.fulls[message.metric]);
   const written = number === null ? "" : number < 10 ? number.toFixed(2) : number.toFixed(1);
   cell.node.style.background = `rgb(${colour.map(Math.round).join(" ")})`;
   cell.number.textContent = width < WRITTEN_FROM ? "" : written;
   cell.number.style.color = contrast(colour, BLACK) >= contrast(colour, WHITE) ? "black" : "white";
 }
 
-/** How well two colours can be told apart (WCAG 2.2): from 1 to 21. */
+/**
+ * How well two colours can be told apart (WCAG 2.2): from 1 to 21.
+ * @param {Colour} one
+ * @param {Colour} other
+ */
 function contrast(one, other) {
   const [low, high] = [one, other].map(luminance).sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
 }
 
+/** @param {Colour} colour */
 function luminance(colour) {
   const [red, green, blue] = colour.map((channel) => {
     const share = channel / 255;
@@ -106,8 +221,12 @@ function luminance(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Mark the chosen head, and let the Tab key come to the one that was last looked at. */
+/**
+ * Mark the chosen head, and let the Tab key come to the one that was last looked at.
+ * @param {Atlas} atlas
+ */
 export function markAtlas(atlas) {
+  if (!atlas.chosen) return;
   const chosen = `${atlas.chosen.layer} ${atlas.chosen.head}`;
   const reached = atlas.cells.has(atlas.reached) ? atlas.reached : chosen;
   for (const [name, {node}] of atlas.cells) {
@@ -116,17 +235,25 @@ export function markAtlas(atlas) {
   }
 }
 
-/** The colours that the style sheet gives this theme. */
+/**
+ * The colours that the style sheet gives this theme.
+ * @param {HTMLElement} root
+ * @returns {AtlasColours}
+ */
 export function readColours(root) {
   const style = getComputedStyle(root);
-  const value = (name) => style.getPropertyValue(`--av-${name}`).trim();
+  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
   const [background, blocked] = ["background", "blocked"].map((name) => channels(value(name)));
   return {background, blocked, ramp: value("ramp").split(/\s+/).map(channels)};
 }
 
-/** The head that a key leads to from the one that has the focus, or null. */
-export function reachedBy(atlas, event) {
+/**
+ * The head that a key leads to from the one that has the focus, or null.
+ * @param {Atlas} atlas
+ * @param {string} key
+ */
+export function reachedBy(atlas, key) {
   const from = atlas.cells.get(atlas.reached);
-  const to = from && headByKey(atlas.header.layers, from, event.key);
-  return to ? atlas.cells.get(`${to.layer} ${to.head}`) : null;
+  const to = from && atlas.header ? headByKey(atlas.header.layers, from, key) : null;
+  return to ? (atlas.cells.get(`${to.layer} ${to.head}`) ?? null) : null;
 }

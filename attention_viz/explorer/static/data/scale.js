@@ -52,6 +52,9 @@ export const SCALES = {
   },
 };
 
+/** @type {readonly ScaleName[]} */
+export const SCALE_NAMES = ["linear", "maximum", "logarithmic"];
+
 /**
  * How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the logarithmic
  * scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
@@ -110,4 +113,13 @@ export function pixel([red, green, blue]) {
  */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
+}
+
+/**
+ * How light a colour looks, 0 to 1 (the lightness of CIELAB, from relative luminance).
+ * @param {Colour} colour
+ */
+export function lightness([red, green, blue]) {
+  const linear = [red, green, blue].map((channel) => (channel / 255) ** 2.2);
+  return Math.cbrt(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]);
 }

@@ -47,3 +47,13 @@ export function createStore(state) {
     },
   };
 }
+
+/**
+ * Whether any of some names is among those that changed.
+ * @template N
+ * @param {Set<N>} changed
+ * @param {...N} names
+ */
+export function hasAny(changed, ...names) {
+  return names.some((name) => changed.has(name));
+}

@@ -1,10 +1,18 @@
-// Hands the page's own choice of a head to the explorer beside it, without the weights being sent again.
+// Hands the page's own choice of a head to the component beside it, without the weights being sent again.
 
+import {openChannel} from "./hosting.js";
+
+/**
+ * @import {Message, Mounting} from "./hosting.js"
+ */
+
+/** @param {Mounting} mounting */
 export default function channelComponent({data}) {
-  const channel = (globalThis[Symbol.for("attention_viz.explorer")] ??= {latest: new Map(), target: new EventTarget()});
-  channel.latest.set(data.explorer, data);
-  channel.target.dispatchEvent(new CustomEvent("choice", {detail: data}));
+  const message = /** @type {Message} */ (data);
+  const channel = openChannel();
+  channel.latest.set(message.explorer, message);
+  channel.target.dispatchEvent(new CustomEvent("choice", {detail: message}));
   return () => {
-    if (channel.latest.get(data.explorer) === data) channel.latest.delete(data.explorer);
+    if (channel.latest.get(message.explorer) === message) channel.latest.delete(message.explorer);
   };
 }

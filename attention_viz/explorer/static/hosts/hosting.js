@@ -1,22 +1,72 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
-/** Where the channel component leaves its messages (see channel.js). */
+/**
+ * What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
+ * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of.
+ * @typedef {{explorer: string, layer: number, head: number, seen?: number, stream?: string}} Message
+ */
+
+/**
+ * Where the channel component leaves its messages: the latest for each component, and an event for each that comes.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget}} Channel
+ */
+
+/**
+ * What Streamlit hands to a component.
+ * @typedef {object} Mounting
+ * @property {unknown} data
+ * @property {HTMLElement} parentElement
+ * @property {(name: string, value: unknown) => void} setStateValue
+ * @property {(name: string, value: unknown) => void} setTriggerValue
+ */
+
+/**
+ * Where the channel component leaves its messages (see channel.js).
+ * @returns {Channel}
+ */
 export function openChannel() {
-  return (globalThis[Symbol.for("attention_viz.explorer")] ??= {latest: new Map(), target: new EventTarget()});
+  const place = Symbol.for("attention_viz.explorer");
+  const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
+  const channel = page[place] ?? {latest: new Map(), target: new EventTarget()};
+  page[place] = channel;
+  return channel;
 }
 
-/** The last message for the component at this element, if there was one. */
+/**
+ * Hear every message that comes, until `signal` aborts.
+ * @param {(message: Message) => void} hear
+ * @param {AbortSignal} signal
+ */
+export function listenToChannel(hear, signal) {
+  openChannel().target.addEventListener("choice", (event) => hear(/** @type {CustomEvent<Message>} */ (event).detail), {
+    signal,
+  });
+}
+
+/**
+ * The last message for the component at this element, if there was one.
+ * @param {HTMLElement} parentElement
+ */
 export function latestFor(parentElement) {
-  return [...openChannel().latest.values()].find((told) => isMeant(parentElement, told));
+  return [...openChannel().latest.values()].find((message) => isMeant(parentElement, message));
 }
 
-/** Whether a message is for this component. Streamlit writes a component's key into a class of an element around it. */
+/**
+ * Whether a message is for this component. Streamlit writes a component's key into a class of an element around it.
+ * @param {HTMLElement} parentElement
+ * @param {Message} message
+ */
 export function isMeant(parentElement, {explorer}) {
-  const host = parentElement.getRootNode().host ?? parentElement;
+  const root = parentElement.getRootNode();
+  const host = root instanceof ShadowRoot ? root.host : parentElement;
   return host.closest(`.st-key-${CSS.escape(explorer.replace(/[^\w-]/g, "-"))}`) !== null;
 }
 
-/** A plain loop: several megabytes are compared whenever the page runs again. */
+/**
+ * A plain loop: several megabytes are compared whenever the page runs again.
+ * @param {Uint8Array} one
+ * @param {Uint8Array} other
+ */
 export function sameBytes(one, other) {
   if (one === other) return true;
   if (one.length !== other.length) return false;
@@ -24,10 +74,15 @@ export function sameBytes(one, other) {
   return true;
 }
 
-/** Whether the host's page is dark: by the lightness of its background. */
+/**
+ * Whether the host's page is dark: by the lightness of its background.
+ * @param {Element} host
+ * @returns {"light" | "dark"}
+ */
 export function themeOf(host) {
   const colour = getComputedStyle(host).getPropertyValue("--st-background-color").trim();
-  const probe = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const canvas = document.createElement("canvas");
+  const probe = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", {willReadFrequently: true}));
   probe.fillStyle = colour || "#ffffff";
   probe.fillRect(0, 0, 1, 1);
   const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;

@@ -3,12 +3,14 @@
 import {mountExplorer} from "../explorer.js";
 
 function startPage() {
-  const {theme} = document.documentElement.dataset;
+  const theme = document.documentElement.dataset["theme"];
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  const text = atob(document.getElementById("payload").textContent);
+  const [place, payload] = [document.getElementById("explorer"), document.getElementById("payload")];
+  if (!place || !payload) throw new Error("the page has no place for the explorer, or nothing to show in it");
+  const text = atob(payload.textContent ?? "");
   const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-  const explorer = mountExplorer(document.getElementById("explorer"), bytes, {
-    theme: () => (theme === "auto" ? (prefersDark.matches ? "dark" : "light") : theme),
+  const explorer = mountExplorer(place, bytes, {
+    theme: () => (theme === "dark" || (theme === "auto" && prefersDark.matches) ? "dark" : "light"),
   });
   prefersDark.addEventListener("change", explorer.refresh);
 }

@@ -1,110 +1,187 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
-import {isMeant, latestFor, openChannel, sameBytes, themeOf} from "./hosting.js";
+import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
+
+/**
+ * @import {Message, Mounting} from "./hosting.js"
+ * @import {Explorer, Settings} from "../explorer.js"
+ * @import {HeadChoice} from "../data/recording.js"
+ */
+
+/**
+ * An explorer on the page.
+ * @typedef {object} Entry
+ * @property {Uint8Array} bytes
+ * @property {Mounting["setStateValue"]} setStateValue
+ * @property {HTMLElement} parentElement
+ * @property {number} serial  of the reader's last choice
+ * @property {Explorer | null} explorer
+ * @property {{choice?: HeadChoice, settings?: Settings}} before  what was on the screen before this data came
+ * @property {(HeadChoice & {serial: number}) | null} pending  chosen by the reader, and not told to the server yet
+ * @property {number} timer
+ * @property {number} leaving
+ * @property {AbortController} listening
+ */
 
 const PAUSE = 100;
 const WAIT_FOR_CHOICE = 120;
+// How soon after it was let go an element is looked at, and how often from then on while it is still on the page.
+const [LEAVING, STAYING] = [50, 1000];
+/** @type {WeakMap<HTMLElement, Entry>} */
 const running = new WeakMap();
 
+/** @param {Mounting} mounting */
 export default function explorerComponent({data, parentElement, setStateValue}) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
   const before = running.get(parentElement);
   clearTimeout(before?.leaving);
   if (before && sameBytes(before.bytes, bytes)) {
-    before.tell = setStateValue;
+    before.setStateValue = setStateValue;
     before.explorer?.refresh();
-    return () => leave(parentElement, before);
+    return () => cleanUp(parentElement, before);
   }
+  /** @type {Entry} */
   const entry = {
     bytes,
-    tell: setStateValue,
+    setStateValue,
     parentElement,
     serial: before?.serial ?? 0,
     explorer: null,
-    // What the reader chose and the server hasn't been told yet.
-    unheard: null,
+    before: {},
+    pending: null,
     timer: 0,
+    leaving: 0,
     listening: new AbortController(),
   };
   running.set(parentElement, entry);
   start(parentElement, entry, before).catch((error) => showFailure(parentElement, error));
-  return () => leave(parentElement, entry);
+  return () => cleanUp(parentElement, entry);
 }
 
-/** Show new data where the old was; the head and the settings stay. */
+/**
+ * Show new data where the old was; the head and the settings stay.
+ * @param {HTMLElement} parentElement
+ * @param {Entry} entry
+ * @param {Entry | undefined} before
+ */
 async function start(parentElement, entry, before) {
-  const host = parentElement.querySelector(".av-host");
+  const host = hostIn(parentElement);
   listen(host, entry);
-  entry.kept = before?.explorer
+  entry.before = before?.explorer
     ? {choice: before.explorer.choice(), settings: before.explorer.settings()}
-    : (before?.kept ?? {});
+    : (before?.before ?? {});
   if (before) stop(before);
   else if (!latestFor(parentElement)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
   if (running.get(parentElement) !== entry || entry.listening.signal.aborted) return;
-  const told = latestFor(parentElement);
-  if (told) entry.serial = Math.max(entry.serial, told.seen ?? 0);
-  entry.explorer = mountExplorer(host, entry.bytes, {
-    ...entry.kept,
-    choice: entry.kept.choice ?? told,
+  const message = latestFor(parentElement);
+  if (message) entry.serial = Math.max(entry.serial, message.seen ?? 0);
+  const explorer = mountExplorer(host, entry.bytes, {
+    settings: entry.before.settings,
+    choice: entry.before.choice ?? message,
     theme: () => themeOf(host),
     onChoice: (next) => {
       entry.serial += 1;
       report(entry, next);
     },
   });
+  entry.explorer = explorer;
   // The last choice was made on the old data: the server hears of what became of it.
-  if (before?.unheard) report(entry, entry.explorer.choice());
+  if (before?.pending) report(entry, explorer.choice());
 }
 
-/** Hear the page's own choices, and when the reader turns to something else. */
+/** @param {HTMLElement} parentElement */
+function hostIn(parentElement) {
+  const host = parentElement.querySelector(".av-host");
+  if (!(host instanceof HTMLElement)) throw new Error("its place on the page is not there");
+  return host;
+}
+
+/**
+ * Hear the page's own choices, and when the reader turns to something else.
+ * @param {HTMLElement} host
+ * @param {Entry} entry
+ */
 function listen(host, entry) {
   const {signal} = entry.listening;
-  openChannel().target.addEventListener("choice", ({detail}) => follow(entry, detail), {signal});
-  host.addEventListener("pointerleave", () => tellNow(entry), {signal});
-  host.addEventListener("focusout", ({relatedTarget}) => host.contains(relatedTarget) || tellNow(entry), {signal});
+  listenToChannel((message) => follow(entry, message), signal);
+  host.addEventListener("pointerleave", () => reportNow(entry), {signal});
+  host.addEventListener(
+    "focusout",
+    ({relatedTarget}) => {
+      if (!(relatedTarget instanceof Node && host.contains(relatedTarget))) reportNow(entry);
+    },
+    {signal},
+  );
 }
 
-/** Tell the server what was chosen, once the reader has paused. */
+/**
+ * Tell the server what was chosen, once the reader has paused.
+ * @param {Entry} entry
+ * @param {HeadChoice} choice
+ */
 function report(entry, choice) {
-  entry.unheard = {...choice, serial: entry.serial};
+  entry.pending = {...choice, serial: entry.serial};
   clearTimeout(entry.timer);
-  entry.timer = setTimeout(() => tellNow(entry), PAUSE);
+  entry.timer = setTimeout(() => reportNow(entry), PAUSE);
 }
 
-/** Tell it without waiting, so that a download pressed next is of the head on the screen. */
-function tellNow(entry) {
+/**
+ * Tell it without waiting, so that a download pressed next is of the head on the screen.
+ * @param {Entry} entry
+ */
+function reportNow(entry) {
   clearTimeout(entry.timer);
-  const told = entry.unheard;
-  entry.unheard = null;
-  if (told) entry.tell("choice", told);
+  const choice = entry.pending;
+  entry.pending = null;
+  if (choice) entry.setStateValue("choice", choice);
 }
 
-/** Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of. */
-function follow(entry, told) {
-  if (!isMeant(entry.parentElement, told) || (told.seen ?? 0) < entry.serial) return;
-  entry.serial = Math.max(entry.serial, told.seen ?? 0);
-  entry.explorer?.choose(told);
+/**
+ * Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of.
+ * @param {Entry} entry
+ * @param {Message} message
+ */
+function follow(entry, message) {
+  const seen = message.seen ?? 0;
+  if (!isMeant(entry.parentElement, message) || seen < entry.serial) return;
+  entry.serial = seen;
+  entry.explorer?.choose(message);
 }
 
-/** Clean up, unless the function is called again for the same element at once. */
-function leave(parentElement, entry) {
+/**
+ * Clean up once the element has left the page. Until then the function may be called for it again, on a busy machine
+ * after a while: an explorer built anew would lose the focus and the pinned tokens.
+ * @param {HTMLElement} parentElement
+ * @param {Entry} entry
+ * @param {number} wait
+ */
+function cleanUp(parentElement, entry, wait = LEAVING) {
   entry.leaving = setTimeout(() => {
+    if (parentElement.isConnected) {
+      cleanUp(parentElement, entry, STAYING);
+      return;
+    }
     stop(entry);
     if (running.get(parentElement) === entry) running.delete(parentElement);
-  }, 50);
+  }, wait);
 }
 
+/** @param {Entry} entry */
 function stop(entry) {
   clearTimeout(entry.timer);
   entry.listening.abort();
   entry.explorer?.destroy();
 }
 
+/**
+ * @param {HTMLElement} parentElement
+ * @param {Error} error
+ */
 function showFailure(parentElement, error) {
   console.error(error);
   const note = document.createElement("p");
   note.setAttribute("role", "alert");
   note.textContent = `The explorer could not be drawn: ${error.message}`;
-  parentElement.querySelector(".av-host").replaceChildren(note);
+  (parentElement.querySelector(".av-host") ?? parentElement).replaceChildren(note);
 }

@@ -3,37 +3,85 @@
 // Streamlit itself tells of clicks on a chart or of drags, never of both at once. What was touched goes to the server as
 // numbered strokes, all that it hasn't seen yet at a time: quick ones would otherwise replace each other on their way.
 
+/** @typedef {[row: number, column: number]} CellPlace */
+
+/**
+ * What the page hands over: which chart is drawn on, the labels of its rows and columns, the number of the last stroke
+ * that it has heard of, what a stroke does, and the colour of the frame.
+ * @typedef {{chart: string, labels: string[], seen: number, does: string, colour: string}} PenData
+ */
+
+/**
+ * The pen of one chart, kept while the page is drawn anew.
+ * @typedef {object} Pen
+ * @property {PenData} data
+ * @property {(name: string, value: unknown) => void} setStateValue
+ * @property {HTMLElement} root  what has the focus, by keyboard
+ * @property {HTMLElement} output
+ * @property {number[][]} strokes  not heard of yet: number, count of labels, top, bottom, left, right
+ * @property {number} serial
+ * @property {CellPlace | null} from
+ * @property {CellPlace | null} to
+ * @property {number | null} pointer
+ * @property {AbortController | null} listening
+ * @property {HTMLElement | null} frame
+ * @property {DOMRect | null} within  where the cells are in the chart
+ */
+
+/** @type {Map<string, Pen>} */
 const pens = new Map();
+/** @type {Record<string, [down: number, right: number] | undefined>} */
 const STEPS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
 
+/** @param {{data: PenData, parentElement: HTMLElement, setStateValue: Pen["setStateValue"]}} mounting */
 export default function penComponent({data, parentElement, setStateValue}) {
-  const pen = pens.get(data.chart) ?? {strokes: [], serial: 0, from: null, to: null, pointer: null};
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".pen"));
+  const output = /** @type {HTMLElement} */ (root.querySelector("output"));
+  const listening = new AbortController();
+  const pen = pens.get(data.chart) ?? makePen(data, root, output, setStateValue);
   pens.set(data.chart, pen);
   pen.listening?.abort();
-  pen.listening = new AbortController();
-  Object.assign(pen, {data, tell: setStateValue, root: parentElement.querySelector(".pen")});
+  Object.assign(pen, {data, setStateValue, root, output, listening});
   pen.serial = Math.max(pen.serial, data.seen);
   pen.strokes = pen.strokes.filter(([serial]) => serial > data.seen);
   if (pen.to?.some((place) => place >= data.labels.length)) pen.from = pen.to = null;
-  listen(pen, pen.listening);
+  listen(pen, listening);
   explain(pen);
   if (pen.pointer === null && !isFocused(pen)) clear(pen);
-  const {listening} = pen;
   return () => {
     listening.abort();
     if (pen.listening === listening) clear(pen);
   };
 }
 
+/**
+ * @param {PenData} data
+ * @param {HTMLElement} root
+ * @param {HTMLElement} output
+ * @param {Pen["setStateValue"]} setStateValue
+ * @returns {Pen}
+ */
+function makePen(data, root, output, setStateValue) {
+  return {
+    ...{data, root, output, setStateValue, strokes: [], serial: 0, from: null, to: null},
+    ...{pointer: null, listening: null, frame: null, within: null},
+  };
+}
+
+/** @param {Pen} pen */
 function explain({root, data: {does}}) {
-  root.querySelector("span").textContent =
-    `Click a cell or drag over several. By keyboard: focus this line; arrows move, Shift takes several, Space ${does}.`;
+  const words = /** @type {HTMLElement} */ (root.querySelector("span"));
+  words.textContent = `Click a cell or drag over several. By keyboard: focus this line; arrows move, Shift takes several, Space ${does}.`;
   root.setAttribute(
     "aria-label",
     `Draw by keyboard: arrow keys move, Shift with them takes several cells, Space ${does} them`,
   );
 }
 
+/**
+ * @param {Pen} pen
+ * @param {AbortController} listening
+ */
 function listen(pen, {signal}) {
   document.addEventListener("pointerdown", (event) => press(pen, event), {signal, capture: true});
   document.addEventListener("pointermove", (event) => move(pen, event), {signal, capture: true});
@@ -43,6 +91,10 @@ function listen(pen, {signal}) {
   pen.root.addEventListener("blur", () => clear(pen), {signal});
 }
 
+/**
+ * @param {Pen} pen
+ * @param {PointerEvent} event
+ */
 function press(pen, event) {
   if (event.button !== 0 || !isOver(pen, event)) return;
   pen.pointer = event.pointerId;
@@ -50,12 +102,20 @@ function press(pen, event) {
   show(pen);
 }
 
+/**
+ * @param {Pen} pen
+ * @param {PointerEvent} event
+ */
 function move(pen, event) {
   if (event.pointerId !== pen.pointer) return;
   pen.to = cellAt(pen, event);
   show(pen);
 }
 
+/**
+ * @param {Pen} pen
+ * @param {PointerEvent} event
+ */
 function lift(pen, event) {
   if (event.pointerId !== pen.pointer) return;
   pen.pointer = null;
@@ -64,50 +124,75 @@ function lift(pen, event) {
   stroke(pen);
 }
 
+/** @param {Pen} pen */
 function drop(pen) {
   pen.pointer = null;
   clear(pen);
 }
 
+/**
+ * @param {Pen} pen
+ * @param {KeyboardEvent} event
+ */
 function key(pen, event) {
+  const to = STEPS[event.key];
   if (event.key === "Escape" && (pen.pointer !== null || pen.to)) {
     drop(pen);
   } else if (event.key === " " || event.key === "Enter") {
     if (pen.to) stroke(pen);
     else pen.from = pen.to = [0, 0];
-  } else if (event.key in STEPS) {
-    step(pen, STEPS[event.key], event.shiftKey);
+  } else if (to) {
+    step(pen, to, event.shiftKey);
   } else return;
   event.preventDefault();
   if (pen.to) show(pen);
 }
 
+/**
+ * @param {Pen} pen
+ * @param {[down: number, right: number]} step
+ * @param {boolean} extend
+ */
 function step(pen, [down, right], extend) {
   const last = pen.data.labels.length - 1;
-  const [row, column] = pen.to ?? [0, 0];
-  const moved = pen.to ? [row + down, column + right] : [0, 0];
-  pen.to = moved.map((place) => Math.min(Math.max(place, 0), last));
+  const inside = (/** @type {number} */ place) => Math.min(Math.max(place, 0), last);
+  pen.to = pen.to ? [inside(pen.to[0] + down), inside(pen.to[1] + right)] : [0, 0];
   if (!extend || !pen.from) pen.from = pen.to;
 }
 
-/** Tell the server which cells were touched; whether they are blocked or opened is up to it. */
+/**
+ * Tell the server which cells were touched; whether they are blocked or opened is up to it.
+ * @param {Pen} pen
+ */
 function stroke(pen) {
-  const [top, bottom, left, right] = bounds(pen);
+  if (!pen.from || !pen.to) return;
+  const [top, bottom, left, right] = bounds(pen.from, pen.to);
   pen.serial += 1;
   pen.strokes = [...pen.strokes, [pen.serial, pen.data.labels.length, top, bottom, left, right]];
-  pen.tell("strokes", pen.strokes);
+  pen.setStateValue("strokes", pen.strokes);
 }
 
-function bounds({from, to}) {
+/**
+ * The first and last row and column between two cells.
+ * @param {CellPlace} from
+ * @param {CellPlace} to
+ */
+function bounds(from, to) {
   return [0, 1].flatMap((axis) => [Math.min(from[axis], to[axis]), Math.max(from[axis], to[axis])]);
 }
 
-/** Where Plotly hears the pointer: exactly over the cells. Streamlit writes a chart's key into a class around it. */
+/**
+ * Where Plotly hears the pointer: exactly over the cells. Streamlit writes a chart's key into a class around it.
+ * @param {Pen} pen
+ */
 function areaOf({data}) {
   return document.querySelector(`.st-key-${CSS.escape(data.chart)} .nsewdrag`);
 }
 
-/** Where the cells are on the screen; while they are drawn anew, and nothing hears the pointer, where they were. */
+/**
+ * Where the cells are on the screen; while they are drawn anew, and nothing hears the pointer, where they were.
+ * @param {Pen} pen
+ */
 function boxOf(pen) {
   const chart = document.querySelector(`.st-key-${CSS.escape(pen.data.chart)}`)?.getBoundingClientRect();
   const cells = areaOf(pen)?.getBoundingClientRect();
@@ -117,28 +202,41 @@ function boxOf(pen) {
   return within ? new DOMRect(chart.x + within.x, chart.y + within.y, within.width, within.height) : null;
 }
 
+/**
+ * @param {Pen} pen
+ * @param {PointerEvent} event
+ */
 function isOver(pen, {target, clientX, clientY}) {
   const area = areaOf(pen);
-  if (area?.getBoundingClientRect().height) return area.contains(target);
+  if (area?.getBoundingClientRect().height) return target instanceof Node && area.contains(target);
   const box = boxOf(pen);
   return box !== null && clientX >= box.left && clientX < box.right && clientY >= box.top && clientY < box.bottom;
 }
 
+/**
+ * @param {Pen} pen
+ * @param {PointerEvent} event
+ * @returns {CellPlace | null}
+ */
 function cellAt(pen, {clientX, clientY}) {
   const box = boxOf(pen);
   if (!box) return pen.to;
   const count = pen.data.labels.length;
-  const shares = [(clientY - box.top) / box.height, (clientX - box.left) / box.width];
-  return shares.map((share) => Math.min(Math.max(Math.floor(share * count), 0), count - 1));
+  const at = (/** @type {number} */ share) => Math.min(Math.max(Math.floor(share * count), 0), count - 1);
+  return [at((clientY - box.top) / box.height), at((clientX - box.left) / box.width)];
 }
 
-/** Frame the touched cells, and say which they are. */
+/**
+ * Frame the touched cells, and say which they are.
+ * @param {Pen} pen
+ */
 function show(pen) {
   const area = areaOf(pen);
   const around = area?.closest(".svg-container");
-  if (!around) return;
-  const [top, bottom, left, right] = bounds(pen);
-  const [box, outer] = [boxOf(pen), around.getBoundingClientRect()];
+  const box = boxOf(pen);
+  if (!around || !box || !pen.from || !pen.to) return;
+  const [top, bottom, left, right] = bounds(pen.from, pen.to);
+  const outer = around.getBoundingClientRect();
   const [high, wide] = [box.height / pen.data.labels.length, box.width / pen.data.labels.length];
   pen.frame ??= document.createElement("div");
   Object.assign(pen.frame.style, {
@@ -153,16 +251,20 @@ function show(pen) {
   });
   around.append(pen.frame);
   const {labels} = pen.data;
-  const name = (first, last) => (first === last ? `“${labels[first]}”` : `“${labels[first]}” to “${labels[last]}”`);
-  pen.root.querySelector("output").textContent = `${name(top, bottom)} looking at ${name(left, right)}`;
+  const name = (/** @type {number} */ first, /** @type {number} */ last) =>
+    first === last ? `“${labels[first]}”` : `“${labels[first]}” to “${labels[last]}”`;
+  pen.output.textContent = `${name(top, bottom)} looking at ${name(left, right)}`;
 }
 
+/** @param {Pen} pen */
 function clear(pen) {
   pen.frame?.remove();
   pen.from = pen.to = null;
-  pen.root.querySelector("output").textContent = "";
+  pen.output.textContent = "";
 }
 
+/** @param {Pen} pen */
 function isFocused({root}) {
-  return root.getRootNode().activeElement === root;
+  const tree = root.getRootNode();
+  return (tree instanceof Document || tree instanceof ShadowRoot) && tree.activeElement === root;
 }

@@ -3,6 +3,7 @@
 
 const SETTLED = 50;
 
+/** @param {{setTriggerValue: (name: string, value: unknown) => void}} mounting */
 export default function followTheme({setTriggerValue}) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const tell = () => setTimeout(() => setTriggerValue("changed", dark.matches ? "dark" : "light"), SETTLED);

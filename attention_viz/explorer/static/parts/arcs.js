@@ -1,5 +1,23 @@
 // Curves between tokens: the query's colour at the token that looks, the key's at the one looked at.
 
+/** @import {Colours} from "./view.js" */
+
+/**
+ * A link: where the query and the key stand, how heavy it is, and how strong it looks, 0 to 1.
+ * @typedef {{from: number, to: number, weight: number, place: number}} Edge
+ */
+
+/**
+ * Where arcs are drawn: over the line at `y`, upwards (-1) or downwards (1), over a height of `room`.
+ * @typedef {object} ArcPlace
+ * @property {number} y
+ * @property {1 | -1} up
+ * @property {number} room
+ * @property {Readonly<Colours>} colours
+ * @property {string} font
+ * @property {boolean} faint
+ */
+
 const WIDEST = 7;
 // A link leaves a token on one side of its middle and arrives on the other, and to the left it flies lower: of two
 // tokens that look at each other both arcs can be seen.
@@ -7,8 +25,10 @@ const ASIDE = 4;
 const LOWER = 0.72;
 
 /**
- * Draw curves on a canvas. `up` is -1 for arcs above the line at `y`, 1 for arcs below, over a height of `room`; an
- * edge is {from, to, weight, place}: where the query and the key stand, and how strong it looks, 0 to 1.
+ * Draw curves on a canvas, the heaviest last.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Edge[]} edges
+ * @param {ArcPlace} where
  */
 export function drawArcs(context, edges, {y, up, room, colours, faint}) {
   for (const {from, to, place} of [...edges].reverse()) {
@@ -22,7 +42,12 @@ export function drawArcs(context, edges, {y, up, room, colours, faint}) {
   context.globalAlpha = 1;
 }
 
-/** Draw curves between a line of keys at `top` and a line of queries at `bottom`. */
+/**
+ * Draw curves between a line of keys at `top` and a line of queries at `bottom`.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Edge[]} edges
+ * @param {{top: number, bottom: number, colours: Readonly<Colours>, faint: boolean}} where
+ */
 export function drawLinks(context, edges, {top, bottom, colours, faint}) {
   const middle = (top + bottom) / 2;
   for (const {from, to, place} of [...edges].reverse()) {
@@ -34,6 +59,16 @@ export function drawLinks(context, edges, {top, bottom, colours, faint}) {
   context.globalAlpha = 1;
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} fromX
+ * @param {number} fromY
+ * @param {number} toX
+ * @param {number} toY
+ * @param {number} place
+ * @param {Readonly<Colours>} colours
+ * @param {boolean} faint
+ */
 function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
   const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
@@ -45,6 +80,11 @@ function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
   context.stroke();
 }
 
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {number} room
+ */
 function arcShape(from, to, room) {
   const distance = Math.abs(to - from);
   // A cubic curve rises to three quarters of its control points.
@@ -52,8 +92,14 @@ function arcShape(from, to, room) {
   return {height: to < from ? height * LOWER : height, reach: from === to ? 11 : ASIDE};
 }
 
-/** Write the heaviest weights at the top of their arcs, leaving out those that would lie over another. */
+/**
+ * Write the heaviest weights at the top of their arcs, leaving out those that would lie over another.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Edge[]} edges
+ * @param {ArcPlace} where
+ */
 export function drawNumbers(context, edges, {y, up, room, colours, font}) {
+  /** @type {{x: number, y: number}[]} */
   const taken = [];
   context.font = font;
   context.textAlign = "center";

@@ -3,9 +3,23 @@
 import {element} from "./element.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 
+/**
+ * @import {Part, View} from "./view.js"
+ * @import {Head} from "../data/recording.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+/** @typedef {Pick<View, "store" | "now" | "active" | "pin">} BarsView */
+
+/** @typedef {{place: number, weight: number, blocked: boolean}} Entry */
+
 const MOST = 7;
 
-/** Two short lists of bars. */
+/**
+ * Two short lists of bars.
+ * @param {BarsView} view
+ * @returns {Part}
+ */
 export function createBars(view) {
   const node = element("section", {
     class: "av-bars",
@@ -16,16 +30,31 @@ export function createBars(view) {
     node,
     draw() {
       const {head} = view.now;
-      if (head === null) return node.replaceChildren();
-      const {query, key} = view.active();
-      const lists = [query === null ? null : rowBars(view, query), key === null ? null : columnBars(view, key)];
-      return node.replaceChildren(...(lists.some(Boolean) ? lists.filter(Boolean) : [strongestBars(view)]));
+      node.replaceChildren(...(head === null ? [] : listsOf(view, head)));
     },
   };
 }
 
-function rowBars(view, query) {
-  const {head, columns, stream} = view.now;
+/**
+ * @param {BarsView} view
+ * @param {Head} head
+ */
+function listsOf(view, head) {
+  const {query, key} = view.active();
+  if (query === null && key === null) return [strongestBars(view, head)];
+  return [
+    ...(query === null ? [] : [rowBars(view, head, query)]),
+    ...(key === null ? [] : [columnBars(view, head, key)]),
+  ];
+}
+
+/**
+ * @param {BarsView} view
+ * @param {Head} head
+ * @param {number} query
+ */
+function rowBars(view, head, query) {
+  const {columns, stream} = view.now;
   const all = Array.from(columns, (key) => ({
     place: key,
     weight: head.at(query, key),
@@ -36,8 +65,13 @@ function rowBars(view, query) {
   return list(view, title, sum, all, stream.keys, "av-keys");
 }
 
-function columnBars(view, key) {
-  const {head, rows, stream} = view.now;
+/**
+ * @param {BarsView} view
+ * @param {Head} head
+ * @param {number} key
+ */
+function columnBars(view, head, key) {
+  const {rows, stream} = view.now;
   const all = Array.from(rows, (query) => ({
     place: query,
     weight: head.at(query, key),
@@ -47,8 +81,12 @@ function columnBars(view, key) {
   return list(view, title, null, all, stream.queries, "av-query");
 }
 
-function strongestBars(view) {
-  const {head, rows, columns, stream} = view.now;
+/**
+ * @param {BarsView} view
+ * @param {Head} head
+ */
+function strongestBars(view, head) {
+  const {rows, columns, stream} = view.now;
   const cells = head.strongest(
     rows,
     columns,
@@ -80,6 +118,14 @@ function strongestBars(view) {
   return element("div", {class: "av-list av-links"}, element("header", {}, title), element("ol", {}, ...bars));
 }
 
+/**
+ * @param {BarsView} view
+ * @param {HTMLElement} title
+ * @param {HTMLElement | null} note
+ * @param {Entry[]} all
+ * @param {Axis} axis
+ * @param {string} role
+ */
 function list(view, title, note, all, axis, role) {
   const open = all.filter(({blocked}) => !blocked);
   const top = open.sort((a, b) => b.weight - a.weight || a.place - b.place).slice(0, MOST);
@@ -99,6 +145,13 @@ function list(view, title, note, all, axis, role) {
   );
 }
 
+/**
+ * @param {BarsView} view
+ * @param {number} weight
+ * @param {number} most
+ * @param {string} role
+ * @param {HTMLElement} label
+ */
 function bar(view, weight, most, role, label) {
   const fill = element("span", {class: `av-fill ${role}-fill`});
   fill.style.width = `${100 * lengthOf(view.store.state.scale, weight, most)}%`;
@@ -111,6 +164,11 @@ function bar(view, weight, most, role, label) {
   );
 }
 
+/**
+ * @param {Axis} axis
+ * @param {number} place
+ * @param {string} role
+ */
 function token(axis, place, role) {
   return element("bdi", {class: `av-word ${role}`, title: axis.labels[place]}, axis.names[place]);
 }

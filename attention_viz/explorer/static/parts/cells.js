@@ -2,12 +2,18 @@
 
 import {element} from "./element.js";
 
+/** @typedef {{layer: number, head: number}} HeadPlace */
+
 const GAP = 3;
 const GUTTER = 26;
 const HEADING = 46;
 const [SMALLEST, LARGEST] = [12, 64];
 
-/** The rows of the grid, its heading first; `layers` tell how many heads each has and what the model calls it. */
+/**
+ * The rows of the grid, its heading first; `layers` tell how many heads each has and what the model calls it.
+ * @param {{heads: number, label: string}[]} layers
+ * @param {(layer: number, head: number) => HTMLElement} buildCell
+ */
 export function gridRows(layers, buildCell) {
   const heading = element(
     "div",
@@ -25,19 +31,32 @@ export function gridRows(layers, buildCell) {
   return [heading, ...rows];
 }
 
+/** @param {{heads: number}[]} layers */
 export function mostHeads(layers) {
   return Math.max(...layers.map(({heads}) => heads));
 }
 
-/** How wide and high a cell is where that much room is, in pixels. */
+/**
+ * How wide and high a cell is where that much room is, in pixels.
+ * @param {{heads: number}[]} layers
+ * @param {number} width
+ * @param {number} height
+ */
 export function headSize(layers, width, height) {
   const across = (width - GUTTER) / mostHeads(layers) - GAP;
   const down = (height - HEADING) / layers.length - GAP;
   return Math.floor(Math.min(Math.max(Math.min(across, down), SMALLEST), LARGEST));
 }
 
-/** Where a key leads from a head, or null: to no place outside, or not a key that leads anywhere. */
+/**
+ * Where a key leads from a head, never outside; null for a key that leads nowhere.
+ * @param {{heads: number}[]} layers
+ * @param {HeadPlace} from
+ * @param {string} key
+ * @returns {HeadPlace | null}
+ */
 export function headByKey(layers, {layer, head}, key) {
+  /** @type {Record<string, [layer: number, head: number]>} */
   const steps = {
     ArrowLeft: [layer, head - 1],
     ArrowRight: [layer, head + 1],
@@ -48,8 +67,9 @@ export function headByKey(layers, {layer, head}, key) {
     PageUp: [0, head],
     PageDown: [layers.length - 1, head],
   };
-  if (!(key in steps)) return null;
-  const [toLayer, toHead] = steps[key];
+  const step = Object.hasOwn(steps, key) ? steps[key] : undefined;
+  if (!step) return null;
+  const [toLayer, toHead] = step;
   if (toLayer < 0 || toLayer >= layers.length || toHead < 0) return {layer, head};
   return {layer: toLayer, head: Math.min(toHead, layers[toLayer].heads - 1)};
 }

@@ -1,11 +1,20 @@
 // The line of controls: which head is on the screen, how it is coloured, what is left out.
 
 import {element} from "./element.js";
-import {SCALES} from "../data/scale.js";
+import {SCALES, SCALE_NAMES} from "../data/scale.js";
+
+/**
+ * @import {Part, View, Writes} from "./view.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
 
 let groups = 0;
 
-/** The controls and the readout. */
+/**
+ * The controls and the readout.
+ * @param {Pick<View, "recording" | "now" | "choose"> & Writes<"scale" | "scaleChosen" | "hideSpecial">} view
+ * @returns {Part}
+ */
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
@@ -13,16 +22,17 @@ export function createControls(view) {
     recording.streams.length > 1
       ? segments(
           "Attention",
-          recording.streams.map(({name}) => [name, name, `Show the ${name} attention`]),
+          recording.streams.map(({name}) => ({value: name, label: name, title: `Show the ${name} attention`})),
           (stream) => view.choose({stream}),
         )
       : null;
   const scales = segments(
     "Colour",
-    Object.entries(SCALES).map(([name, {label, title}]) => [name, label, title]),
+    SCALE_NAMES.map((value) => ({value, label: SCALES[value].label, title: SCALES[value].title})),
     (scale) => store.set({scale, scaleChosen: true}),
   );
-  const special = element("input", {type: "checkbox", onchange: () => store.set({hideSpecial: special.checked})});
+  const special = element("input", {type: "checkbox"});
+  special.onchange = () => store.set({hideSpecial: special.checked});
   const hiding = element(
     "label",
     {class: "av-check", title: "Leave out the dimmed tokens"},
@@ -49,21 +59,34 @@ export function createControls(view) {
   };
 }
 
+/** @param {Axis[]} axes */
 function hidingText(axes) {
-  const [special, padding] = ["special", "padding"].map((name) => axes.some((axis) => axis[name]));
+  const special = axes.some((axis) => axis.special);
+  const padding = axes.some((axis) => axis.padding);
   if (!padding) return "Hide special tokens";
   return special ? "Hide special tokens and padding" : "Hide padding";
 }
 
-/** Radio buttons drawn as one bar: `entries` are [value, label, title]. */
+/**
+ * Radio buttons drawn as one bar.
+ * @template {string} V
+ * @param {string} legend
+ * @param {{value: V, label: string, title: string}[]} entries
+ * @param {(value: V) => void} onChoice
+ */
 export function segments(legend, entries, onChoice) {
   const group = `av-group-${++groups}`;
+  /** @type {Map<V, HTMLInputElement>} */
   const inputs = new Map();
-  const labels = entries.map(([value, label, title]) => {
+  const labels = entries.map(({value, label, title}) => {
     const input = element("input", {type: "radio", name: group, value, onchange: () => onChoice(value)});
     inputs.set(value, input);
     return element("label", {title}, input, element("span", {}, label));
   });
   const node = element("fieldset", {class: "av-segments"}, element("legend", {}, legend), ...labels);
-  return {node, select: (value) => (inputs.get(value).checked = true)};
+  const select = (/** @type {V} */ value) => {
+    const input = inputs.get(value);
+    if (input) input.checked = true;
+  };
+  return {node, select};
 }

@@ -4,13 +4,22 @@ import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {fitCanvas} from "./element.js";
 import {lengthOf} from "../data/scale.js";
 
+/**
+ * @import {ArcPlace, Edge} from "./arcs.js"
+ * @import {Line, Strip} from "./strip.js"
+ * @import {Head} from "../data/recording.js"
+ */
+
 // How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
 const ABOVE = 78;
 const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
 
-/** Draw the links of the tokens on the screen over the strip. */
+/**
+ * Draw the links of the tokens on the screen over the strip.
+ * @param {Strip} strip
+ */
 export function drawEdges(strip) {
   const {view, canvas, scroller, lines, node} = strip;
   node.classList.toggle("av-more-before", scroller.scrollLeft > 1);
@@ -25,82 +34,133 @@ export function drawEdges(strip) {
   node.classList.toggle("av-alone", alone);
   if (head === null || lines.length === 0) return;
   context.translate(-scroller.scrollLeft, 0);
-  if (stream.own) drawOwn(context, strip, active, alone);
-  else drawCross(context, strip, active, alone);
+  const links = {
+    strongest: () => strongestEdges(strip, head),
+    row: () => rowEdges(strip, head, active.query),
+    column: () => columnEdges(strip, head, active.key),
+  };
+  if (stream.own) drawOwn(context, strip, links, alone);
+  else drawCross(context, strip, links, alone);
 }
 
-/** Arcs over one line of tokens: above it what the active one looks at, below it who looks at that. */
-function drawOwn(context, strip, active, alone) {
+/**
+ * The links of the active token's row and column, or the head's strongest ones.
+ * @typedef {{strongest: () => Edge[], row: () => Edge[], column: () => Edge[]}} Links
+ */
+
+/**
+ * Arcs over one line of tokens: above it what the active one looks at, below it who looks at that.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Strip} strip
+ * @param {Links} links
+ * @param {boolean} alone
+ */
+function drawOwn(context, strip, links, alone) {
   const {colours, fonts} = strip.view;
   const {offsetTop, offsetHeight} = strip.lines[0].node;
+  /** @type {ArcPlace} */
   const above = {y: offsetTop - 2, up: -1, room: ABOVE - 12, colours, font: fonts.small, faint: !alone};
+  /** @type {ArcPlace} */
   const below = {...above, y: offsetTop + offsetHeight + 2, up: 1, room: BELOW - 12};
   if (!alone) {
-    drawArcs(context, strongestEdges(strip), above);
+    drawArcs(context, links.strongest(), above);
     return;
   }
-  for (const [edges, where] of [
-    [rowEdges(strip, active.query), above],
-    [columnEdges(strip, active.key), below],
+  for (const {edges, where} of [
+    {edges: links.row(), where: above},
+    {edges: links.column(), where: below},
   ]) {
     drawArcs(context, edges, where);
     drawNumbers(context, edges, where);
   }
 }
 
-/** Curves between a line of keys and the line of queries below it. */
-function drawCross(context, strip, active, alone) {
+/**
+ * Curves between a line of keys and the line of queries below it.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Strip} strip
+ * @param {Links} links
+ * @param {boolean} alone
+ */
+function drawCross(context, strip, links, alone) {
   const [keys, queries] = strip.lines.map((line) => line.node);
   const top = keys.offsetTop + keys.offsetHeight + 2;
   const where = {top, bottom: queries.offsetTop - 2, colours: strip.view.colours, faint: !alone};
-  const edges = alone ? [...rowEdges(strip, active.query), ...columnEdges(strip, active.key)] : strongestEdges(strip);
+  const edges = alone ? [...links.row(), ...links.column()] : links.strongest();
   drawLinks(context, edges, where);
 }
 
+/**
+ * A link, where both of its tokens have a place on the screen.
+ * @param {Strip} strip
+ * @param {number} query
+ * @param {number} key
+ * @param {number} weight
+ * @returns {Edge[]}
+ */
 function edge({lines}, query, key, weight) {
-  return {from: lines.at(-1).centres.get(query), to: lines[0].centres.get(key), weight, place: 0};
+  const from = lines[lines.length - 1].centres.get(query);
+  const to = lines[0].centres.get(key);
+  return from === undefined || to === undefined ? [] : [{from, to, weight, place: 0}];
 }
 
-/** The head's heaviest links between tokens that are in sight. */
-function strongestEdges(strip) {
-  const {head, rows, columns, stream} = strip.view.now;
+/**
+ * The head's heaviest links between tokens that are in sight.
+ * @param {Strip} strip
+ * @param {Head} head
+ */
+function strongestEdges(strip, head) {
+  const {rows, columns, stream} = strip.view.now;
   const {scrollLeft, clientWidth} = strip.scroller;
-  const inSight = ({centres}) =>
+  const inSight = (/** @type {Line} */ {centres}) =>
     new Set(
       [...centres].filter(([, at]) => at >= scrollLeft && at <= scrollLeft + clientWidth).map(([place]) => place),
     );
-  const [queries, keys] = [inSight(strip.lines.at(-1)), inSight(strip.lines[0])];
-  const accepts = (query, key) => (!stream.own || query !== key) && queries.has(query) && keys.has(key);
+  const [queries, keys] = [inSight(strip.lines[strip.lines.length - 1]), inSight(strip.lines[0])];
+  const accepts = (/** @type {number} */ query, /** @type {number} */ key) =>
+    (!stream.own || query !== key) && queries.has(query) && keys.has(key);
   const cells = head.strongest(rows, columns, MOST_EDGES, accepts).filter(({weight}) => weight >= FAINTEST_EDGE);
   return visibleEdges(
     strip,
-    cells.map(({query, key, weight}) => edge(strip, query, key, weight)),
+    cells.flatMap(({query, key, weight}) => edge(strip, query, key, weight)),
   );
 }
 
-function rowEdges(strip, query) {
-  const {head, columns} = strip.view.now;
-  return query === null
-    ? []
-    : visibleEdges(
-        strip,
-        Array.from(columns, (key) => edge(strip, query, key, head.at(query, key))),
-      );
+/**
+ * @param {Strip} strip
+ * @param {Head} head
+ * @param {number | null} query
+ */
+function rowEdges(strip, head, query) {
+  if (query === null) return [];
+  const {columns} = strip.view.now;
+  return visibleEdges(
+    strip,
+    Array.from(columns).flatMap((key) => edge(strip, query, key, head.at(query, key))),
+  );
 }
 
-function columnEdges(strip, key) {
-  const {head, rows} = strip.view.now;
-  return key === null
-    ? []
-    : visibleEdges(
-        strip,
-        Array.from(rows, (query) => edge(strip, query, key, head.at(query, key))),
-      );
+/**
+ * @param {Strip} strip
+ * @param {Head} head
+ * @param {number | null} key
+ */
+function columnEdges(strip, head, key) {
+  if (key === null) return [];
+  const {rows} = strip.view.now;
+  return visibleEdges(
+    strip,
+    Array.from(rows).flatMap((query) => edge(strip, query, key, head.at(query, key))),
+  );
 }
 
-/** Those that can be seen, heaviest first, each with its strength on the screen. */
+/**
+ * Those that can be seen, heaviest first, each with its strength on the screen.
+ * @param {Strip} strip
+ * @param {Edge[]} edges
+ */
 function visibleEdges({view}, edges) {
-  const seen = edges.filter(({weight, from, to}) => weight >= 0.002 && from !== undefined && to !== undefined);
+  const seen = edges.filter(({weight}) => weight >= 0.002);
   seen.sort((a, b) => b.weight - a.weight).splice(MOST_EDGES);
   for (const one of seen) one.place = lengthOf(view.store.state.scale, one.weight, seen[0].weight);
   return seen;

@@ -1,18 +1,54 @@
 // Elements of the page. Whatever comes from a text is only ever set as text, never as markup.
 
-/** An element with attributes, `on…` listeners and children; null children are left out. */
+/**
+ * Attributes by name; names with `on…` are listeners. True is an attribute without a value, false, null and undefined
+ * none at all.
+ * @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => unknown)>} Attributes
+ */
+
+/**
+ * An element with attributes and children; null children are left out.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Attributes} attributes
+ * @param {...(Node | string | null | undefined)} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
 export function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node[name] = value;
+    if (name.startsWith("on")) Reflect.set(node, name, value);
     else if (value === true) node.setAttribute(name, "");
-    else if (value !== false && value != null) node.setAttribute(name, value);
+    else if (value !== false && value != null) node.setAttribute(name, String(value));
   }
   node.append(...children.filter((child) => child != null));
   return node;
 }
 
-/** Fit a canvas to a size in CSS pixels at the screen's own resolution; its context then draws in CSS pixels. */
+/**
+ * The element that fits a selector and that an event happened in, or null.
+ * @param {Event} event
+ * @param {string} selector
+ */
+export function within(event, selector) {
+  return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
+}
+
+/**
+ * What has the keyboard's focus, in the document or the shadow root that a node is in.
+ * @param {Node} node
+ */
+export function focused(node) {
+  const root = node.getRootNode();
+  return root instanceof Document || root instanceof ShadowRoot ? root.activeElement : null;
+}
+
+/**
+ * Fit a canvas to a size in CSS pixels at the screen's own resolution; its context then draws in CSS pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
@@ -22,7 +58,7 @@ export function fitCanvas(canvas, width, height) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
   }
-  const context = canvas.getContext("2d");
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }

@@ -1,15 +1,53 @@
 // What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
-//
-// `map` is the matrix as heatmap.js keeps it; `map.show(window)` draws another part of it, null all of it.
 
-import {element} from "./element.js";
+import {element, focused} from "./element.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
-export const CLOSER = 0.75;
+/**
+ * @import {MatrixView} from "./matrix.js"
+ * @import {Plot} from "./plot.js"
+ * @import {View} from "./view.js"
+ * @import {Head} from "../data/recording.js"
+ * @import {Viewport} from "../data/viewport.js"
+ */
 
-/** The cell under a pointer, as places in the matrix (not yet tokens), or null beside it. */
+/** @typedef {MatrixView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room">} MapView */
+
+/**
+ * A press that may become a drag: where it began, and with two fingers how far apart they were.
+ * @typedef {{x: number, y: number, window: Viewport, moved: boolean, apart: number}} Drag
+ */
+
+/**
+ * The matrix as heatmap.js keeps it; `show` draws another part of it, null all of it.
+ * @typedef {object} MatrixMap
+ * @property {MapView} view
+ * @property {HTMLElement} node
+ * @property {HTMLElement} stage
+ * @property {HTMLCanvasElement} base
+ * @property {HTMLCanvasElement} over
+ * @property {HTMLElement} zoom
+ * @property {HTMLButtonElement} whole
+ * @property {HTMLButtonElement} farther
+ * @property {Viewport} window
+ * @property {Plot | null} plot  null until it has been drawn
+ * @property {Drag | null} drag
+ * @property {Map<number, [x: number, y: number]>} touches
+ * @property {(window: Viewport | null) => void} show
+ */
+
+export const CLOSER = 0.75;
+/** @type {Record<string, [down: number, across: number] | undefined>} */
+const STEPS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+
+/**
+ * The cell under a pointer, as places in the matrix (not yet tokens), or null beside it.
+ * @param {MatrixMap} map
+ * @param {MouseEvent} event
+ */
 function cellAt({plot, stage}, event) {
+  if (plot === null) return null;
   const box = stage.getBoundingClientRect();
   const [x, y] = [event.clientX - box.left - plot.left, event.clientY - box.top - plot.top];
   if (x < 0 || y < 0 || x >= plot.width || y >= plot.height) return null;
@@ -18,14 +56,17 @@ function cellAt({plot, stage}, event) {
   return {row, column};
 }
 
-/** Listen to pointer, wheel and keys on the matrix. */
+/**
+ * Listen to pointer, wheel and keys on the matrix.
+ * @param {MatrixMap} map
+ */
 export function listenToMatrix(map) {
   const {stage, view} = map;
-  stage.onpointermove = (event) => (map.drag ? drag(map, event) : hover(map, event));
+  stage.onpointermove = (event) => (map.drag ? drag(map, map.drag, event) : hover(map, event));
   stage.onpointerdown = (event) => startDrag(map, event);
   stage.onpointerup = stage.onpointercancel = (event) => endDrag(map, event);
-  stage.onpointerleave = () => leave(map);
-  stage.onblur = () => leave(map);
+  stage.onpointerleave = leave;
+  stage.onblur = leave;
   stage.ondblclick = () => map.show(null);
   stage.onkeydown = (event) => press(map, event);
   // A listener of its own, because `onwheel` may not stop the page from scrolling.
@@ -36,78 +77,111 @@ export function listenToMatrix(map) {
   }
 }
 
+/**
+ * @param {MatrixMap} map
+ * @param {PointerEvent} event
+ */
 function hover(map, event) {
   const {view} = map;
-  const cell = map.plot && view.now.head ? cellAt(map, event) : null;
-  if (cell === null) {
+  const {head} = view.now;
+  const cell = head ? cellAt(map, event) : null;
+  if (head === null || cell === null) {
     view.tooltip.hide();
-    return view.point({query: null, key: null});
+    view.point({query: null, key: null});
+    return;
   }
   const [query, place] = [view.now.rows[cell.row], view.now.columns[cell.column]];
   view.point({query, key: place});
-  return view.tooltip.show(event.clientX, event.clientY, ...describe(view, query, place));
+  view.tooltip.show(event.clientX, event.clientY, ...describe(view, head, query, place));
 }
 
-function describe(view, query, key) {
-  const {head, stream} = view.now;
+/**
+ * @param {MapView} view
+ * @param {Head} head
+ * @param {number} query
+ * @param {number} key
+ */
+function describe(view, head, query, key) {
+  const {stream} = view.now;
   const from = element("bdi", {class: "av-query"}, stream.queries.names[query]);
   const to = element("bdi", {class: "av-keys"}, stream.keys.names[key]);
   const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key)));
   return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];
 }
 
-/** Two fingers pinch, one finger or the pressed button moves a zoomed matrix; a short press chooses. */
+/**
+ * Two fingers pinch, one finger or the pressed button moves a zoomed matrix; a short press chooses.
+ * @param {MatrixMap} map
+ * @param {PointerEvent} event
+ */
 function startDrag(map, event) {
   map.touches.set(event.pointerId, [event.clientX, event.clientY]);
   map.drag = {x: event.clientX, y: event.clientY, window: map.window, moved: false, apart: apart(map)};
   map.stage.setPointerCapture(event.pointerId);
 }
 
+/** @param {Pick<MatrixMap, "touches">} map */
 function apart({touches}) {
   const [one, two] = [...touches.values()];
   return two ? Math.hypot(one[0] - two[0], one[1] - two[1]) : 0;
 }
 
-function drag(map, event) {
-  const {drag: start, plot} = map;
+/**
+ * @param {MatrixMap} map
+ * @param {Drag} start
+ * @param {PointerEvent} event
+ */
+function drag(map, start, event) {
+  const {plot} = map;
   map.touches.set(event.pointerId, [event.clientX, event.clientY]);
   const [across, down] = [event.clientX - start.x, event.clientY - start.y];
   if (Math.hypot(across, down) > 4) start.moved = true;
   if (start.apart) {
     const {window} = start;
     const closer = start.apart / Math.max(apart(map), 1);
-    return map.show(zoomed(window, closer, (window.top + window.bottom) / 2, (window.left + window.right) / 2));
+    map.show(zoomed(window, closer, (window.top + window.bottom) / 2, (window.left + window.right) / 2));
+  } else if (!start.moved || plot === null || isWhole(start.window)) {
+    hover(map, event);
+  } else {
+    map.view.tooltip.hide();
+    map.show(panned(start.window, -Math.round(down / plot.cell.height), -Math.round(across / plot.cell.width)));
   }
-  if (!start.moved || isWhole(start.window)) return hover(map, event);
-  map.view.tooltip.hide();
-  return map.show(panned(start.window, -Math.round(down / plot.cell.height), -Math.round(across / plot.cell.width)));
 }
 
+/**
+ * @param {MatrixMap} map
+ * @param {PointerEvent} event
+ */
 function endDrag(map, event) {
   map.touches.delete(event.pointerId);
   const {drag: start, view} = map;
   map.drag = null;
   if (!start || start.moved || event.type === "pointercancel") return;
-  const cell = map.plot && view.now.head ? cellAt(map, event) : null;
+  const cell = view.now.head ? cellAt(map, event) : null;
   if (cell) view.pin({query: view.now.rows[cell.row], key: view.now.columns[cell.column]}, {pair: true});
 }
 
-/** The wheel zooms a large matrix; a small one lets the page scroll, and so does one that can go no farther. */
+/**
+ * The wheel zooms a large matrix; a small one lets the page scroll, and so does one that can go no farther.
+ * @param {MatrixMap} map
+ * @param {WheelEvent} event
+ */
 function wheel(map, event) {
   if (map.zoom.hidden || !map.plot) return;
   const cell = cellAt(map, event);
   const wanted =
-    event.ctrlKey ||
-    document.activeElement === map.stage ||
-    map.stage.getRootNode().activeElement === map.stage ||
-    !isWhole(map.window);
+    event.ctrlKey || document.activeElement === map.stage || focused(map.stage) === map.stage || !isWhole(map.window);
   if (cell === null || !wanted || (event.deltaY > 0 && isWhole(map.window))) return;
   event.preventDefault();
   const factor = Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY / 300)));
   map.show(zoomed(map.window, factor, cell.row, cell.column));
 }
 
-/** Zoom around the cell pointed at, or the middle. */
+/**
+ * Zoom around the cell pointed at, or the middle.
+ * @param {MatrixMap} map
+ * @param {number} factor
+ */
 export function zoomAt(map, factor) {
   const {view, window} = map;
   const active = view.active();
@@ -122,13 +196,17 @@ export function zoomAt(map, factor) {
   );
 }
 
+/**
+ * @param {MatrixMap} map
+ * @param {KeyboardEvent} event
+ */
 function press(map, event) {
   const {view} = map;
   const {rows, columns} = view.now;
-  const steps = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+  const step = STEPS[event.key];
   const active = view.active();
-  if (event.key in steps) {
-    const [down, across] = steps[event.key];
+  if (step) {
+    const [down, across] = step;
     if (event.shiftKey) map.show(panned(map.window, down * 3, across * 3));
     else {
       const row = Math.min(Math.max(rows.indexOf(active.query ?? -1) + down, 0), rows.length - 1);

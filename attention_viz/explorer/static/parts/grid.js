@@ -1,44 +1,80 @@
 // All heads of a stream as small pictures, layers down and heads across.
 
 import {gridRows, headByKey, headSize, mostHeads} from "./cells.js";
-import {element, fitCanvas} from "./element.js";
+import {element, fitCanvas, within} from "./element.js";
 import {coloured, sample} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
+import {hasAny} from "../data/store.js";
 
-/** The grid of heads: a click or the arrow keys choose one. */
+/**
+ * @import {Part, View} from "./view.js"
+ * @import {Head} from "../data/recording.js"
+ * @import {HeadPlace} from "./cells.js"
+ */
+
+/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "room" | "hatching">} GridView */
+
+/**
+ * The cell of a head; its weights under each pixel are kept until the size or the tokens change.
+ * @typedef {object} HeadCell
+ * @property {HTMLElement} node
+ * @property {HTMLCanvasElement} canvas
+ * @property {number} layer
+ * @property {number} head
+ * @property {Uint16Array | null} pixels
+ * @property {number} maximum
+ */
+
+/**
+ * @typedef {object} Grid
+ * @property {GridView} view
+ * @property {HTMLElement} node
+ * @property {HTMLElement} table
+ * @property {Map<string, HeadCell>} cells
+ * @property {number} size
+ */
+
+/**
+ * The grid of heads: a click or the arrow keys choose one.
+ * @param {GridView} view
+ * @returns {Part}
+ */
 export function createGrid(view) {
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
   const together = view.recording.header.reading?.together;
   const axes = together ? "layer \u2193 heads together" : "layer \u2193 head \u2192";
   const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, element("span", {class: "av-axes"}, axes));
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
+  /** @type {Grid} */
   const grid = {view, node, table, cells: new Map(), size: 0};
   table.onclick = (event) => {
-    const cell = event.target.closest("[data-head]");
-    if (cell) view.choose({layer: Number(cell.dataset.layer), head: Number(cell.dataset.head)});
+    const cell = within(event, "[data-head]");
+    if (cell) view.choose({layer: Number(cell.dataset["layer"]), head: Number(cell.dataset["head"])});
   };
   table.onkeydown = (event) => walkHeads(grid, event);
   return {
     node,
     draw(changed) {
       if (changed.has("stream")) buildCells(grid);
-      if (["stream", "size"].some((name) => changed.has(name))) resize(grid);
-      const repaint = ["stream", "size", "loaded", "scale", "hideSpecial", "theme"].some((name) => changed.has(name));
-      if (repaint)
-        paintAll(
-          grid,
-          ["stream", "size", "hideSpecial"].some((name) => changed.has(name)),
-        );
-      if (["stream", "layer", "head"].some((name) => changed.has(name))) mark(grid);
+      if (hasAny(changed, "stream", "size")) resize(grid);
+      if (hasAny(changed, "stream", "size", "loaded", "scale", "hideSpecial", "theme"))
+        paintAll(grid, hasAny(changed, "stream", "size", "hideSpecial"));
+      if (hasAny(changed, "stream", "layer", "head")) mark(grid);
     },
   };
 }
 
+/** @param {Grid} grid */
 function buildCells(grid) {
   grid.cells.clear();
   grid.table.replaceChildren(...gridRows(grid.view.now.stream.layers, (layer, head) => buildCell(grid, layer, head)));
 }
 
+/**
+ * @param {Grid} grid
+ * @param {number} layer
+ * @param {number} head
+ */
 function buildCell(grid, layer, head) {
   const canvas = element("canvas", {"aria-hidden": "true"});
   const node = element(
@@ -55,18 +91,23 @@ function buildCell(grid, layer, head) {
     },
     canvas,
   );
-  grid.cells.set(`${layer} ${head}`, {node, canvas, layer, head, pixels: null});
+  grid.cells.set(`${layer} ${head}`, {node, canvas, layer, head, pixels: null, maximum: 0});
   return node;
 }
 
+/** @param {Grid} grid */
 function resize(grid) {
   const {layers} = grid.view.now.stream;
   grid.size = headSize(layers, grid.node.clientWidth, grid.view.room());
   grid.table.style.setProperty("--av-size", `${grid.size}px`);
-  grid.table.style.setProperty("--av-heads", mostHeads(layers));
+  grid.table.style.setProperty("--av-heads", String(mostHeads(layers)));
 }
 
-/** Paint every head that has been read; sampling is kept until size or tokens change. */
+/**
+ * Paint every head that has been read.
+ * @param {Grid} grid
+ * @param {boolean} resample
+ */
 function paintAll(grid, resample) {
   const {stream, scale} = grid.view.store.state;
   const {ramp} = grid.view.colours;
@@ -79,6 +120,12 @@ function paintAll(grid, resample) {
   }
 }
 
+/**
+ * @param {Grid} grid
+ * @param {HeadCell} cell
+ * @param {Head} head
+ * @param {Uint32Array | null} shared
+ */
 function paint(grid, cell, head, shared) {
   const {rows, columns} = grid.view.now;
   const context = fitCanvas(cell.canvas, grid.size, grid.size);
@@ -91,6 +138,7 @@ function paint(grid, cell, head, shared) {
   context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4, 0.5)), 0, 0);
 }
 
+/** @param {Grid} grid */
 function mark(grid) {
   const {layer, head} = grid.view.store.state;
   for (const cell of grid.cells.values()) {
@@ -100,6 +148,10 @@ function mark(grid) {
   }
 }
 
+/**
+ * @param {Grid} grid
+ * @param {KeyboardEvent} event
+ */
 function walkHeads(grid, event) {
   const {layer, head} = grid.view.store.state;
   const chosen = headByKey(grid.view.now.stream.layers, {layer, head}, event.key);
@@ -110,6 +162,10 @@ function walkHeads(grid, event) {
   grid.view.choose(chosen);
 }
 
+/**
+ * @param {Grid} grid
+ * @param {HeadPlace} place
+ */
 function focusHead(grid, {layer, head}) {
-  grid.cells.get(`${layer} ${head}`).node.focus({preventScroll: false});
+  grid.cells.get(`${layer} ${head}`)?.node.focus({preventScroll: false});
 }

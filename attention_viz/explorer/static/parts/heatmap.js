@@ -2,10 +2,28 @@
 
 import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
-import {edgeOf, layMatrix, paintLabel, paintMatrix} from "./matrix.js";
+import {paintLabel} from "./labels.js";
+import {paintMatrix} from "./matrix.js";
+import {edgeOf, layMatrix} from "./plot.js";
+import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 
-/** The matrix: queries down, keys across. */
+/**
+ * @import {MatrixMap, MapView} from "./gestures.js"
+ * @import {Plot, Side} from "./plot.js"
+ * @import {Part, State} from "./view.js"
+ * @import {Viewport} from "../data/viewport.js"
+ */
+
+// What only lies over the matrix: pointing and choosing leave the matrix itself as it is.
+/** @type {(keyof State)[]} */
+const LIES_OVER = ["overQuery", "overKey", "query", "key", "pairQuery", "pairKey"];
+
+/**
+ * The matrix: queries down, keys across.
+ * @param {MapView} view
+ * @returns {Part}
+ */
 export function createHeatmap(view) {
   const [base, over] = [
     element("canvas", {"aria-hidden": "true"}),
@@ -24,55 +42,73 @@ export function createHeatmap(view) {
     " look at ",
     element("span", {class: "av-keys"}, "keys \u2192"),
   );
-  const map = {view, stage, base, over, window: null, plot: null, drag: null, touches: new Map()};
-  const button = (text, label, act) =>
-    element("button", {type: "button", title: label, "aria-label": label, onclick: act}, text);
-  map.whole = button("Whole", "Show the whole matrix", () => showWindow(map, null));
-  map.closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
-  map.farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
-  map.zoom = element("div", {class: "av-zoom"}, map.closer, map.farther, map.whole);
+  const whole = button("Whole", "Show the whole matrix", () => map.show(null));
+  const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
+  const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
+  const zoom = element("div", {class: "av-zoom"}, closer, farther, whole);
   const node = element(
     "section",
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
-    element("header", {}, title, map.zoom),
+    element("header", {}, title, zoom),
     stage,
   );
-  map.node = node;
-  map.show = (window) => showWindow(map, window);
+  /** @type {MatrixMap} */
+  const map = {
+    ...{view, node, stage, base, over, zoom, whole, farther},
+    ...{window: wholeWindow(1, 1), plot: null, drag: null, touches: new Map()},
+    show: (window) => showWindow(map, window),
+  };
   listenToMatrix(map);
   return {
     node,
     draw(changed) {
-      if (["stream", "hideSpecial"].some((name) => changed.has(name))) map.window = null;
-      const still = ["overQuery", "overKey", "query", "key", "pairQuery", "pairKey"];
-      if ([...changed].some((name) => !still.includes(name))) drawBase(map);
+      if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);
+      if ([...changed].some((name) => !LIES_OVER.includes(name))) drawBase(map);
       drawOver(map);
     },
   };
 }
 
+/**
+ * @param {string} text
+ * @param {string} label
+ * @param {() => void} act
+ */
+function button(text, label, act) {
+  return element("button", {type: "button", title: label, "aria-label": label, onclick: act}, text);
+}
+
+/** @param {MatrixMap} map */
+function everything({view: {now}}) {
+  return wholeWindow(now.rows.length, now.columns.length);
+}
+
+/** @param {MatrixMap} map */
 function drawBase(map) {
   const {view, stage, base} = map;
   const {rows, columns, head} = view.now;
   const {layer, head: number} = view.store.state;
-  map.window ??= wholeWindow(rows.length, columns.length);
   const [width, room] = [map.node.clientWidth, view.room() - 36];
   const context = fitCanvas(base, width, room);
-  map.plot = layMatrix(context, view, map.window, width, room);
-  const used = map.plot.top + map.plot.height + 4;
+  const plot = layMatrix(context, view, map.window, width, room);
+  map.plot = plot;
+  const used = plot.top + plot.height + 4;
   context.clearRect(0, 0, width, room);
   stage.style.height = `${Math.min(used, room)}px`;
   stage.setAttribute(
     "aria-label",
     `Layer ${layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
   );
-  if (head !== null) paintMatrix(context, view, map.plot);
+  if (head !== null) paintMatrix(context, view, head, plot);
   const whole = isWhole(map.window);
   map.zoom.hidden = rows.length * columns.length <= 400;
   map.whole.disabled = map.farther.disabled = whole;
 }
 
-/** What lies over the matrix: the row and column under the pointer, the chosen pair, their labels. */
+/**
+ * What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
+ * @param {MatrixMap} map
+ */
 function drawOver({view, over, plot, base}) {
   const context = fitCanvas(over, base.clientWidth, base.clientHeight);
   context.clearRect(0, 0, over.clientWidth, over.clientHeight);
@@ -90,17 +126,24 @@ function drawOver({view, over, plot, base}) {
     column: columns.indexOf(pairKey ?? -1) - plot.window.left,
   };
   if (rows.length * columns.length > 1) frame(context, plot, chosen, colours.accent);
-  if (row >= 0 && row < plot.down) {
+  if (active.query !== null && row >= 0 && row < plot.down) {
     band(context, plot, "row", row, colours.query);
     paintLabel(context, view, plot, "row", row, stream.queries, active.query, true);
   }
-  if (column >= 0 && column < plot.across) {
+  if (active.key !== null && column >= 0 && column < plot.across) {
     band(context, plot, "column", column, colours.key);
     paintLabel(context, view, plot, "column", column, stream.keys, active.key, true);
   }
 }
 
-/** Frame a row or column; around thin ones the frame keeps its distance, so as not to cover them. */
+/**
+ * Frame a row or column; around thin ones the frame keeps its distance, so as not to cover them.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Plot} plot
+ * @param {Side} side
+ * @param {number} index
+ * @param {string} colour
+ */
 function band(context, plot, side, index, colour) {
   const {left, top, width, height, down, across} = plot;
   const [count, size] = side === "row" ? [down, height] : [across, width];
@@ -113,7 +156,13 @@ function band(context, plot, side, index, colour) {
   else context.strokeRect(left + from, top - 1, thick, height + 2);
 }
 
-/** Frame one cell. */
+/**
+ * Frame one cell.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Plot} plot
+ * @param {{row: number, column: number}} cell
+ * @param {string} colour
+ */
 function frame(context, plot, {row, column}, colour) {
   if (row < 0 || column < 0 || row >= plot.down || column >= plot.across) return;
   const [left, right] = [edgeOf(column, plot.across, plot.width), edgeOf(column + 1, plot.across, plot.width)];
@@ -124,8 +173,12 @@ function frame(context, plot, {row, column}, colour) {
   context.strokeRect(plot.left + left - 1, plot.top + top - 1, width, height);
 }
 
+/**
+ * @param {MatrixMap} map
+ * @param {Viewport | null} window
+ */
 function showWindow(map, window) {
-  map.window = window;
+  map.window = window ?? everything(map);
   drawBase(map);
   drawOver(map);
 }

@@ -2,9 +2,18 @@
 
 import {element} from "./element.js";
 import {SCALES} from "../data/scale.js";
-import {MARKS, ORIGINS} from "../data/tokens.js";
+import {MARKS, ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
 
-/** The bar of colours with its range, the hatched sample, the marks of tokens, and how exact the drawing is. */
+/**
+ * @import {Part, View} from "./view.js"
+ * @import {Places, Recording, Stream} from "../data/recording.js"
+ */
+
+/**
+ * The bar of colours with its range, the hatched sample, and the marks of tokens.
+ * @param {Pick<View, "store" | "recording" | "now" | "colours">} view
+ * @returns {Part}
+ */
 export function createLegend(view) {
   const bar = element("div", {class: "av-bar"});
   const ticks = element("div", {class: "av-ticks"});
@@ -31,31 +40,39 @@ export function createLegend(view) {
           return tick;
         }),
       );
-      scale.setAttribute("aria-label", `Colours of the weights, from ${entries[0][1]} to ${entries.at(-1)[1]}`);
+      scale.setAttribute(
+        "aria-label",
+        `Colours of the weights, from ${entries[0][1]} to ${entries[entries.length - 1][1]}`,
+      );
     },
   };
 }
 
-/** A sample of the line below each kind of token that is told apart. */
+/**
+ * A sample of the line below each kind of token that is told apart.
+ * @param {Recording} recording
+ */
 function originEntries({streams}) {
   const there = new Set(streams.flatMap(({queries, keys}) => [...queries.origins, ...keys.origins]));
-  return Object.keys(ORIGINS)
-    .filter((origin) => there.has(origin))
-    .map((origin) =>
-      element(
-        "span",
-        {class: "av-key-entry"},
-        element("span", {class: `av-sample av-${origin}`, "aria-hidden": "true"}, "\u2003\u2003"),
-        ORIGINS[origin],
-      ),
-    );
+  return ORIGIN_NAMES.filter((origin) => there.has(origin)).map((origin) =>
+    element(
+      "span",
+      {class: "av-key-entry"},
+      element("span", {class: `av-sample av-${origin}`, "aria-hidden": "true"}, "\u2003\u2003"),
+      ORIGINS[origin],
+    ),
+  );
 }
 
-/** The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace. */
+/**
+ * The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace.
+ * @param {Pick<View, "recording" | "now">} view
+ * @returns {Part & {sums: HTMLElement}}
+ */
 export function createNotes(view) {
   const {header, streams} = view.recording;
   const axes = streams.flatMap(({queries, keys}) => [queries, keys]);
-  const uses = (mark) => axes.some(({spellings}) => spellings.some((one) => one.mark === mark));
+  const uses = (/** @type {string} */ mark) => axes.some(({spellings}) => spellings.some((one) => one.mark === mark));
   const marks = [
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
@@ -71,8 +88,8 @@ export function createNotes(view) {
       const {head, rows, columns, stream} = view.now;
       const dimmed = dimmedFor(stream, rows, columns);
       line.textContent = [dimmed, ...marks].filter(Boolean).join(" \u2002 ");
-      sums.hidden = head === null || columns.length === stream.keys.count;
-      if (sums.hidden) return;
+      sums.hidden = true;
+      if (head === null || columns.length === stream.keys.count) return;
       const all = Array.from(rows, (query) => head.sum(query, columns));
       const [least, most] = [Math.min(...all), Math.max(...all)].map((sum) => sum.toFixed(3));
       sums.hidden = least === "1.000";
@@ -81,7 +98,12 @@ export function createNotes(view) {
   };
 }
 
-/** Why tokens are dimmed, as long as such tokens are on the screen. */
+/**
+ * Why tokens are dimmed, as long as such tokens are on the screen.
+ * @param {Stream} stream
+ * @param {Places} rows
+ * @param {Places} columns
+ */
 function dimmedFor({queries, keys}, rows, columns) {
   const shown = rows.some((place) => queries.dimmed[place]) || columns.some((place) => keys.dimmed[place]);
   const reasons = [

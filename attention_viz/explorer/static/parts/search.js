@@ -1,21 +1,31 @@
 // Which heads link one token to another: all heads ranked by that one weight.
 
-import {element} from "./element.js";
+import {element, within} from "./element.js";
 import {rankHeads} from "../data/ranking.js";
 import {threeDigits} from "../data/scale.js";
+import {hasAny} from "../data/store.js";
+
+/**
+ * @import {Part, View, Writes} from "./view.js"
+ * @import {RankedHead} from "../data/ranking.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+/** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"pairQuery" | "pairKey">} SearchView */
 
 const MOST_HEADS = 10;
 
-/** Two pickers and a ranked list; choosing a cell of the matrix fills the pickers. */
+/**
+ * Two pickers and a ranked list; choosing a cell of the matrix fills the pickers.
+ * @param {SearchView} view
+ * @returns {Part}
+ */
 export function createSearch(view) {
   const {store} = view;
-  const pick = (label, name, role) =>
-    element("select", {
-      class: role,
-      "aria-label": label,
-      onchange: (event) => store.set({[name]: Number(event.target.value)}),
-    });
-  const [query, key] = [pick("Query token", "pairQuery", "av-query"), pick("Key token", "pairKey", "av-keys")];
+  const query = element("select", {class: "av-query", "aria-label": "Query token"});
+  const key = element("select", {class: "av-keys", "aria-label": "Key token"});
+  query.onchange = () => store.set({pairQuery: Number(query.value)});
+  key.onchange = () => store.set({pairKey: Number(key.value)});
   const list = element("ol", {});
   const title = element("h2", {}, "Which heads link", query, "to", key);
   const node = element(
@@ -25,11 +35,11 @@ export function createSearch(view) {
     list,
   );
   list.onclick = (event) => {
-    const button = event.target.closest("button");
+    const button = within(event, "button");
     if (!button) return;
     const {pairQuery, pairKey} = store.state;
     view.pin({query: pairQuery, key: pairKey}, {pair: true});
-    view.choose({layer: Number(button.dataset.layer), head: Number(button.dataset.head)});
+    view.choose({layer: Number(button.dataset["layer"]), head: Number(button.dataset["head"])});
   };
   return {
     node,
@@ -42,12 +52,15 @@ export function createSearch(view) {
       }
       query.value = String(pairQuery);
       key.value = String(pairKey);
-      if (["stream", "pairQuery", "pairKey", "loaded", "layer", "head"].some((name) => changed.has(name)))
-        rank(view, list);
+      if (hasAny(changed, "stream", "pairQuery", "pairKey", "loaded", "layer", "head")) rank(view, list);
     },
   };
 }
 
+/**
+ * @param {HTMLSelectElement} select
+ * @param {Axis} axis
+ */
 function fill(select, axis) {
   select.replaceChildren(
     ...axis.names.map((name, place) =>
@@ -56,11 +69,17 @@ function fill(select, axis) {
   );
 }
 
+/**
+ * @param {SearchView} view
+ * @param {HTMLElement} list
+ */
 function rank(view, list) {
   const {stream, pairQuery, pairKey} = view.store.state;
   const {layers} = view.now.stream;
-  const headAt = (layer, head) => view.recording.head({stream, layer, head});
-  const {ranked, complete} = rankHeads(layers, headAt, pairQuery, pairKey);
+  const pair = pairQuery !== null && pairKey !== null;
+  const headAt = (/** @type {number} */ layer, /** @type {number} */ head) =>
+    pair ? view.recording.head({stream, layer, head}) : null;
+  const {ranked, complete} = rankHeads(layers, headAt, pairQuery ?? 0, pairKey ?? 0);
   const none = complete ? "No head may: the cell is blocked." : "\u2026";
   const entries = ranked.length
     ? ranked.slice(0, MOST_HEADS).map((one) => rankedHead(view, one))
@@ -71,6 +90,10 @@ function rank(view, list) {
   list.replaceChildren(...entries);
 }
 
+/**
+ * @param {SearchView} view
+ * @param {RankedHead} ranked
+ */
 function rankedHead(view, {layer, head, weight}) {
   const {state} = view.store;
   const fillBar = element("span", {class: "av-fill av-accent-fill"});

@@ -1,14 +1,52 @@
 // The tokens in a line, with arcs: above it what a token looks at, below it who looks at the token.
 
 import {drawEdges} from "./edges.js";
-import {element} from "./element.js";
+import {element, within} from "./element.js";
+import {hasAny} from "../data/store.js";
 import {begins, writeToken} from "../data/tokens.js";
+
+/**
+ * @import {Part, Pair, View} from "./view.js"
+ * @import {Places} from "../data/recording.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+/**
+ * @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "fonts" | "active" | "point" | "pin">} StripView
+ */
+
+/**
+ * One line of tokens: their elements, where the middle of each lies, and how each looks now.
+ * @typedef {object} Line
+ * @property {HTMLElement} node
+ * @property {Map<number, HTMLElement>} tokens
+ * @property {Places} places
+ * @property {Map<number, number>} centres
+ * @property {Map<number, string>} looks
+ */
+
+/**
+ * @typedef {object} Strip
+ * @property {StripView} view
+ * @property {HTMLElement} node
+ * @property {HTMLCanvasElement} canvas
+ * @property {HTMLElement} scroller
+ * @property {HTMLElement} hint
+ * @property {HTMLElement} sentence
+ * @property {Line[]} lines  one, or of cross-attention that of the keys and that of the queries
+ */
+
+/** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
 
 const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
 const SIDES = "; arcs to the left fly lower";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
-/** The line of tokens; for cross-attention two lines, keys above queries. */
+/**
+ * The line of tokens; for cross-attention two lines, keys above queries.
+ * @param {StripView} view
+ * @returns {Part}
+ */
 export function createStrip(view) {
   const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
   const scroller = element("div", {class: "av-scroll"});
@@ -21,37 +59,41 @@ export function createStrip(view) {
     hint,
   );
   const sentence = element("span", {class: "av-sentence", "data-testid": "explorer-sentence"});
+  /** @type {Strip} */
   const strip = {view, node, canvas, scroller, hint, sentence, lines: []};
   scroller.onscroll = () => drawEdges(strip);
   return {
     node,
     draw(changed) {
-      if (["stream", "hideSpecial"].some((name) => changed.has(name))) buildLines(strip);
-      if (["stream", "hideSpecial", "size"].some((name) => changed.has(name))) measure(strip);
+      if (hasAny(changed, "stream", "hideSpecial")) buildLines(strip);
+      if (hasAny(changed, "stream", "hideSpecial", "size")) measure(strip);
       drawEdges(strip);
-      if (["query", "key", "overQuery", "overKey"].some((name) => changed.has(name)) && !node.matches(":hover"))
-        reveal(strip);
+      if (hasAny(changed, "query", "key", "overQuery", "overKey") && !node.matches(":hover")) reveal(strip);
       tint(strip);
-      tell(strip);
+      sentence.replaceChildren(...sentenceOf(view));
     },
   };
 }
 
-/** The chosen pair in plain words. */
-function tell({view, sentence}) {
+/**
+ * The chosen pair in plain words.
+ * @param {StripView} view
+ * @returns {(Node | string)[]}
+ */
+function sentenceOf(view) {
   const {head, stream} = view.now;
   const {pairQuery, pairKey} = view.store.state;
-  if (head === null || pairQuery === null || pairKey === null || head.isBlocked(pairQuery, pairKey))
-    return sentence.replaceChildren();
+  if (head === null || pairQuery === null || pairKey === null || head.isBlocked(pairQuery, pairKey)) return [];
   const weight = head.at(pairQuery, pairKey);
   const percent = weight > 0 && weight < 0.005 ? "less than 1" : Math.round(100 * weight);
   const from = element("bdi", {class: "av-query"}, stream.queries.names[pairQuery]);
   const to = element("bdi", {class: "av-keys"}, stream.keys.names[pairKey]);
   const {reading} = view.recording.header;
-  if (reading) return sentence.replaceChildren(`${reading.label}: ${percent}% of the row of `, from, " is at ", to);
-  return sentence.replaceChildren(from, ` takes ${percent}% of what it fetches here from `, to);
+  if (reading) return [`${reading.label}: ${percent}% of the row of `, from, " is at ", to];
+  return [from, ` takes ${percent}% of what it fetches here from `, to];
 }
 
+/** @param {Strip} strip */
 function buildLines(strip) {
   const {stream, rows, columns} = strip.view.now;
   strip.node.classList.toggle("av-cross", !stream.own);
@@ -74,8 +116,16 @@ function buildLines(strip) {
   );
 }
 
+/**
+ * @param {Strip} strip
+ * @param {Axis} axis
+ * @param {Places} places
+ * @param {string} label
+ * @param {Roles} roles
+ */
 function buildLine(strip, axis, places, label, roles) {
   const {view} = strip;
+  /** @type {Map<number, HTMLElement>} */
   const tokens = new Map();
   for (const place of places) {
     const token = element("div", {
@@ -90,8 +140,8 @@ function buildLine(strip, axis, places, label, roles) {
     if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
     if (begins(axis, place)) token.classList.add("av-begins");
     // Drawn by the style sheet, so that the token's text stays the token.
-    if (axis.numbered[place] !== axis.shown[place]) token.dataset.position = place;
-    token.dataset.place = place;
+    if (axis.numbered[place] !== axis.shown[place]) token.dataset["position"] = String(place);
+    token.dataset["place"] = String(place);
     tokens.set(place, writeToken(token, axis, place));
   }
   const node = element(
@@ -99,10 +149,10 @@ function buildLine(strip, axis, places, label, roles) {
     {class: "av-line", role: "listbox", "aria-label": label, "aria-orientation": "horizontal"},
     ...tokens.values(),
   );
-  node.style.setProperty("--av-count", places.length);
-  const placeOf = (event) => {
-    const token = event.target.closest(".av-token");
-    return token ? Number(token.dataset.place) : null;
+  node.style.setProperty("--av-count", String(places.length));
+  const placeOf = (/** @type {Event} */ event) => {
+    const token = within(event, ".av-token");
+    return token ? Number(token.dataset["place"]) : null;
   };
   node.onpointerover = (event) => {
     const place = placeOf(event);
@@ -118,21 +168,35 @@ function buildLine(strip, axis, places, label, roles) {
   return {node, tokens, places, centres: new Map(), looks: new Map()};
 }
 
-/** Pin a token, or let it go where it is pinned already. */
+/**
+ * Pin a token, or let it go where it is pinned already.
+ * @param {StripView} view
+ * @param {Pair} pair
+ */
 function pinToken(view, {query, key}) {
   const {state} = view.store;
   const again = state.query === query && state.key === key;
   view.pin(again ? {query: null, key: null} : {query, key}, {pair: false});
 }
 
+/**
+ * @param {Strip} strip
+ * @param {KeyboardEvent} event
+ * @param {Map<number, HTMLElement>} tokens
+ * @param {Places} places
+ * @param {Roles} roles
+ */
 function walk({view}, event, tokens, places, roles) {
-  const at = places.indexOf(Number(event.target.dataset.place));
+  const at = places.indexOf(Number(within(event, ".av-token")?.dataset["place"]));
+  /** @type {Record<string, number | undefined>} */
   const steps = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: places.length - 1};
-  if (event.key in steps) {
-    const next = tokens.get(places[Math.min(Math.max(steps[event.key], 0), places.length - 1)]);
+  const step = steps[event.key];
+  if (step !== undefined) {
+    const place = places[Math.min(Math.max(step, 0), places.length - 1)];
+    const next = tokens.get(place);
     for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
-    next.focus();
-    view.point(roles(Number(next.dataset.place)));
+    next?.focus();
+    view.point(roles(place));
   } else if (event.key === "Enter" || event.key === " ") {
     pinToken(view, roles(places[at]));
   } else if (event.key === "Escape") {
@@ -144,15 +208,21 @@ function walk({view}, event, tokens, places, roles) {
   event.preventDefault();
 }
 
+/** @param {Strip} strip */
 function measure(strip) {
   for (const {node, tokens, centres} of strip.lines)
     for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
 }
 
-/** Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit. */
+/**
+ * Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit.
+ * @param {Strip} strip
+ */
 function reveal({view, scroller, lines}) {
   const {query, key} = view.active();
-  const places = [lines.at(-1)?.centres.get(query), lines[0]?.centres.get(key)].filter((at) => at !== undefined);
+  const places = [lines.at(-1)?.centres.get(query ?? -1), lines[0]?.centres.get(key ?? -1)].filter(
+    (at) => at !== undefined,
+  );
   const width = scroller.clientWidth;
   const hidden = places.some((at) => at < scroller.scrollLeft + 24 || at > scroller.scrollLeft + width - 24);
   if (!hidden) return;
@@ -160,16 +230,18 @@ function reveal({view, scroller, lines}) {
   scroller.scrollLeft = (fit ? (Math.max(...places) + Math.min(...places)) / 2 : places[0]) - width / 2;
 }
 
-/** Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones. */
+/**
+ * Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones.
+ * @param {Strip} strip
+ */
 function tint({view, lines}) {
   const {head, stream} = view.now;
   const {query, key} = view.active();
   const {query: pinnedQuery, key: pinnedKey} = view.store.state;
   lines.forEach((line, number) => {
     const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];
-    const looked = asKeys && query !== null && head !== null;
     for (const [place, token] of line.tokens) {
-      const weight = looked ? head.at(query, place) : 0;
+      const weight = asKeys && query !== null && head !== null ? head.at(query, place) : 0;
       const isQuery = asQueries && place === query;
       const isKey = asKeys && place === key && !isQuery;
       const isPinned = (asQueries && place === pinnedQuery) || (asKeys && place === pinnedKey);

@@ -1,9 +1,21 @@
 // The same numbers as a table, for readers who can't see the picture or want to copy from it.
 
 import {element} from "./element.js";
+import {hasAny} from "../data/store.js";
 import {tableOf} from "../data/table.js";
 
-/** A table that is made when it is opened: the whole head, or one query's row where the head is too large. */
+/**
+ * @import {Part, View} from "./view.js"
+ * @import {Head} from "../data/recording.js"
+ */
+
+/** @typedef {Pick<View, "store" | "recording" | "now">} TableView */
+
+/**
+ * A table that is made when it is opened: the whole head, or one query's row where the head is too large.
+ * @param {TableView} view
+ * @returns {Part}
+ */
 export function createTable(view) {
   const place = element("div", {
     class: "av-table-place",
@@ -18,26 +30,26 @@ export function createTable(view) {
     place,
   );
   const fill = () => {
-    if (node.open) place.replaceChildren(...(view.now.head ? [buildTable(view)] : []));
+    const {head} = view.now;
+    if (node.open) place.replaceChildren(...(head ? [buildTable(view, head)] : []));
   };
   node.ontoggle = fill;
   return {
     node,
     draw(changed) {
-      if (["stream", "layer", "head", "hideSpecial", "query", "pairQuery", "loaded"].some((name) => changed.has(name)))
-        fill();
+      if (hasAny(changed, "stream", "layer", "head", "hideSpecial", "query", "pairQuery", "loaded")) fill();
     },
   };
 }
 
-function buildTable(view) {
-  const {layer, head, query, pairQuery} = view.store.state;
-  const {caption, titles, rows} = tableOf(
-    view.now.head,
-    view.now,
-    view.recording.headName(layer, head),
-    query ?? pairQuery,
-  );
+/**
+ * @param {TableView} view
+ * @param {Head} head
+ */
+function buildTable(view, head) {
+  const {layer, head: number, query, pairQuery} = view.store.state;
+  const name = view.recording.headName(layer, number);
+  const {caption, titles, rows} = tableOf(head, view.now, name, query ?? pairQuery);
   return element(
     "table",
     {},
@@ -47,10 +59,15 @@ function buildTable(view) {
   );
 }
 
+/**
+ * @param {"row" | "col"} scope
+ * @param {string} text
+ */
 function heading(scope, text) {
   return element("th", {scope, dir: "auto"}, text);
 }
 
+/** @param {{text: string, heading: boolean}} cell */
 function cell({text, heading: isHeading}) {
   return isHeading ? heading("row", text) : element("td", {}, text);
 }

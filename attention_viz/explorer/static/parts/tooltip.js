@@ -2,9 +2,18 @@
 
 import {element} from "./element.js";
 
+/**
+ * A label beside the pointer: `show` at a place of the window, and `hide`.
+ * @typedef {{show: (x: number, y: number, ...children: Node[]) => void, hide: () => void}} Tooltip
+ */
+
 const FROM_POINTER = 14;
 
-/** A tooltip inside `root`, never outside the window: `show(x, y, …children)` at a place of the window, `hide()`. */
+/**
+ * A tooltip inside `root`, never outside the window.
+ * @param {HTMLElement} root
+ * @returns {Tooltip}
+ */
 export function createTooltip(root) {
   const node = element("div", {class: "av-tooltip", role: "tooltip", hidden: true});
   root.append(node);

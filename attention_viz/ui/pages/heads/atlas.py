@@ -1,45 +1,22 @@
 """The atlas of all heads inside a Streamlit page: a browser component of its own."""
 
 from collections.abc import Callable, Mapping
-from importlib import resources
 from typing import Any
 
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.explorer import joined_with, style_sheet
+from attention_viz.explorer import atlas_source
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["HEIGHT", "atlas_source", "show_atlas", "told_head"]
+__all__ = ["HEIGHT", "show_atlas", "told_head"]
 
 HEIGHT = 420
 
 _KEY = "heads-grid"
 
-# What the atlas shares with the explorer, and what is its own, each after what it imports from.
-_SHARED = (
-    "parts/element.js",
-    "data/payload.js",
-    "data/scale.js",
-    "data/raster.js",
-    "parts/cells.js",
-    "hosts/hosting.js",
-)
-_OWN = ("grid.js", "card.js", "atlas.js")
-
-
-def atlas_source() -> tuple[str, str, str]:
-    """HTML, CSS and JavaScript of the component."""
-    html = f'<div class="av-explorer av-atlas" data-testid="atlas" data-height="{HEIGHT}"></div>\n'
-    return html, style_sheet() + _read("atlas.css"), joined_with(_SHARED, *map(_read, _OWN))
-
-
-def _read(name: str) -> str:
-    return resources.files("attention_viz.explorer").joinpath("static", "atlas", name).read_text("utf-8")
-
-
 # Registered once, when the module is imported: a component's name stands for its code from then on.
-_html, _css, _js = atlas_source()
+_html, _css, _js = atlas_source(HEIGHT)
 _atlas = components.component("attention_viz_atlas", html=_html, css=_css, js=_js)
 
 
@@ -68,7 +45,7 @@ def show_atlas(
     """Show all heads, and hear of the reader's choice.
 
     Args:
-        payload: from `atlas_data.pack_atlas`; sent to the browser only when it changes.
+        payload: from `attention_viz.explorer.atlas_payload.pack_atlas`; sent to the browser only when it changes.
         chosen: layer and head that the page shows now.
         metric: what colours the heads, a name in `METRICS`.
         patterns: whether each head is shown as its pattern, not as a colour.

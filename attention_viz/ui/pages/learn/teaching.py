@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 
 import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer import script
 from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_given
@@ -21,8 +21,7 @@ _HTML = "<span hidden></span>"
 _DOT = "#FF2D2D"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
-_JS = resources.files("attention_viz.explorer").joinpath("static", "page", "teaching.js").read_text("utf-8")
-_teaching = components.component("attention_viz_teaching", html=_HTML, js=_JS)
+_teaching = components.component("attention_viz_teaching", html=_HTML, js=script("page/teaching.js"))
 
 
 def present() -> None:

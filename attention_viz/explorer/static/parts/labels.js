@@ -1,0 +1,112 @@
+// The tokens beside a matrix: rows to the left, columns above.
+
+import {LABEL_LINE, middleOf} from "./plot.js";
+
+/**
+ * @import {MatrixView} from "./matrix.js"
+ * @import {Plot, Side} from "./plot.js"
+ * @import {Places} from "../data/recording.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+// The least a label needs beside its neighbour.
+const LABEL_PITCH = 10.5;
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Plot} plot
+ * @param {Places} rows
+ * @param {Places} columns
+ */
+export function paintLabels(context, view, plot, rows, columns) {
+  const {stream} = view.now;
+  rows.forEach((query, down) => {
+    if (down % labelStep(plot, "row") === 0) paintLabel(context, view, plot, "row", down, stream.queries, query, false);
+  });
+  columns.forEach((key, across) => {
+    if (across % labelStep(plot, "column") === 0)
+      paintLabel(context, view, plot, "column", across, stream.keys, key, false);
+  });
+}
+
+/**
+ * Write one row's or column's label; a marked one in the colour of its role, over whatever labels lie below it.
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Plot} plot
+ * @param {Side} side
+ * @param {number} index
+ * @param {Axis} axis
+ * @param {number} place
+ * @param {boolean} marked
+ */
+export function paintLabel(context, view, plot, side, index, axis, place, marked) {
+  const {colours} = view;
+  const lying = side === "row" || plot.lying;
+  if (marked) coverNeighbours(context, view, plot, side, index);
+  const room = side === "row" ? plot.left - 10 : plot.lying ? plot.cell.width - 4 : plot.top - 10;
+  context.save();
+  context.font = marked ? view.fonts.strong : view.fonts.small;
+  const text = shortened(context, (marked ? axis.numbered : axis.shown)[place], Math.max(room, 8));
+  if (side === "row") context.translate(plot.left - 7, plot.top + middleOf(plot, side, index));
+  else context.translate(plot.left + middleOf(plot, side, index), plot.top - 7);
+  if (!lying) context.rotate(-Math.PI / 2);
+  const centred = side === "column" && plot.lying;
+  context.textAlign = centred ? "center" : side === "row" ? "right" : "left";
+  context.textBaseline = centred ? "alphabetic" : "middle";
+  context.fillStyle = marked
+    ? side === "row"
+      ? colours.query
+      : colours.key
+    : axis.dimmed[place]
+      ? colours.muted
+      : colours.ink;
+  context.fillText(text, 0, 0);
+  context.restore();
+}
+
+/**
+ * Every how many rows or columns there is room for a label.
+ * @param {Plot} plot
+ * @param {Side} side
+ */
+function labelStep({cell, lying}, side) {
+  if (side === "column" && lying) return 1;
+  return Math.max(1, Math.ceil(LABEL_PITCH / (side === "row" ? cell.height : cell.width)));
+}
+
+/**
+ * Cover the labels that a marked one would lie over.
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Plot} plot
+ * @param {Side} side
+ * @param {number} index
+ */
+function coverNeighbours(context, view, plot, side, index) {
+  const [step, middle] = [labelStep(plot, side), middleOf(plot, side, index)];
+  const count = side === "row" ? plot.down : plot.across;
+  context.fillStyle = view.colours.background;
+  for (let other = Math.floor(index / step) * step; other < Math.min(count, index + step + 1); other += step) {
+    const at = middleOf(plot, side, other);
+    if (other !== index && Math.abs(at - middle) >= LABEL_LINE) continue;
+    if (side === "row") context.fillRect(0, plot.top + at - LABEL_LINE / 2 - 1, plot.left - 4, LABEL_LINE + 2);
+    else if (plot.lying) context.fillRect(plot.left + at - plot.cell.width / 2, 0, plot.cell.width, plot.top - 4);
+    else context.fillRect(plot.left + at - LABEL_LINE / 2 - 1, 0, LABEL_LINE + 2, plot.top - 4);
+  }
+}
+
+/**
+ * A text cut to a width, with an ellipsis where something is missing.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} room
+ */
+function shortened(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  const signs = [...text];
+  let kept = Math.max(1, Math.floor((signs.length * room) / context.measureText(text).width));
+  while (kept > 1 && context.measureText(`${signs.slice(0, kept).join("")}\u2026`).width > room) kept -= 1;
+  return `${signs.slice(0, kept).join("")}\u2026`;
+}

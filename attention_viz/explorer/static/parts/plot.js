@@ -1,0 +1,108 @@
+// Where a matrix lies in its canvas: its cells, and the room for its labels.
+
+/**
+ * @import {MatrixView} from "./matrix.js"
+ * @import {Places} from "../data/recording.js"
+ * @import {Axis} from "../data/tokens.js"
+ * @import {Viewport} from "../data/viewport.js"
+ */
+
+/** @typedef {{width: number, height: number}} Size */
+
+/**
+ * Where a matrix lies in its canvas, in CSS pixels.
+ * @typedef {object} Plot
+ * @property {number} left  of the first cell
+ * @property {number} top
+ * @property {number} width  of all cells
+ * @property {number} height
+ * @property {number} down  how many rows there are
+ * @property {number} across
+ * @property {Size} cell
+ * @property {boolean} lying  whether the labels of the columns are, as those of the rows
+ * @property {Viewport} window
+ */
+
+/** @typedef {"row" | "column"} Side */
+
+const MOST_LABEL = {row: 92, column: 66};
+// How high a line of labels is.
+export const LABEL_LINE = 12;
+// The least a cell needs for a number in small figures; larger ones from `roomy`.
+export const NUMBER = {width: 24, height: 12, roomy: 27};
+const LARGEST_CELL = 56;
+
+/**
+ * Where everything lies for a window on the matrix and the room there is.
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Viewport} window
+ * @param {number} width
+ * @param {number} height
+ * @returns {Plot}
+ */
+export function layMatrix(context, view, window, width, height) {
+  const {stream, rows, columns} = view.now;
+  context.font = view.fonts.small;
+  const widest = (/** @type {Axis} */ axis, /** @type {Places} */ places, /** @type {number} */ most) =>
+    Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.numbered[place]).width)));
+  const [left, tall] = [
+    Math.ceil(widest(stream.queries, rows, MOST_LABEL.row)) + 10,
+    Math.ceil(widest(stream.keys, columns, MOST_LABEL.column)),
+  ];
+  const upright = cellSize(window, width - left, height - tall - 10);
+  const flat = cellSize(window, width - left, height - LABEL_LINE - 10);
+  const lying = tall <= flat.width - 6;
+  const cell = lying ? flat : upright;
+  const top = (lying ? LABEL_LINE : tall) + 10;
+  const [down, across] = [window.bottom - window.top, window.right - window.left];
+  return {
+    left,
+    top,
+    lying,
+    cell,
+    window,
+    width: Math.round(cell.width * across),
+    height: Math.round(cell.height * down),
+    down,
+    across,
+  };
+}
+
+/**
+ * @param {Viewport} window
+ * @param {number} width
+ * @param {number} height
+ * @returns {Size}
+ */
+function cellSize(window, width, height) {
+  const across = Math.min(width / (window.right - window.left), LARGEST_CELL);
+  const down = Math.min(height / (window.bottom - window.top), LARGEST_CELL);
+  const square = Math.min(across, down);
+  // A little wider than high, where that lets the numbers in.
+  if (square >= NUMBER.height && across >= NUMBER.width) return {width: Math.max(square, NUMBER.width), height: square};
+  return square >= 6 || window.rows === window.columns
+    ? {width: square, height: square}
+    : {width: across, height: down};
+}
+
+/**
+ * Where the n-th row or column of the window begins, so that neighbours share an edge.
+ * @param {number} index
+ * @param {number} count
+ * @param {number} size
+ */
+export function edgeOf(index, count, size) {
+  return Math.round((index * size) / count);
+}
+
+/**
+ * The middle of a row or column, from the beginning of the matrix.
+ * @param {Plot} plot
+ * @param {Side} side
+ * @param {number} index
+ */
+export function middleOf(plot, side, index) {
+  const [count, size] = side === "row" ? [plot.down, plot.height] : [plot.across, plot.width];
+  return (edgeOf(index, count, size) + edgeOf(index + 1, count, size)) / 2;
+}

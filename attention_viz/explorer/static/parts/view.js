@@ -1,0 +1,255 @@
+// What the explorer's elements share: what the reader has chosen, what is on the screen, and what they may do.
+
+import {element} from "./element.js";
+import {createTooltip} from "./tooltip.js";
+import {channels, lightness, onRamp, pixel} from "../data/scale.js";
+import {positions} from "../data/tokens.js";
+
+/**
+ * @import {Tooltip} from "./tooltip.js"
+ * @import {Hatching} from "../data/raster.js"
+ * @import {Head, HeadChoice, Places, Recording, Stream} from "../data/recording.js"
+ * @import {Colour, ScaleName} from "../data/scale.js"
+ * @import {Store} from "../data/store.js"
+ */
+
+/**
+ * A query and a key, as positions; null where none is meant.
+ * @typedef {{query: number | null, key: number | null}} Pair
+ */
+
+/**
+ * What the reader has chosen and points at. Only `Store.set` changes it, and everybody hears which names changed.
+ * @typedef {object} State
+ * @property {string} stream
+ * @property {number} layer
+ * @property {number} head
+ * @property {ScaleName} scale
+ * @property {boolean} scaleChosen  by the reader, not by the length of the text
+ * @property {boolean} hideSpecial
+ * @property {number | null} query  pinned
+ * @property {number | null} key
+ * @property {number | null} overQuery  pointed at
+ * @property {number | null} overKey
+ * @property {number | null} pairQuery  the pair that heads are ranked by
+ * @property {number | null} pairKey
+ * @property {number} loaded  how many layers have been read
+ * @property {string} size  of the place and the window
+ * @property {number} theme  how often it changed
+ */
+
+/**
+ * What is on the screen: everything that is drawn follows from it.
+ * @typedef {object} Shown
+ * @property {Stream} stream
+ * @property {Head | null} head  null until its layer has been read
+ * @property {Places} rows
+ * @property {Places} columns
+ * @property {number} maximum  the weight that the deepest colour stands for
+ */
+
+/**
+ * The colours of the theme, as the style sheet writes them and as canvases need them.
+ * @typedef {object} Colours
+ * @property {string} background
+ * @property {string} surface
+ * @property {string} ink
+ * @property {string} muted
+ * @property {string} line
+ * @property {string} accent
+ * @property {string} query
+ * @property {string} key
+ * @property {string} blocked
+ * @property {string[]} rampText
+ * @property {Colour[]} ramp
+ * @property {number} inkLightness
+ * @property {number} groundLightness
+ */
+
+/** @typedef {{small: string, strong: string, number: string, smallNumber: string}} Fonts */
+
+/**
+ * What an element may read of the others and ask of them. It takes the part of it that it needs, such as
+ * `Pick<View, "now" | "pin">`, and says beside that which values of the state it writes: `Writes<"scale">`.
+ * @typedef {object} View
+ * @property {HTMLElement} root
+ * @property {{readonly state: Readonly<State>}} store
+ * @property {Recording} recording
+ * @property {Readonly<Shown>} now
+ * @property {Readonly<Colours>} colours
+ * @property {Readonly<Fonts>} fonts
+ * @property {Tooltip} tooltip
+ * @property {() => Pair} active  the token or cell that is pointed at, or else the pinned one
+ * @property {(pair: Pair) => void} point  at a token or a cell; at none to stop
+ * @property {(pair: Pair, how: {pair: boolean}) => void} pin  and, where `pair`, rank the heads by it
+ * @property {(wanted: Partial<HeadChoice>) => void} choose  a head, and tell the host
+ * @property {(query: number, key: number) => void} announceCell  to those who can't see it
+ * @property {() => number} room  how high grid and matrix may be, in pixels
+ * @property {(period: number, strength?: number) => Hatching} hatching  of blocked cells
+ */
+
+/**
+ * The values of the state that an element writes.
+ * @template {keyof State} Names
+ * @typedef {{store: {readonly state: Readonly<State>, set: (values: Partial<Pick<State, Names>>) => void}}} Writes
+ */
+
+/**
+ * An element of the explorer: its node, and drawing it anew after some names of the state changed.
+ * @typedef {{node: HTMLElement, draw: (changed: Set<keyof State>) => void}} Part
+ */
+
+/**
+ * The view as the explorer itself keeps it: there alone the store, what is shown and the colours are set.
+ * @typedef {Omit<View, "store"> & {store: Store<State>, live: HTMLElement}} OwnView
+ */
+
+/** @type {Readonly<Pick<State, "query" | "key" | "overQuery" | "overKey" | "pairQuery" | "pairKey">>} */
+export const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, pairQuery: null, pairKey: null};
+// How high grid and matrix may be in a window `at` pixels high; a taller window gives them what it has more.
+// Two lines of tokens take `lines` more than one.
+const ROOM = {least: 384, at: 860, most: 640, lines: 44};
+
+/**
+ * The view of an explorer that is drawn inside `root`, which is on the page already; `onChoice` hears of heads that the
+ * reader chooses.
+ * @param {HTMLElement} root
+ * @param {Store<State>} store
+ * @param {Recording} recording
+ * @param {(choice: HeadChoice) => void} onChoice
+ * @returns {OwnView}
+ */
+export function createView(root, store, recording, onChoice) {
+  const live = element("p", {class: "av-live", "aria-live": "polite"});
+  const tooltip = createTooltip(root);
+  /** @type {OwnView} */
+  const view = {
+    root,
+    store,
+    recording,
+    live,
+    tooltip,
+    now: look(store.state, recording),
+    ...readStyle(root),
+    active: () => {
+      const {query, key, overQuery, overKey} = store.state;
+      return overQuery !== null || overKey !== null ? {query: overQuery, key: overKey} : {query, key};
+    },
+    point: ({query, key}) => store.set({overQuery: query, overKey: key}),
+    pin: ({query, key}, {pair}) => {
+      store.set({query, key, ...(pair ? {pairQuery: query, pairKey: key} : query === null ? {} : {pairQuery: query})});
+      if (query !== null) announceRow(view, query);
+    },
+    choose: (wanted) => {
+      const next = recording.nearest({...store.state, ...wanted});
+      showHead(store, next);
+      onChoice(next);
+    },
+    announceCell: (query, key) => announceCell(view, query, key),
+    room: () => roomOf(root.clientWidth, view.now.stream.own),
+    hatching: (period, strength = 1) => hatchingOf(view.colours, period, strength),
+  };
+  return view;
+}
+
+/**
+ * What is on the screen.
+ * @param {Readonly<State>} state
+ * @param {Recording} recording
+ * @returns {Shown}
+ */
+export function look(state, recording) {
+  const stream = recording.stream(state.stream);
+  const head = recording.head(state);
+  const rows = positions(stream.queries, state.hideSpecial);
+  const columns = positions(stream.keys, state.hideSpecial);
+  const maximum = state.scale !== "maximum" ? 1 : head === null ? 0 : head.maximum(rows, columns);
+  return {stream, head, rows, columns, maximum};
+}
+
+/**
+ * Turn to a head; what was chosen of another stream's tokens is let go.
+ * @param {Store<State>} store
+ * @param {HeadChoice} choice
+ */
+export function showHead(store, {stream, layer, head}) {
+  const elsewhere = stream === store.state.stream ? {} : NOTHING_CHOSEN;
+  store.set({...elsewhere, stream, layer, head});
+}
+
+/**
+ * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
+ * @param {HTMLElement} root
+ * @returns {{colours: Colours, fonts: Fonts}}
+ */
+export function readStyle(root) {
+  const style = getComputedStyle(root);
+  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
+  const [ink, background] = [value("ink"), value("background")];
+  const rampText = value("ramp").split(/\s+/);
+  const mono = value("mono");
+  return {
+    fonts: {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`, smallNumber: `9px ${mono}`},
+    colours: {
+      ink,
+      background,
+      surface: value("surface"),
+      muted: value("muted"),
+      line: value("line"),
+      accent: value("accent"),
+      query: value("query"),
+      key: value("key"),
+      blocked: value("blocked"),
+      rampText,
+      ramp: rampText.map(channels),
+      inkLightness: lightness(channels(ink)),
+      groundLightness: lightness(channels(background)),
+    },
+  };
+}
+
+/**
+ * @param {number} width
+ * @param {boolean} own
+ */
+function roomOf(width, own) {
+  if (width < 720) return Math.min(Math.max(width, 260), 440);
+  const least = ROOM.least - (own ? 0 : ROOM.lines);
+  return Math.min(Math.max(least + window.innerHeight - ROOM.at, least), ROOM.most);
+}
+
+/**
+ * @param {Readonly<Colours>} colours
+ * @param {number} period
+ * @param {number} strength
+ * @returns {Hatching}
+ */
+function hatchingOf({background, blocked}, period, strength) {
+  return {
+    ground: pixel(channels(background)),
+    hatch: pixel(onRamp([channels(background), channels(blocked)], strength)),
+    period: Math.round(period * (window.devicePixelRatio || 1)),
+  };
+}
+
+/**
+ * @param {Pick<OwnView, "now" | "live">} view
+ * @param {number} query
+ * @param {number} key
+ */
+function announceCell({now: {head, stream}, live}, query, key) {
+  if (head === null) return;
+  const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
+  live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${weight}`;
+}
+
+/**
+ * @param {Pick<OwnView, "now" | "live">} view
+ * @param {number} query
+ */
+function announceRow({now: {head, columns, stream}, live}, query) {
+  if (head === null) return;
+  const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
+  const weight = head.at(query, best).toFixed(3);
+  live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${weight}`;
+}
