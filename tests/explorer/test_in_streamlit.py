@@ -21,6 +21,7 @@ HOST = """async ({html, css, js, channel}) => {
     root.innerHTML = `<style>${css}</style>${html}`;
     window.heard = [];
     window.keyed = keyed;
+    window.root = root;
     window.call = (bytes) => {
         window.leave?.();
         const data = bytes ? Uint8Array.from(bytes) : window.data;
@@ -70,8 +71,8 @@ def test_it_opens_on_the_choice_that_the_page_told_before(host: Page) -> None:
 
 def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> None:
     call(host, self_attention(5))
-    click(host, 0, 1)
-    walk(host, "ArrowRight", "ArrowDown", "ArrowLeft")
+    host.get_by_role("gridcell", name="Layer 0 head 0", exact=True).focus()
+    walk(host, "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft")
     host.get_by_role("option").first.hover()
     host.wait_for_timeout(400)
     assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, "serial": 4}]]
@@ -166,11 +167,26 @@ def test_a_text_begins_on_the_scale_that_fits_its_length_until_the_reader_choose
         expect(host.get_by_role("radio", name=scale)).to_be_checked()
 
 
-def test_leaving_takes_everything_away(host: Page) -> None:
+def test_leaving_the_page_takes_everything_away(host: Page) -> None:
     call(host, self_attention(5))
-    host.evaluate("leave()")
-    expect(host.get_by_test_id("explorer")).to_have_count(0)
+    host.evaluate("() => { leave(); keyed.remove(); }")
+    host.wait_for_function("root.querySelector('.av-explorer') === null")
     choose(host, layer=1, head=1, seen=9)
+
+
+def test_called_again_after_a_while_it_is_as_it_was(host: Page) -> None:
+    """Streamlit lets go of a component, fetches its script, and calls it: on a busy machine that takes a while."""
+    call(host, self_attention(5))
+    click(host, 0, 1)
+    host.get_by_role("option").first.click()
+    host.get_by_role("gridcell", name="Layer 0 head 1", exact=True).focus()
+    host.evaluate("() => { window.before = root.querySelector('.av-explorer'); leave(); window.leave = null; }")
+    host.wait_for_timeout(300)
+    host.evaluate("call(null)")
+    assert host.evaluate("root.querySelector('.av-explorer') === before")
+    host.keyboard.press("ArrowRight")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 2")
+    expect(host.get_by_role("option").first).to_have_attribute("aria-selected", "true")
 
 
 def test_data_that_cannot_be_read_is_told_on_the_page_and_on_the_console(host: Page) -> None:
