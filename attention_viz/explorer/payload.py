@@ -152,12 +152,12 @@ def _refuse_large(trace: "Trace") -> None:
 def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str, Any]:
     call = layer.attention
     heads, queries, keys = call.shape
-    blocked, steps, sums = _blocked(call), np.empty(call.shape, np.uint16), list[np.ndarray]()
+    blocked, steps, sums = _blocked(call), np.empty((heads, keys, queries), np.uint16), list[np.ndarray]()
     # Some rows at a time: of a long text the weights take far more room than what is made of them.
     for rows in row_slices(queries, heads * keys):
         weights = weights_of(call if rows == slice(0, queries) else call.rows(rows))
         _refuse_broken(weights, name)
-        steps[:, rows] = _steps(weights, None if blocked is None else blocked[:, rows])
+        steps[:, :, rows] = _steps(weights, None if blocked is None else blocked[:, rows]).swapaxes(1, 2)
         sums.append(_sums(weights))
     high, low = _planes(steps)
     return {
@@ -205,9 +205,9 @@ def _steps(
     return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
 
 
-def _planes(steps: UInt16[np.ndarray, "head query key"]) -> tuple[bytes, bytes]:
+def _planes(steps: UInt16[np.ndarray, "head key query"]) -> tuple[bytes, bytes]:
     """The upper eight bits of each number, and the lower four, two numbers in a byte (the first one below)."""
-    flat = steps.swapaxes(1, 2).ravel()
+    flat = steps.ravel()
     high, low = (flat >> 4).astype(np.uint8).tobytes(), (flat & 15).astype(np.uint8)
     low = np.append(low, np.zeros(low.size % 2, np.uint8))
     return high, (low[0::2] | low[1::2] << 4).tobytes()
