@@ -165,8 +165,9 @@ def test_so_are_many_heads_that_together_have_too_many() -> None:
         pack(uneven(19, 3_994, 3_994))
 
 
-def test_of_a_long_text_only_part_is_computed_at_a_time() -> None:
+def test_of_a_long_text_only_part_is_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers at two bytes each, their planes, and one part of it: not several copies of all of it as float64."""
+    monkeypatch.setattr(blocks, "_CELLS_AT_A_TIME", 100_000)
     trace = uneven(8, 1201, 1203)
     tracemalloc.start()
     try:
