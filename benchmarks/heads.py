@@ -99,7 +99,7 @@ def _metrics(quick: bool) -> tuple[list[str], Spread]:
         trace.keys,
         trace.output,
         trace.provenance,
-        lambda: trace.fidelity,
+        trace.fidelity,
     )
     tokens = trace.query_tokens()
     ids, special = torch.tensor(tokens.ids), torch.tensor(tokens.special)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.from_weights import given, shares
-from attention_viz.trace.trace import Fidelity, Layer, Trace
+from attention_viz.trace.trace import Layer, Trace
 
 if TYPE_CHECKING:
     from attention_viz.analysis.attribution import Projecting
@@ -74,28 +74,15 @@ def read(name: str, trace: Trace, model: "Projecting | None" = None, stream: str
         raise TraceError(f"{name} was asked for of a trace that is read already, as {trace.provenance.reading}")
     stream, reading = trace.stream(stream), READINGS[name]
     if reading.function is None:
-        return _alone(trace, stream, trace.layers[stream])
+        return trace.only(stream)
     layers, told = reading.function(trace, model, stream)
     found = tuple(
         Layer(given(shares(numbers), allowed), layer.label)
         for (numbers, allowed), layer in zip(layers, trace.layers[stream], strict=True)
     )
     done = f"read afterwards: {reading.label}{told and f', {told}'}{', rows divided by their sums' * reading.scaled}"
-    alone = _alone(trace, stream, found)
     origin = replace(trace.provenance, reading=name, edits=(*trace.provenance.edits, done))
-    return replace(alone, provenance=origin, measure=_measured(trace, reading.label), differentiate=None)
-
-
-def _alone(trace: Trace, stream: str, layers: tuple[Layer, ...]) -> Trace:
-    """A trace with only that stream, and with these layers."""
-    if trace.streams == (stream,) and layers is trace.layers[stream]:
-        return trace
-    parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
-    return replace(trace, layers={stream: layers}, complete=None, measure=lambda: trace.fidelity, **parts)
-
-
-def _measured(trace: Trace, label: str) -> Callable[[], Fidelity]:
-    return lambda: replace(trace.fidelity, reference=f"{trace.fidelity.reference}, before it was read as {label}")
+    return trace.derived(layers={stream: found}, provenance=origin, before=f"it was read as {reading.label}")
 
 
 def _rollout(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
@@ -138,13 +125,13 @@ def _norm(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
 
 
 def _gradient(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
-    if trace.differentiate is None:
+    if not trace.differentiable:
         raise TraceError(
             "gradient-weighted attention was asked for of a trace without a trained model behind it, and it needs the "
             "gradient of what a model says: a trace from a file has no model any more, and our own module with its "
             "random weights was never trained to say anything"
         )
-    found = trace.differentiate(None)
+    found = trace.relevance()
     numbers = found.layers[stream]
     return [(one, _allowed(trace, layer, stream)) for layer, one in enumerate(numbers)], found.of
 

@@ -14,6 +14,7 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import AttentionHead
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.trace import Fidelity, Layer, Trace
 
 __all__ = ["D_K", "D_MODEL", "own_head"]
@@ -57,7 +58,7 @@ def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit]
         edits=tuple(str(edit) for edit in edits),
     )
     layers = {_STREAM: (Layer(call, "0", x),)}
-    return Trace(layers, whole.queries, whole.keys, output, origin, lambda: _compare(call))
+    return attach(Trace(layers, whole.queries, whole.keys, output, origin), Rerun(lambda: _compare(call)))
 
 
 def _module(scratch: Scratch, d_k: int, d_v: int) -> AttentionHead:

@@ -24,6 +24,7 @@ from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import check_sizes, uneven
 from attention_viz.scratch.verify import measure
+from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Fit, Tokens, fit_text, split_words
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
@@ -154,13 +155,9 @@ class Scratch:
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}
         provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
         measured = attention if all(isinstance(edit, Allow | Block) for edit in edits) else own
-        return Trace(
-            layers,
-            tokens,
-            tokens,
-            joined,
-            provenance,
-            lambda: measure(module, embeddings, measured, attention, joined),
+        return attach(
+            Trace(layers, tokens, tokens, joined, provenance),
+            Rerun(lambda: measure(module, embeddings, measured, attention, joined)),
         )
 
     def verify(self, text: str) -> Fidelity:

@@ -13,6 +13,7 @@ from attention_viz.operation.modules import AttentionHead
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import apart
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.trace import Fidelity, Layer, Trace
 
 __all__ = ["VARIANTS", "run_variant"]
@@ -54,10 +55,8 @@ def run_variant(scratch: Scratch, text: str, variant: str) -> tuple[Trace, dict[
     joined = attention.output[0]
     origin = replace(whole.provenance, revision=f"{whole.provenance.revision} variant={variant}")
     layer = Layer(attention, "0", x, joined)
-    trace = Trace(
-        {scratch.stream: (layer,)}, whole.queries, whole.keys, joined, origin, lambda: _compare(x, attention, known)
-    )
-    return trace, known
+    trace = Trace({scratch.stream: (layer,)}, whole.queries, whole.keys, joined, origin)
+    return attach(trace, Rerun(lambda: _compare(x, attention, known))), known
 
 
 def _matrices(scratch: Scratch, variant: str) -> dict[str, Projection]:

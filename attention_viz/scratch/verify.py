@@ -1,7 +1,6 @@
 """Our own module beside torch's: the same weights, input and mask in both, and how far they are apart."""
 
 import time
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +31,7 @@ def measure(
         return _compare(module, embeddings, call, joined)
     with torch.no_grad():
         unedited = _compare(module, embeddings, measured, module.join(measured))
-    return replace(unedited, reference=f"{unedited.reference}, before the edits")
+    return unedited.before("the edits")
 
 
 def _compare(module: MultiHeadAttention, embeddings: Tensor, call: Attention, joined: Tensor) -> Fidelity:

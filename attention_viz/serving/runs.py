@@ -5,7 +5,7 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from attention_viz.errors import UnusableText
@@ -15,6 +15,7 @@ from attention_viz.serving.facts import nature
 from attention_viz.serving.models import find, memory_of, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     import pandas
@@ -71,15 +72,10 @@ class Drawn:
 
     def alone(self, stream: str | None) -> "Drawn":
         """What was drawn, with one stream only, for pages that show one."""
-        stream, trace = self.stream(stream), self.trace
-        if trace.streams == (stream,):
-            return self
-        parts = {name: {stream: getattr(trace, name)[stream]} for name in ("queries", "keys")}
-        layers = {stream: trace.whole_layers[stream]}
-        alone = replace(trace, layers=layers, complete=None, measure=lambda: trace.fidelity, **parts)
-        return Drawn(alone, self.fit, self.second)
+        stream = self.stream(stream)
+        return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
 
-    @functools.cached_property
+    @once
     def payload(self) -> bytes:
         """The trace as the explorer reads it, packed once, and only for pages that show the explorer."""
         from attention_viz.explorer import pack

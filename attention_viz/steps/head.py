@@ -1,6 +1,5 @@
 """One head of one layer, opened: its tensors, the learned matrices around it, and switches to try it otherwise."""
 
-import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import of_head, side_by_side
+from attention_viz.trace.once import once
 from attention_viz.trace.trace import Layer, Trace
 
 __all__ = ["PRECISIONS", "SCALES", "OpenHead", "RowStatistics", "open_head", "row_statistics"]
@@ -50,12 +50,12 @@ class OpenHead:
     switched: tuple[str, ...] = ()
     queries: slice | None = None
 
-    @functools.cached_property
+    @once
     def entry(self) -> Layer:
         """The layer, all heads."""
         return self.trace.layer(self.layer, self.stream)
 
-    @functools.cached_property
+    @once
     def attention(self) -> Attention:
         """The call of this head alone."""
         call = self.entry.attention.head(self.head)
@@ -71,7 +71,7 @@ class OpenHead:
         """Width of a query and of a key."""
         return self.attention.query.shape[-1]
 
-    @functools.cached_property
+    @once
     def d_model(self) -> int | None:
         """Width of what enters the layer, where anything tells."""
         return _d_model(self.entry, self.projections)
@@ -86,19 +86,19 @@ class OpenHead:
         before = self.entry.unrotated_query if name == "query" else self.entry.unrotated_key
         return getattr(self.attention, name) if before is None else of_head(before, self.head, self.heads)
 
-    @functools.cached_property
+    @once
     def capped(self) -> Float[Tensor, "query key"]:
         """The scaled scores, soft-capped where the model does that."""
         cap, scaled = self.attention.softcap, self.attention.scaled
         return scaled if cap is None else cap * torch.tanh(scaled / cap)
 
-    @functools.cached_property
+    @once
     def biased(self) -> Float[Tensor, "query key"]:
         """The scaled, soft-capped scores with the bias added, where there is one."""
         bias = self.attention.bias
         return self.capped if bias is None else self.capped + bias
 
-    @functools.cached_property
+    @once
     def weights(self) -> Float[Tensor, "query key"]:
         """How much each query takes from each key, computed once for everything that is shown of it."""
         return self.attention.weights
@@ -223,13 +223,9 @@ def _with_layer(trace: Trace, stream: str, layer: int, entry: Layer, words: tupl
     layers = list(trace.layers[stream])
     layers[layer] = entry
     said = tuple(f"{word} in layer {layer}, computed beside the model" for word in words)
-    return replace(
-        trace,
+    return trace.derived(
         layers={**trace.layers, stream: tuple(layers)},
-        complete=None,
-        differentiate=None,
         provenance=replace(trace.provenance, edits=trace.provenance.edits + said),
-        measure=lambda: trace.fidelity,
     )
 
 

@@ -49,15 +49,13 @@ def merge_words(trace: Trace) -> Trace:
     read = groups[f"{trace.streams[-1] if trace.streams[-1] != 'cross' else 'decoder'} queries"]
     pieces = sum(len(group) for group in read)
     output = trace.output if len(trace.output) != pieces else _mean(read, trace.output)
-    return Trace(
+    return trace.derived(
         layers=layers,
         queries={stream: _words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()},
         keys={stream: _words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
         output=output,
         provenance=replace(trace.provenance, edits=(*trace.provenance.edits, MERGED)),
-        measure=lambda: replace(
-            trace.fidelity, reference=f"{trace.fidelity.reference}, before pieces of words were merged"
-        ),
+        before="pieces of words were merged",
     )
 
 

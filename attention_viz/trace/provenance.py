@@ -1,7 +1,7 @@
 """Where a trace comes from, and how far it can be trusted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -75,3 +75,7 @@ class Fidelity:
     def ok(self) -> bool:
         """Whether both errors are within the bound; an error that is not a number is not."""
         return self.output_error <= self.bound and self.weight_error <= self.bound
+
+    def before(self, change: str) -> "Fidelity":
+        """The same errors as those of the run before a change, in words that end a sentence; itself without any."""
+        return replace(self, reference=f"{self.reference}, before {change}") if change else self

@@ -1,11 +1,11 @@
 """A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -13,18 +13,21 @@ from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.trace.layers import AROUND, Layer
+from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
 
 __all__ = ["read_trace", "write_trace"]
 
 _FORMAT = 1
 _KEY = "attention_viz"
 _TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
-_AROUND = ("embeddings", "joined", "unrotated_query", "unrotated_key", "source")
 
 
-def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
+def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
     """Write a trace to exactly that path; masks that layers share are stored once.
 
     Raises:
@@ -52,8 +55,12 @@ def write_trace(trace: Trace, path: str | PathLike[str]) -> None:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
 
 
-def read_trace(path: str | PathLike[str]) -> Trace:
+def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
     """Read a trace that `write_trace` wrote, with every reference and shape checked.
+
+    Args:
+        kind: what to make of it.
+        path: the file.
 
     Raises:
         TraceError: the file is missing, broken, or not a trace of ours.
@@ -63,7 +70,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     if header.get("format") != _FORMAT:
         raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads format {_FORMAT}")
     try:
-        return _unpack(header, tensors)
+        return _unpack(kind, header, tensors)
     except AttentionVizError as error:
         raise TraceError(f"{name} is a broken trace: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -116,7 +123,7 @@ class _Shelf:
 
 def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
     call = layer.attention
-    owners = [(call, name) for name in _TERMS] + [(layer, name) for name in _AROUND]
+    owners = [(call, name) for name in _TERMS] + [(layer, name) for name in AROUND]
     found = {name: getattr(owner, name) for owner, name in owners}
     return {
         "label": layer.label,
@@ -126,15 +133,15 @@ def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
     }
 
 
-def _unpack(header: dict[str, Any], tensors: Mapping[str, Tensor]) -> Trace:
+def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Trace":
     streams = header["streams"].items()
-    return Trace(
+    return kind(
         layers={stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams},
         queries={stream: _unpack_tokens(entry["queries"]) for stream, entry in streams},
         keys={stream: _unpack_tokens(entry["keys"]) for stream, entry in streams},
         output=tensors[header["output"]],
         provenance=_unpack_provenance(header["provenance"]),
-        measure=_remembered(_unpack_fidelity(header["fidelity"])),
+        fidelity=_unpack_fidelity(header["fidelity"]),
     )
 
 
@@ -161,15 +168,11 @@ def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
     return Fidelity(reference=_as(str, entry["reference"]), **numbers)
 
 
-def _remembered(fidelity: Fidelity) -> Callable[[], Fidelity]:
-    return lambda: fidelity
-
-
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:
     terms = {name: tensors[reference] for name, reference in entry["tensors"].items()}
-    if not set(terms) <= {*_TERMS, *_AROUND} or not {"query", "key", "value"} <= set(terms):
+    if not set(terms) <= {*_TERMS, *AROUND} or not {"query", "key", "value"} <= set(terms):
         raise TraceError(f"a layer has the tensors {', '.join(sorted(terms))}")
-    around = {name: terms.pop(name, None) for name in _AROUND}
+    around = {name: terms.pop(name, None) for name in AROUND}
     attention = Attention(
         **{"allowed": None, **terms},  # pyright: ignore[reportArgumentType] -- checked by Attention itself
         scale=float(_as(float, entry["scale"])),

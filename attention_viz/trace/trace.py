@@ -1,7 +1,6 @@
 """The immutable record of one pass through a model: every picture, table and export is a function of it."""
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
@@ -14,53 +13,20 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.shapes import FLOATING
+from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
+from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.rerun import Relevance, Rerun, attach, behind
+from attention_viz.trace.storage import read_trace, write_trace
+from attention_viz.trace.table import weights_table
 from attention_viz.trace.tokens import Tokens
-
-STREAMS = ("encoder", "decoder", "cross")
 
 __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
 
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """One attention layer of one stream.
-
-    Attributes:
-        attention: the call that ran, head first: query is (head, query, d_k).
-        label: the model's own number for the layer, as text.
-        embeddings: what enters the layer, where known.
-        joined: the heads joined and projected, after W_O, where known.
-        unrotated_query: the query before positions were turned into it (RoPE), where the model does that.
-        unrotated_key: the key likewise.
-        source: what keys and values are made of, where those are another text's: in cross-attention, what the encoder
-            hands over. None where they are made of the embeddings, too.
-    """
-
-    attention: Attention
-    label: str
-    embeddings: Float[Tensor, "query d_model"] | None = None
-    joined: Float[Tensor, "query d_model"] | None = None
-    unrotated_query: Float[Tensor, "head query d_k"] | None = None
-    unrotated_key: Float[Tensor, "key_head key d_k"] | None = None
-    source: Float[Tensor, "key d_source"] | None = None
+_Layers = Mapping[str, tuple[Layer, ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class Relevance:
-    """How far each weight of a run raised one number of its output.
-
-    Attributes:
-        layers: by stream, of each layer the part of weight times gradient that is above 0, (head, query, key).
-        of: the number that was raised, in words.
-    """
-
-    layers: Mapping[str, tuple[Float[Tensor, "head query key"], ...]]
-    of: str
-
-
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Trace:
     """What one pass through a model computed, layer by layer.
 
@@ -73,28 +39,36 @@ class Trace:
         output: logits (position, vocabulary) where the model has a head, else the last hidden state
             (position, d_model).
         provenance: where it comes from.
-        measure: makes the comparison behind `fidelity` when it is first asked for.
-        complete: finds what stands around the attention calls when it is first asked for; None where `layers` have
-            all that is known. Keeping it from the start would slow every run down for the few that look at it.
-        differentiate: runs the same once more for the gradients of one number of the output, that of a (position, token
-            id) or, given None, of what the model says; None where no model stands behind the trace any more.
     """
 
-    layers: Mapping[str, tuple[Layer, ...]]
+    layers: _Layers
     queries: Mapping[str, Tokens]
     keys: Mapping[str, Tokens]
     output: Float[Tensor, "position width"]
     provenance: Provenance
-    measure: Callable[[], Fidelity]
-    complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
-    differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
 
-    def __post_init__(self) -> None:
-        """Close it to changes, and refuse tokens that don't stand along the matrices they are meant for."""
-        for name in ("layers", "queries", "keys"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        _check_streams(self)
-        _check_layers(self, self.layers)
+    def __init__(
+        self,
+        layers: _Layers,
+        queries: Mapping[str, Tokens],
+        keys: Mapping[str, Tokens],
+        output: Float[Tensor, "position width"],
+        provenance: Provenance,
+        fidelity: Fidelity | None = None,
+    ) -> None:
+        """Put a trace together of what is known, closed to changes; a `fidelity` that isn't given can't be asked for.
+
+        Raises:
+            TraceError: unknown streams, or tokens that don't stand along the matrices they are meant for.
+        """
+        parts = {"layers": layers, "queries": queries, "keys": keys}
+        closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
+        # `fidelity` is worked out once where it isn't here.
+        known = {} if fidelity is None else {"fidelity": fidelity}
+        vars(self).update(closed, output=output, provenance=provenance, **known)
+        check_streams(self.layers, self.queries, self.keys)
+        check_output(output)
+        check_layers(self.layers, self.queries, self.keys)
 
     def __repr__(self) -> str:
         """One line: the model, the text, and how many layers and heads."""
@@ -110,19 +84,123 @@ class Trace:
         """The kinds of attention recorded: ("encoder",), ("decoder",) or ("encoder", "decoder", "cross")."""
         return tuple(self.layers)
 
-    @functools.cached_property
-    def fidelity(self) -> Fidelity:
-        """How far the model's output with our attention is from its output without; one plain pass, made once."""
-        return self.measure()
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its tensors hold in memory, each counted once however many layers share it.
 
-    @functools.cached_property
-    def whole_layers(self) -> Mapping[str, tuple[Layer, ...]]:
+        Grows when `whole_layers` is first asked for. A view counts as all that it keeps alive.
+        """
+        held = vars(self).get("whole_layers", self.layers)
+        tensors = [self.output, *(one for layers in held.values() for layer in layers for one in layer.tensors)]
+        storages = {storage.data_ptr(): storage.nbytes() for storage in (one.untyped_storage() for one in tensors)}
+        return sum(storages.values())
+
+    @once
+    def fidelity(self) -> Fidelity:
+        """How far the model's output with our attention is from its output without; one plain pass, made once.
+
+        Raises:
+            TraceError: the trace was put together without one.
+        """
+        return self._rerun.measure()
+
+    @once
+    def whole_layers(self) -> _Layers:
         """The layers with what stands around their attention calls, as far as it is known; made once."""
-        if self.complete is None:
+        if self._rerun.complete is None:
             return self.layers
-        whole = MappingProxyType(dict(self.complete()))
-        _check_layers(self, whole)
+        whole = MappingProxyType(dict(self._rerun.complete()))
+        check_layers(whole, self.queries, self.keys)
         return whole
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a model stands behind the trace that can be asked for gradients."""
+        return self._rerun.differentiate is not None
+
+    def relevance(self, of: tuple[int, int] | None = None) -> Relevance:
+        """How far each weight raised one number of the output, by a run of the same once more.
+
+        Args:
+            of: the number's (position, token id); by default what the model says, as `gradient` tells.
+
+        Raises:
+            TraceError: no model stands behind the trace, or it has changed since.
+            UnsupportedModel: no gradient goes through the model.
+            ShapeError: there is no such position or token.
+        """
+        return self._rerun.relevance(of)
+
+    @property
+    def _rerun(self) -> Rerun:
+        return behind(self)
+
+    def only(self, stream: str | None = None) -> "Trace":
+        """The same run with one stream alone; this trace itself where it has no other.
+
+        Raises:
+            TraceError: there is no such stream.
+        """
+        stream = self.stream(stream)
+        if self.streams == (stream,):
+            return self
+        rerun = Rerun(
+            lambda: self.fidelity,
+            lambda: {stream: self.whole_layers[stream]},
+            self.relevance if self.differentiable else None,
+        )
+        queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
+        return attach(Trace({stream: self.layers[stream]}, queries, keys, self.output, self.provenance), rerun)
+
+    def derived(
+        self,
+        *,
+        layers: _Layers | None = None,
+        queries: Mapping[str, Tokens] | None = None,
+        keys: Mapping[str, Tokens] | None = None,
+        output: Float[Tensor, "position width"] | None = None,
+        provenance: Provenance | None = None,
+        before: str = "",
+    ) -> "Trace":
+        """A trace made of this one: what isn't given stays as it is, its fidelity too.
+
+        Args:
+            layers: other layers, with all that is known to stand around them; of fewer streams, or of all.
+            queries: other tokens down the rows, of the same streams.
+            keys: other tokens across the columns, of the same streams.
+            output: another output.
+            provenance: where it comes from now; says what was done.
+            before: what was done, in words that end a sentence: the fidelity is that of the run before it, and says so.
+
+        Returns:
+            A trace that can't be asked for gradients any more, unless only its provenance is another.
+
+        Raises:
+            TraceError: layers and tokens that don't fit together.
+        """
+        same = (layers, queries, keys, output) == (None, None, None, None)
+        rerun = Rerun(
+            lambda: self.fidelity.before(before),
+            (lambda: self.whole_layers) if layers is None else None,
+            self.relevance if same and self.differentiable else None,
+        )
+        streams = self.streams if layers is None else tuple(layers)
+        made = Trace(
+            self.layers if layers is None else layers,
+            {name: (queries or self.queries)[name] for name in streams},
+            {name: (keys or self.keys)[name] for name in streams},
+            self.output if output is None else output,
+            self.provenance if provenance is None else provenance,
+        )
+        return attach(made, rerun)
+
+    def detached(self) -> "Trace":
+        """The same, its fidelity measured now, and no run behind it any more: it keeps neither model nor input alive.
+
+        What stands around the attention calls is kept where somebody asked for it before.
+        """
+        layers: _Layers = vars(self).get("whole_layers", self.layers)
+        return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity)
 
     def query_tokens(self, stream: str | None = None) -> Tokens:
         """The tokens down the rows."""
@@ -146,8 +224,7 @@ class Trace:
         Raises:
             TraceError: there is no such layer or stream.
         """
-        stream = self.stream(stream)
-        self._check_place(layer, stream)
+        stream, layer = self._place(layer, stream)
         return self.whole_layers[stream][layer]
 
     def attention(self, layer: int, stream: str | None = None) -> Attention:
@@ -156,8 +233,7 @@ class Trace:
         Raises:
             TraceError: there is no such layer or stream.
         """
-        stream = self.stream(stream)
-        self._check_place(layer, stream)
+        stream, layer = self._place(layer, stream)
         return self.layers[stream][layer].attention
 
     def label(self, layer: int, stream: str | None = None) -> str:
@@ -166,22 +242,18 @@ class Trace:
         Raises:
             TraceError: there is no such layer or stream.
         """
-        stream = self.stream(stream)
-        self._check_place(layer, stream)
+        stream, layer = self._place(layer, stream)
         return self.layers[stream][layer].label
 
-    def _check_place(self, layer: int, stream: str) -> None:
+    def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
+        stream = self.stream(stream)
         count = len(self.layers[stream])
         if not 0 <= layer < count:
-            raise TraceError(f"layer {layer} was asked for; the {stream} has layers 0 to {count - 1}")
+            raise TraceError(f"layer {layer!r} was asked for; the {stream} has layers 0 to {count - 1}")
+        return stream, layer
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
-        """How much each query takes from each key, in one head.
-
-        Raises:
-            TraceError: there is no such layer or stream.
-            ShapeError: there is no such head.
-        """
+        """How much each query takes from each key, in one head; errors as of `attention` and its `head`."""
         return self.attention(layer, stream).head(head).weights
 
     def stream(self, name: str | None = None) -> str:
@@ -209,65 +281,17 @@ class Trace:
             TraceError: there is no such layer or stream.
             ShapeError: there is no such head.
         """
-        from attention_viz.trace.table import weights_table
-
         return weights_table(self, layer, head, stream)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the trace to one file at exactly that path: safetensors, with JSON in its header."""
-        from attention_viz.trace.storage import write_trace
-
         write_trace(self, path)
 
-    @staticmethod
-    def load(path: str | PathLike[str]) -> "Trace":
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Trace":
         """Read a trace back from a file that `save` wrote.
 
         Raises:
             TraceError: the file is missing, broken, or not a trace of ours.
         """
-        from attention_viz.trace.storage import read_trace
-
-        return read_trace(path)
-
-
-def _check_streams(trace: Trace) -> None:
-    if not trace.layers or not set(trace.layers) <= set(STREAMS):
-        raise TraceError(f"a trace has streams named {', '.join(STREAMS)}; got {', '.join(trace.layers) or 'none'}")
-    if not set(trace.layers) == set(trace.queries) == set(trace.keys):
-        raise TraceError(
-            "each stream needs its layers, its query tokens and its key tokens, and one of them is missing"
-        )
-    empty = [stream for stream, layers in trace.layers.items() if not layers]
-    if empty:
-        raise TraceError(f"each stream needs at least one layer; the {empty[0]} has none")
-    if trace.output.ndim != 2 or trace.output.dtype not in FLOATING:
-        came = f"{tuple(trace.output.shape)} of {trace.output.dtype}"
-        raise TraceError(f"the output has to be (position, width) of floating numbers; got {came}")
-
-
-def _check_layers(trace: Trace, streams: Mapping[str, tuple[Layer, ...]]) -> None:
-    for stream, layers in streams.items():
-        for number, layer in enumerate(layers):
-            _check_layer(f"{stream} layer {number}", layer, len(trace.queries[stream]), len(trace.keys[stream]))
-
-
-def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
-    shape = layer.attention.shape
-    if len(shape) != 3 or shape[1:] != (queries, keys):
-        raise TraceError(f"{name} has weights (head, query, key) = {shape}, and the tokens are {queries} × {keys}")
-    for what, rows, axis, count in (
-        ("embeddings", layer.embeddings, "query", queries),
-        ("joined", layer.joined, "query", queries),
-        ("a source", layer.source, "key", keys),
-    ):
-        if rows is not None and (rows.ndim != 2 or len(rows) != count or rows.dtype not in FLOATING):
-            came = f"{tuple(rows.shape)} of {rows.dtype}"
-            raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {came}")
-    for what, before, after in (
-        ("query", layer.unrotated_query, layer.attention.query),
-        ("key", layer.unrotated_key, layer.attention.key),
-    ):
-        if before is not None and (before.shape != after.shape or before.dtype not in FLOATING):
-            came = f"{tuple(before.shape)} of {before.dtype}"
-            raise TraceError(f"{name} needs an unrotated {what} of the {what}'s shape {tuple(after.shape)}; got {came}")
+        return read_trace(cls, path)

@@ -39,7 +39,7 @@ def test_nothing_that_was_typed_stands_in_the_page_unescaped(many_kinds: Trace) 
         many_kinds.keys,
         many_kinds.output,
         Provenance("m", typed),
-        many_kinds.measure,
+        many_kinds.fidelity,
     )
     text = explore(trace).html()
     assert "alert(1)</script>" not in text

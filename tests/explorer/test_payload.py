@@ -78,7 +78,7 @@ def of_matrix(matrix: torch.Tensor) -> Trace:
     )
     call = av.attend(call.query, call.key, call.value, bias=matrix.log()[None])
     measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
-    return Trace({"encoder": (Layer(call, "0"),)}, axis, keys, torch.zeros(1, 2), Provenance("made"), lambda: measured)
+    return Trace({"encoder": (Layer(call, "0"),)}, axis, keys, torch.zeros(1, 2), Provenance("made"), measured)
 
 
 def test_every_weight_of_every_stream_comes_back_within_the_stated_error(many_kinds: Trace) -> None:
@@ -132,7 +132,7 @@ def test_weights_that_are_not_numbers_are_refused_by_name() -> None:
     whole = av.attend(torch.randn(3, 5, 4), torch.randn(3, 5, 4), torch.randn(3, 5, 4))
     layers = {"decoder": (Layer(whole, "0"), Layer(call, "1"))}
     measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
-    trace = Trace(layers, axis, axis, torch.zeros(1, 2), Provenance("made"), lambda: measured)
+    trace = Trace(layers, axis, axis, torch.zeros(1, 2), Provenance("made"), measured)
     with pytest.raises(av.TraceError, match=r"head 2 of layer 1 of the decoder has weights that are not numbers"):
         pack(trace)
 

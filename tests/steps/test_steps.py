@@ -32,7 +32,7 @@ def trace_of(layer: Layer, stream: str = "decoder") -> Trace:
         {stream: columns},
         torch.zeros(queries, 2),
         Provenance("made for a test"),
-        lambda: Fidelity(0.0, 0.0, 1e-5, "nothing"),
+        Fidelity(0.0, 0.0, 1e-5, "nothing"),
     )
 
 

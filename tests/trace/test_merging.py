@@ -63,7 +63,7 @@ def test_rows_that_an_attention_sink_takes_a_share_of_are_refused() -> None:
                 trace.keys,
                 trace.output,
                 trace.provenance,
-                lambda: trace.fidelity,
+                trace.fidelity,
             )
         )
 

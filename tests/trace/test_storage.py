@@ -65,7 +65,7 @@ def full_trace(labels: tuple[str, ...] = ("[CLS]", "a", "##b", "…", "[PAD]"), 
         {"decoder": tokens},
         torch.randn(N, D_MODEL).requires_grad_(),
         Provenance(**settings),
-        lambda: FIDELITY,
+        FIDELITY,
     )
 
 
@@ -129,7 +129,7 @@ def test_numbers_that_are_not_numbers_come_back_as_such(tmp_path: Path) -> None:
         trace.keys,
         trace.output,
         trace.provenance,
-        lambda: Fidelity(float("nan"), float("inf"), 1e-5, ""),
+        Fidelity(float("nan"), float("inf"), 1e-5, ""),
     )
     odd.save(tmp_path / "odd")
     loaded = Trace.load(tmp_path / "odd").fidelity

@@ -39,7 +39,7 @@ def full_trace() -> Trace:
     layer = Layer(call, "0", embeddings=torch.randn(N, D_MODEL), joined=torch.randn(N, D_MODEL))
     tokens = {"decoder": Tokens(("[CLS]", "a", "##b", "…", "[PAD]"), (101, 7, 8, 9, 0), (None, 0, 0, 1, None))}
     provenance = Provenance("a model", "a b", versions={"torch": "2"}, edits=("one",))
-    return Trace({"decoder": (layer, layer)}, tokens, tokens, torch.randn(N, D_MODEL), provenance, lambda: FIDELITY)
+    return Trace({"decoder": (layer, layer)}, tokens, tokens, torch.randn(N, D_MODEL), provenance, FIDELITY)
 
 
 def parts(path: Path) -> tuple[dict[str, Any], bytes]:

@@ -33,7 +33,7 @@ def trace(targets: tuple[str, ...] = ("a", "b", "c"), sources: tuple[str, ...] =
         {name: Tokens(columns, tuple(range(len(columns)))) for name, (_, columns) in lengths.items()},
         torch.zeros(len(targets), 3),
         Provenance("a model"),
-        lambda: Fidelity(0.0, 0.0, 1e-5, "itself"),
+        Fidelity(0.0, 0.0, 1e-5, "itself"),
     )
 
 
@@ -167,5 +167,5 @@ def test_gradients_and_half_precision_are_no_hindrance() -> None:
     query = torch.randn(1, 2, 3, dtype=torch.bfloat16, requires_grad=True)
     rows = {"encoder": Tokens(("a", "b"), (0, 1))}
     layers = {"encoder": (Layer(attend(query, query, query), "0"),)}
-    one = Trace(layers, rows, rows, torch.zeros(2, 3), Provenance("m"), lambda: Fidelity(0.0, 0.0, 1e-5, ""))
+    one = Trace(layers, rows, rows, torch.zeros(2, 3), Provenance("m"), Fidelity(0.0, 0.0, 1e-5, ""))
     assert one.table()["weight"].dtype == "float32"

@@ -1,3 +1,6 @@
+import threading
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -6,6 +9,7 @@ import torch
 from attention_viz.errors import AttentionVizError, ShapeError, TraceError
 from attention_viz.operation import masks
 from attention_viz.operation.attention import attend
+from attention_viz.trace.rerun import Relevance, Rerun, attach
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
@@ -34,7 +38,7 @@ def trace(**changes: Any) -> Trace:
         "keys": {"encoder": tokens(SOURCE), "decoder": tokens(TARGET), "cross": tokens(SOURCE)},
         "output": torch.randn(TARGET, D_MODEL),
         "provenance": Provenance("a model", "a text"),
-        "measure": lambda: GOOD,
+        "fidelity": GOOD,
     }
     return Trace(**parts | changes)
 
@@ -138,7 +142,7 @@ def test_fidelity_is_measured_once_and_only_when_asked_for() -> None:
         calls.append(1)
         return GOOD
 
-    one = trace(measure=measure)
+    one = attach(trace(fidelity=None), Rerun(measure))
     assert not calls
     assert one.fidelity is one.fidelity is GOOD
     assert len(calls) == 1
@@ -180,3 +184,137 @@ def test_a_masked_trace_keeps_its_mask() -> None:
 def test_every_refusal_can_be_caught_as_one() -> None:
     with pytest.raises(AttentionVizError):
         trace().layer(99, "encoder")
+
+
+def test_a_slow_comparison_of_one_trace_keeps_no_other_waiting() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def slow() -> Fidelity:
+        begun.set()
+        assert release.wait(10)
+        return GOOD
+
+    one, other = attach(trace(fidelity=None), Rerun(slow)), attach(trace(fidelity=None), Rerun(lambda: GOOD))
+    waiting = threading.Thread(target=lambda: one.fidelity)
+    waiting.start()
+    answered: list[Fidelity] = []
+    asking = threading.Thread(target=lambda: answered.append(other.fidelity))
+    try:
+        assert begun.wait(10)
+        asking.start()
+        asking.join(5)
+        assert answered == [GOOD]
+    finally:
+        release.set()
+        waiting.join()
+        asking.join()
+
+
+def test_several_threads_that_ask_one_trace_make_one_comparison() -> None:
+    calls: list[int] = []
+    together = threading.Barrier(6)
+
+    def measure() -> Fidelity:
+        calls.append(1)
+        threading.Event().wait(0.05)
+        return GOOD
+
+    one, answers = attach(trace(fidelity=None), Rerun(measure)), list[Fidelity]()
+
+    def ask() -> None:
+        together.wait(10)
+        answers.append(one.fidelity)
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1 and answers == [GOOD] * 6
+
+
+def test_a_comparison_that_failed_is_made_anew() -> None:
+    outcomes = iter([TraceError("no place"), GOOD])
+
+    def measure() -> Fidelity:
+        outcome = next(outcomes)
+        if isinstance(outcome, TraceError):
+            raise outcome
+        return outcome
+
+    one = attach(trace(fidelity=None), Rerun(measure))
+    with pytest.raises(TraceError, match="no place"):
+        _ = one.fidelity
+    assert one.fidelity is GOOD
+
+
+def test_a_trace_put_together_without_a_fidelity_says_so() -> None:
+    with pytest.raises(TraceError, match=r"give Trace\(…, fidelity=…\)"):
+        _ = trace(fidelity=None).fidelity
+
+
+def test_what_stands_behind_a_trace_is_in_neither_its_fields_nor_its_name() -> None:
+    one = attach(trace(fidelity=None), Rerun(lambda: GOOD))
+    assert [entry.name for entry in fields(one)] == ["layers", "queries", "keys", "output", "provenance"]
+    assert "Rerun" not in repr(one)
+
+
+def test_its_size_counts_every_tensor_once() -> None:
+    query = torch.randn(HEADS, TARGET, 4)
+    mask = masks.causal(TARGET)
+    shared = [Layer(attend(query, query, query, mask), str(number), torch.randn(TARGET, 7)) for number in range(3)]
+    rows = {"decoder": tokens(TARGET)}
+    one = trace(layers={"decoder": tuple(shared)}, queries=rows, keys=rows)
+    floats = query.numel() + 3 * TARGET * 7 + TARGET * D_MODEL
+    assert one.nbytes == 4 * floats + TARGET * TARGET
+
+
+def test_its_size_counts_what_was_found_around_its_layers_once_somebody_asked() -> None:
+    def complete() -> Mapping[str, tuple[Layer, ...]]:
+        return {"decoder": (Layer(bare.attention(0), "0", torch.randn(TARGET, 100)),)}
+
+    bare = attach(one_stream(), Rerun(lambda: GOOD, complete))
+    before = bare.nbytes
+    assert bare.layer(0).embeddings is not None
+    assert bare.nbytes == before + 4 * TARGET * 100
+
+
+def test_one_stream_alone_stays_the_same_run() -> None:
+    asked: list[str] = []
+
+    def complete() -> Mapping[str, tuple[Layer, ...]]:
+        asked.append("around")
+        return {
+            stream: tuple(
+                Layer(one.attention, one.label, torch.randn(len(whole.queries[stream]), D_MODEL)) for one in layers
+            )
+            for stream, layers in whole.layers.items()
+        }
+
+    def differentiate(of: tuple[int, int] | None) -> Relevance:
+        return Relevance({}, f"of {of}")
+
+    whole = attach(trace(fidelity=None), Rerun(lambda: GOOD, complete, differentiate))
+    alone = whole.only("cross")
+    assert alone.streams == ("cross",) and alone.attention(0) is whole.attention(0, "cross")
+    assert not asked, "nothing runs before somebody asks"
+    assert alone.layer(0).embeddings is whole.layer(0, "cross").embeddings is not None
+    assert alone.fidelity is GOOD and alone.relevance((1, 2)).of == "of (1, 2)" and asked == ["around"]
+    assert alone.only() is alone
+
+
+def test_a_derived_trace_keeps_what_it_was_not_given_and_says_what_its_fidelity_is_of() -> None:
+    whole = attach(one_stream(), Rerun(lambda: GOOD, None, lambda _: Relevance({}, "")))
+    renamed = whole.derived(provenance=Provenance("another"))
+    assert renamed.layers == whole.layers and renamed.provenance.model == "another" and renamed.differentiable
+    other = whole.derived(layers={"decoder": (layer(TARGET, TARGET),)}, before="something else")
+    assert other.attention(0) is not whole.attention(0) and other.query_tokens() is whole.query_tokens()
+    assert other.fidelity.reference == "itself, before something else" and not other.differentiable
+    with pytest.raises(TraceError, match="without a trained model behind it"):
+        other.relevance()
+
+
+def test_a_detached_trace_keeps_no_model_alive() -> None:
+    held = attach(trace(fidelity=None), Rerun(lambda: GOOD, None, lambda _: Relevance({}, "")))
+    free = held.detached()
+    assert free.fidelity is GOOD and not free.differentiable and free.layers == held.layers

@@ -48,7 +48,7 @@ def trace_filled(model: AttentionModel | Scratch, text: str, length: int, edits:
         trace = _scratch(model, text, filling, edits)
     else:
         trace = _pretrained(model, text, filling, edits)
-    return replace(trace, provenance=replace(trace.provenance, text=text))
+    return trace.derived(provenance=replace(trace.provenance, text=text))
 
 
 def _scratch(model: Scratch, text: str, filling: int, edits: Sequence[Edit]) -> Trace:
@@ -85,5 +85,6 @@ def _filled(tokens: Tokens, real: int) -> Tokens:
 
 def _with_tokens(trace: Trace, tokens: Tokens) -> Trace:
     (stream,) = trace.streams
-    # What the model says doesn't count padding, and the run doesn't know which of its tokens are.
-    return replace(trace, queries={stream: tokens}, keys={stream: tokens}, differentiate=None)
+    # Gradients can't be asked for from here on: what the model says doesn't count padding, and the run doesn't know
+    # which of its tokens are.
+    return trace.derived(queries={stream: tokens}, keys={stream: tokens})

@@ -118,14 +118,14 @@ def gradient(
         ShapeError: there is no such position or token, or all layers were asked for and differ in heads.
     """
     trace = _traced(model, text, second_text, target)
-    if trace.differentiate is None:
+    if not trace.differentiable:
         raise TraceError(
             "gradients were asked for of a trace without a model behind it: it comes from a file, or was made of "
             "another trace; trace the text anew"
         )
     stream = trace.stream(stream)
     _check_layer(trace, stream, layer)
-    found = trace.differentiate(of).layers[stream]
+    found = trace.relevance(of).layers[stream]
     return torch.stack(list(found)) if layer is None else found[layer]
 
 

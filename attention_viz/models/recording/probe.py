@@ -1,7 +1,6 @@
 """The small run that decides whether a model may be shown at all. Its name decides nothing."""
 
 import contextlib
-import functools
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +16,7 @@ from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.masks import causal
+from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Anatomy:
     wirings: tuple[Wiring, ...]
     without: tuple[str, ...]
 
-    @functools.cached_property
+    @once
     def layers(self) -> Mapping[str, int]:
         """How many layers each stream has."""
         return {stream: len(calls) for stream, calls in self.by_stream(self.modules).items()}
@@ -61,7 +61,7 @@ class Anatomy:
         there = [stream for stream in STREAMS if stream in self.streams]
         return {name: tuple(one for stream, one in placed if stream == name) for name in there}
 
-    @functools.cached_property
+    @once
     def places(self) -> tuple[tuple[str, int], ...]:
         """Of each call, its stream and which of that stream's layers it is."""
         return tuple((stream, self.streams[:number].count(stream)) for number, stream in enumerate(self.streams))

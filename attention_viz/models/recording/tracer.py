@@ -14,6 +14,7 @@ from attention_viz.models.recording.fidelity import Real, compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.runner import Pass, Runner, alike
+from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
@@ -96,16 +97,19 @@ class Tracer:
         layers = tuple(Layer(call.attention, label) for call, label in calls)
         found = axes(recorded.output)
         run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, found.queries)
-        return Trace(
+        rerun = Rerun(
+            measure=self._measure(inputs, None if edits else recorded, found),
+            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
+            differentiate=lambda of: relevance(run, of),
+        )
+        trace = Trace(
             layers=anatomy.by_stream(layers),
             queries={stream: found.queries[stream] for stream in anatomy.layers},
             keys={stream: found.keys[stream] for stream in anatomy.layers},
             output=recorded.output,
             provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
-            measure=self._measure(inputs, None if edits else recorded, found),
-            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
-            differentiate=lambda of: relevance(run, of),
         )
+        return attach(trace, rerun)
 
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer]
@@ -136,7 +140,7 @@ class Tracer:
             if recorded is not None:
                 return compare(recorded, runner, inputs, real)
             unedited = compare(runner.record(inputs), runner, inputs, real)
-            return replace(unedited, reference=f"{unedited.reference}, before the edits")
+            return unedited.before("the edits")
 
         return measure
 

@@ -95,5 +95,5 @@ def test_a_source_of_another_length_is_refused() -> None:
             keys={"cross": four},
             output=torch.zeros(2, 2),
             provenance=av.Provenance(model="m"),
-            measure=lambda: av.Fidelity(0.0, 0.0, 1e-5, "nothing"),
+            fidelity=av.Fidelity(0.0, 0.0, 1e-5, "nothing"),
         )

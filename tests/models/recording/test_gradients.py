@@ -58,7 +58,7 @@ def test_of_a_decoder_they_are_those_of_its_likeliest_next_token(family: str) ->
     close(ours, expected)
     assert not ours[-1, :, :-1].any()  # in the last layer, the other rows go to other tokens
     assert ours[0, :, :-1].any()
-    assert trace.differentiate is not None
+    assert trace.differentiable
     best = int(trace.output[-1].argmax())
     assert_close(av.gradient(model, trace, of=(-1, best)), ours)
     assert not torch.equal(av.gradient(model, trace, of=(2, best)), ours)

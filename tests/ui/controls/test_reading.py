@@ -18,6 +18,7 @@ from attention_viz.serving import runs as serving
 from attention_viz.serving.runs import Drawn
 from attention_viz.trace.from_weights import shares
 from attention_viz.trace.merging import merge_words
+from attention_viz.trace.rerun import behind
 from attention_viz.ui.address import READING_NAMES, State, read_address, write_address
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.parts.readings import read
@@ -57,7 +58,7 @@ def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
     assert_close(found.trace.attention(0).weights, expected, rtol=1e-4, atol=1e-6)
     words = read(drawn, replace(state, words="on"))
     assert words is not found and words.trace.provenance.reading == "norm"
-    assert found.trace.differentiate is None and found.trace.complete is None and found.trace.fidelity.ok
+    assert not found.trace.differentiable and behind(found.trace).complete is None and found.trace.fidelity.ok
 
 
 def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -> None:
@@ -65,7 +66,7 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
     with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
         read(serving.draw(state.request), state)
     short = replace(state, text="The bank", reading="gradient")
-    file = Drawn(replace(serving.draw(short.request).trace, differentiate=None))
+    file = Drawn(serving.draw(short.request).trace.detached())
     with pytest.raises(TraceError, match="a trace from a file has no model any more"):
         read(file, short)
 

@@ -26,7 +26,7 @@ def trace_of(labels: tuple[str, ...], *, causal: bool = False, heads: int = 3, d
     provenance = Provenance(model="a <model>", text="\n".join(labels))
     stream = "decoder" if causal else "encoder"
     return Trace(
-        {stream: (layer,)}, {stream: tokens}, {stream: tokens}, torch.zeros(n, 2), provenance, lambda: fidelity
+        {stream: (layer,)}, {stream: tokens}, {stream: tokens}, torch.zeros(n, 2), provenance, fidelity
     )
 
 

@@ -33,7 +33,7 @@ def trace_of(labels: tuple[str, ...], *, d_v: int = 2, causal: bool = False, sin
         {stream: tokens},
         torch.zeros(n, 2),
         Provenance(model="a <model>"),
-        lambda: fidelity,
+        fidelity,
     )
 
 

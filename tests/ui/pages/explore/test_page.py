@@ -301,7 +301,7 @@ def many_streams(path: Path) -> None:
         keys={"encoder": source, "cross": source},
         output=torch.zeros(2, 4),
         provenance=av.Provenance(model="two streams", text="a b c"),
-        measure=lambda: av.Fidelity(0.0, 0.0, 1e-5, "nothing"),
+        fidelity=av.Fidelity(0.0, 0.0, 1e-5, "nothing"),
     ).save(path)
 
 

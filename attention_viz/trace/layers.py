@@ -1,0 +1,123 @@
+"""The attention layers of a run by stream: each call, what stood around it, and whether its tokens fit."""
+
+from collections.abc import Iterator, Mapping, Sized
+from dataclasses import dataclass, fields
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import FLOATING
+
+__all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams"]
+
+STREAMS = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One attention layer of one stream.
+
+    Attributes:
+        attention: the call that ran, head first: query is (head, query, d_k).
+        label: the model's own number for the layer, as text.
+        embeddings: what enters the layer, where known.
+        joined: the heads joined and projected, after W_O, where known.
+        unrotated_query: the query before positions were turned into it (RoPE), where the model does that.
+        unrotated_key: the key likewise.
+        source: what keys and values are made of, where those are another text's: in cross-attention, what the encoder
+            hands over. None where they are made of the embeddings, too.
+    """
+
+    attention: Attention
+    label: str
+    embeddings: Float[Tensor, "query d_model"] | None = None
+    joined: Float[Tensor, "query d_model"] | None = None
+    unrotated_query: Float[Tensor, "head query d_k"] | None = None
+    unrotated_key: Float[Tensor, "key_head key d_k"] | None = None
+    source: Float[Tensor, "key d_source"] | None = None
+
+    @property
+    def around(self) -> Mapping[str, Tensor]:
+        """The tensors around the call by name, as far as they are known."""
+        found = {name: getattr(self, name) for name in AROUND}
+        return {name: tensor for name, tensor in found.items() if tensor is not None}
+
+    @property
+    def tensors(self) -> Iterator[Tensor]:
+        """Every tensor that the layer holds: the terms of its call, and those around it."""
+        terms = (getattr(self.attention, entry.name) for entry in fields(self.attention))
+        yield from (term for term in terms if isinstance(term, Tensor))
+        yield from self.around.values()
+
+
+# The names of the tensors that stand around a call.
+AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label"))
+
+
+def check_output(output: Tensor) -> None:
+    """Refuse what no model hands out.
+
+    Raises:
+        TraceError: it isn't (position, width) of floating numbers.
+    """
+    if output.ndim != 2 or output.dtype not in FLOATING:
+        came = f"{tuple(output.shape)} of {output.dtype}"
+        raise TraceError(f"the output has to be (position, width) of floating numbers; got {came}")
+
+
+def check_layers(
+    streams: Mapping[str, tuple[Layer, ...]], queries: Mapping[str, Sized], keys: Mapping[str, Sized]
+) -> None:
+    """Refuse a layer whose tensors don't stand along its tokens.
+
+    Args:
+        streams: the layers of each stream.
+        queries: the tokens down the rows of each.
+        keys: the tokens across the columns of each.
+
+    Raises:
+        TraceError: a tensor of another length, or not of floating numbers.
+    """
+    for stream, layers in streams.items():
+        for number, layer in enumerate(layers):
+            _check_layer(f"{stream} layer {number}", layer, len(queries[stream]), len(keys[stream]))
+
+
+def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
+    shape = layer.attention.shape
+    if len(shape) != 3 or shape[1:] != (queries, keys):
+        raise TraceError(f"{name} has weights (head, query, key) = {shape}, and the tokens are {queries} × {keys}")
+    for what, rows, axis, count in (
+        ("embeddings", layer.embeddings, "query", queries),
+        ("joined", layer.joined, "query", queries),
+        ("a source", layer.source, "key", keys),
+    ):
+        if rows is not None and (rows.ndim != 2 or len(rows) != count or rows.dtype not in FLOATING):
+            came = f"{tuple(rows.shape)} of {rows.dtype}"
+            raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {came}")
+    for what, before, after in (
+        ("query", layer.unrotated_query, layer.attention.query),
+        ("key", layer.unrotated_key, layer.attention.key),
+    ):
+        if before is not None and (before.shape != after.shape or before.dtype not in FLOATING):
+            came = f"{tuple(before.shape)} of {before.dtype}"
+            raise TraceError(f"{name} needs an unrotated {what} of the {what}'s shape {tuple(after.shape)}; got {came}")
+
+
+def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:
+    """Refuse streams of another name, without a layer, or without tokens along both axes.
+
+    Raises:
+        TraceError: one of these.
+    """
+    if not layers or not set(layers) <= set(STREAMS):
+        raise TraceError(f"a trace has streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
+    if not set(layers) == set(queries) == set(keys):
+        raise TraceError(
+            "each stream needs its layers, its query tokens and its key tokens, and one of them is missing"
+        )
+    empty = [stream for stream, found in layers.items() if not found]
+    if empty:
+        raise TraceError(f"each stream needs at least one layer; the {empty[0]} has none")
