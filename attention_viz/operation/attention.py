@@ -4,10 +4,10 @@ Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1. Soft-capping of
 ("Gemma 2", section 2); attention sinks as a learned logit as in OpenAI 2025 (gpt-oss model card, section 2.3).
 """
 
-import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,12 +15,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_viz.errors import ShapeError
-from attention_viz.operation.shapes import check_call, of_head, positions, shape_of_weights, shared_heads, widened
+from attention_viz.operation.checks import check_call
+from attention_viz.operation.shapes import of_head, positions, shape_of_weights, shared_heads, widened
+from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
 __all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
 
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
+# The terms that torch's fused kernel knows.
+_FUSED = ("query", "key", "value", "allowed", "scale", "bias")
 
 
 def attend(
@@ -67,20 +71,20 @@ class Attention:
     Nothing is kept besides the inputs: ask once and hold on to the result where it is used again.
     """
 
-    query: Float[Tensor, "... query _d_k"]
-    key: Float[Tensor, "... key _d_k"]
-    value: Float[Tensor, "... _key d_v"]
-    allowed: Bool[Tensor, "... _query _key"] | None
-    scale: float
-    bias: Float[Tensor, "... _query _key"] | None = None
-    softcap: float | None = None
-    sinks: Float[Tensor, "..."] | None = None
+    query: Float[Tensor, "... query _d_k"] = field(metadata=along("query", "d_k", needed=True))
+    key: Float[Tensor, "... key _d_k"] = field(metadata=along("key", "d_k", needed=True))
+    value: Float[Tensor, "... _key d_v"] = field(metadata=along("key", "d_v", needed=True))
+    allowed: Bool[Tensor, "... _query _key"] | None = field(metadata=along("query", "key", boolean=True))
+    scale: float = field(metadata=along(logit=True, needed=True))
+    bias: Float[Tensor, "... _query _key"] | None = field(default=None, metadata=along("query", "key", logit=True))
+    softcap: float | None = field(default=None, metadata=along(logit=True, positive=True))
+    sinks: Float[Tensor, "..."] | None = field(default=None, metadata=along("head", logit=True))
 
     def __post_init__(self) -> None:
         """Refuse what doesn't fit together, in words, before torch does in its own."""
         check_call(self)
 
-    @functools.cached_property
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the weights, (…, query, key), without computing them."""
         return shape_of_weights(self.query, self.key, self.value)
@@ -134,16 +138,7 @@ class Attention:
         heads = self.shape[-3]
         if not 0 <= index < heads:
             raise ShapeError(f"head {index} was asked for; this attention has {heads} heads, counted from 0")
-        return Attention(
-            of_head(self.query, index, heads),
-            of_head(self.key, index, heads),
-            of_head(self.value, index, heads),
-            None if self.allowed is None else of_head(self.allowed, index, heads),
-            self.scale,
-            None if self.bias is None else of_head(self.bias, index, heads),
-            self.softcap,
-            _sink_of(self.sinks, index),
-        )
+        return map_terms(self, lambda term, value: _term_of_head(term, value, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "Attention":
         """This call for some of its queries, with all its keys.
@@ -188,59 +183,52 @@ def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
 
 def _mixed(call: Attention) -> Float[Tensor, "... query d_v"]:
     """A call's output, through torch's fused kernel where its terms allow that."""
-    if not fusible(call.query, call.bias, call.softcap, call.sinks):
+    if not fusible(call):
         return call.weights @ shared_heads(call.value, call.query)
     return _fused(call, call.bias is None and is_causal(call.allowed, call.shape[-2:]))
 
 
-def fusible(query: Tensor, bias: Tensor | None, softcap: float | None, sinks: Tensor | None) -> bool:
+def fusible(call: Attention) -> bool:
     """Whether torch's fused kernel knows the terms of a call; a bias it takes only in the query's own precision."""
-    return softcap is None and sinks is None and (bias is None or bias.dtype == query.dtype)
+    others = (getattr(call, term.name) for term in terms_of(Attention) if term.name not in _FUSED)
+    return all(value is None for value in others) and (call.bias is None or call.bias.dtype == call.query.dtype)
 
 
 def _fused(call: Attention, closed: bool) -> Tensor:
     lead = call.shape[:-2]
-    key, value = (shared_heads(term, call.query) for term in (call.key, call.value))
-    query, key, value = (_in_four_axes(term, lead) for term in (call.query, key, value))
-    allowed, bias = (None if term is None else _in_four_axes(term, lead) for term in (call.allowed, call.bias))
-    output = fused(query, key, value, allowed, bias, call.scale, closed=closed)
+
+    def spread(term: Term, value: Any) -> Any:
+        if not term.is_matrix:
+            return value
+        # A query without heads of its own meets each head of keys that have some.
+        value = shared_heads(value, call.query) if term.axes.names[0] == "key" else value
+        return _in_four_axes(value.expand(*lead, *value.shape[-2:]) if term.name == "query" else value, lead)
+
+    output = fused(map_terms(call, spread), closed=closed)
     return output.reshape(*lead, *output.shape[-2:])
 
 
-def fused(
-    query: Float[Tensor, "_batch _head query _d_k"],
-    key: Float[Tensor, "_batch _key_head key _d_k"],
-    value: Float[Tensor, "_batch _key_head key d_v"],
-    allowed: Bool[Tensor, "_batch _head _query _key"] | None,
-    bias: Float[Tensor, "_batch _head _query _key"] | None,
-    scale: float,
-    *,
-    closed: bool,
-) -> Float[Tensor, "_batch _head query d_v"]:
-    """The output through torch's scaled_dot_product_attention, in the four axes its fast kernels ask for.
+def fused(call: Attention, *, closed: bool) -> Float[Tensor, "_batch _head query d_v"]:
+    """The output through torch's scaled_dot_product_attention, which `fusible` calls can be computed by.
 
-    The same operation as `attend(…).output` without the checks, for who calls it thousands of times with one shape.
+    The same operation as `attend(…).output`, for who calls it thousands of times with one shape.
 
     Args:
-        query: what each position asks for.
-        key: what each position can be found by; its heads may be fewer and are then shared.
-        value: what each position hands over.
-        allowed: True where a query may look at a key.
-        bias: added to the scaled scores.
-        scale: multiplies the scores.
+        call: with the four axes that the kernel's fast ways ask for, (batch, head, position, width); key and value may
+            have fewer heads than query.
         closed: whether `allowed` is just "no looking ahead" and there is no bias.
     """
-    mask = allowed
+    query, key, value, mask = call.query, call.key, call.value, call.allowed
     if closed:
         mask = None
-    elif bias is not None:
-        mask = bias if allowed is None else bias.masked_fill(~allowed, -math.inf)
+    elif call.bias is not None:
+        mask = call.bias if mask is None else call.bias.masked_fill(~mask, -math.inf)
     # Without a mask the kernel shares heads by itself, without a copy of them.
     grouped = mask is None and key.shape[1] == value.shape[1] != query.shape[1]
     if not grouped:
         key, value = shared_heads(key, query), shared_heads(value, query)
     return functional.scaled_dot_product_attention(
-        query, key, value, mask, is_causal=closed, scale=scale, enable_gqa=grouped
+        query, key, value, mask, is_causal=closed, scale=call.scale, enable_gqa=grouped
     )
 
 
@@ -260,11 +248,13 @@ def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     return torch.equal(allowed.reshape(queries, keys), allowed.new_ones(queries, keys).tril())
 
 
-def _sink_of(sinks: Tensor | None, index: int) -> Tensor | None:
-    """One head's sink of (…, head), of (…, 1) for all heads, or of a lone number."""
-    if sinks is None or sinks.ndim == 0:
-        return sinks
-    return sinks[..., index if sinks.shape[-1] > 1 else 0]
+def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:
+    """One head's part of a term: of (…, head) for each head its own, of (…, 1) for all, or of a lone number."""
+    if term.is_matrix:
+        return of_head(value, index, heads)
+    if term.is_number or value.ndim == 0:
+        return value
+    return value[..., index if value.shape[-1] > 1 else 0]
 
 
 def _column(sinks: Tensor | None) -> Tensor | None:
@@ -274,17 +264,9 @@ def _column(sinks: Tensor | None) -> Tensor | None:
 
 def _rows(call: Attention, rows: Tensor) -> Attention:
     """A call for the queries at some positions."""
+    queries = call.shape[-2]
 
-    def pick(tensor: Tensor | None) -> Tensor | None:
-        return tensor if tensor is None or tensor.shape[-2] == 1 else tensor[..., rows, :]
+    def pick(term: Term, value: Any) -> Any:
+        return value[..., rows, :] if term.has_queries and value.shape[-2] == queries else value
 
-    return Attention(
-        call.query[..., rows, :],
-        call.key,
-        call.value,
-        pick(call.allowed),
-        call.scale,
-        pick(call.bias),
-        call.softcap,
-        call.sinks,
-    )
+    return map_terms(call, pick)

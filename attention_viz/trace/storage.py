@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import Term, terms_of
 from attention_viz.trace.layers import AROUND, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
@@ -24,7 +25,7 @@ __all__ = ["read_trace", "write_trace"]
 
 _FORMAT = 1
 _KEY = "attention_viz"
-_TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+_TERMS = terms_of(Attention)
 
 
 def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
@@ -122,14 +123,12 @@ class _Shelf:
 
 
 def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
-    call = layer.attention
-    owners = [(call, name) for name in _TERMS] + [(layer, name) for name in AROUND]
-    found = {name: getattr(owner, name) for owner, name in owners}
+    terms = {term.name: getattr(layer.attention, term.name) for term in _TERMS if not term.is_number}
+    tensors = {name: tensor for name, tensor in {**terms, **layer.around}.items() if tensor is not None}
     return {
         "label": layer.label,
-        "scale": call.scale,
-        "softcap": call.softcap,
-        "tensors": {name: shelf.put(tensor) for name, tensor in found.items() if tensor is not None},
+        **{term.name: getattr(layer.attention, term.name) for term in _TERMS if term.is_number},
+        "tensors": {name: shelf.put(tensor) for name, tensor in tensors.items()},
     }
 
 
@@ -169,16 +168,21 @@ def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
 
 
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:
-    terms = {name: tensors[reference] for name, reference in entry["tensors"].items()}
-    if not set(terms) <= {*_TERMS, *AROUND} or not {"query", "key", "value"} <= set(terms):
-        raise TraceError(f"a layer has the tensors {', '.join(sorted(terms))}")
-    around = {name: terms.pop(name, None) for name in AROUND}
-    attention = Attention(
-        **{"allowed": None, **terms},  # pyright: ignore[reportArgumentType] -- checked by Attention itself
-        scale=float(_as(float, entry["scale"])),
-        softcap=None if entry["softcap"] is None else float(_as(float, entry["softcap"])),
-    )
+    found: dict[str, Any] = {name: tensors[reference] for name, reference in entry["tensors"].items()}
+    known = {term.name for term in _TERMS if not term.is_number}
+    needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
+    if not needed <= set(found) <= {*known, *AROUND}:
+        raise TraceError(f"a layer has the tensors {', '.join(sorted(found))}")
+    around = {name: found.pop(name, None) for name in AROUND}
+    numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
+    attention = Attention(**{"allowed": None, **found, **numbers})
     return Layer(attention, _as(str, entry["label"]), **around)
+
+
+def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:
+    """A layer's number; files from before there was such a term don't say, and have none."""
+    value = entry[term.name] if term.axes.needed else entry.get(term.name)
+    return None if value is None and not term.axes.needed else float(_as(float, value))
 
 
 def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:

@@ -13,9 +13,9 @@ from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.inputs.text import Wording, read
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.recording.recorder import Heard, Recorder, recording
+from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.runner import Runner
-from attention_viz.operation.attention import attend, fused, fusible
+from attention_viz.operation.attention import fused, fusible
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 
@@ -119,50 +119,19 @@ class _Rows(Recorder):
     """Hears the calls of a batch, and applies each row's edits to that row alone; keeps nothing of what it heard."""
 
     tries: Sequence[Sequence[Edit]] = ()
-    _calls: int = 0
+    _heard: int = 0
 
-    def hear(self, heard: Heard) -> Tensor:
+    def hear(self, call: Call) -> Tensor:
         """What one call computes, each row with its edits: (row, head, query, d_v)."""
-        again = self._last is not None and self._last.again(heard)
-        if again or heard.query.ndim != 4 or len(heard.query) != len(self.tries) or self._calls >= len(self.places):
-            raise UnsupportedModel(f"{type(heard.module).__name__} doesn't run a batch as it runs its rows")
-        self._last, place = heard, self.places[self._calls]
-        self._calls += 1
-        output = _whole(heard)
+        query = call.attention.query
+        again = self._last is not None and self._last.again(call)
+        if again or query.ndim != 4 or len(query) != len(self.tries) or self._heard >= len(self.places):
+            raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
+        self._last, place = call, self.places[self._heard]
+        self._heard += 1
+        output = fused(call.attention, closed=False) if fusible(call.attention) else call.attention.output
         for row, edits in enumerate(self.tries):
             here = [edit for edit in edits if concerns(edit, place)]
             if here:
-                output[row] = edited(here, place, _row(heard, row).attention()).output
+                output[row] = edited(here, place, call.of_row(row).attention).output
         return output
-
-
-def _whole(heard: Heard) -> Tensor:
-    """The batch's output without any edits."""
-    if fusible(heard.query, heard.bias, heard.softcap, heard.sinks):
-        terms = (heard.query, heard.key, heard.value, heard.allowed, heard.bias, heard.scale)
-        return fused(*terms, closed=False)
-    return attend(
-        heard.query,
-        heard.key,
-        heard.value,
-        heard.allowed,
-        scale=heard.scale,
-        bias=heard.bias,
-        softcap=heard.softcap,
-        sinks=heard.sinks,
-    ).output
-
-
-def _row(heard: Heard, row: int) -> Heard:
-    """One row of a call, as if it ran alone."""
-
-    def of(term: Tensor) -> Tensor:
-        return term[row : row + 1] if term.ndim == 4 and len(term) > 1 else term
-
-    return heard._replace(
-        query=of(heard.query),
-        key=of(heard.key),
-        value=of(heard.value),
-        allowed=None if heard.allowed is None else of(heard.allowed),
-        bias=None if heard.bias is None else of(heard.bias),
-    )

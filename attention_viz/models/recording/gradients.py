@@ -20,10 +20,11 @@ from attention_viz.errors import AttentionVizError, ShapeError, TraceError, Unsu
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.recording.probe import Anatomy
-from attention_viz.models.recording.recorder import Heard, Recorder
+from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.runner import Runner, alike
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import shared_heads, widened
+from attention_viz.operation.terms import map_terms
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Relevance, Trace
 
@@ -60,10 +61,10 @@ class _Tap(Recorder):
 
     outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
 
-    def hear(self, heard: Heard) -> Tensor:
+    def hear(self, call: Call) -> Tensor:
         """As every recorder; a call that asks for the same weights again hands back the rest of its values' width."""
         before = self.count
-        output = super().hear(heard)
+        output = super().hear(call)
         if not output.requires_grad:  # nothing before it does, as where a model's parameters are frozen
             output = output.detach().requires_grad_()
         if self.count > before:
@@ -194,25 +195,23 @@ def _slopes(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
 
 def _check_same(run: Run, tap: _Tap) -> None:
     """Refuse gradients of a run that isn't the trace's."""
-    calls = [_still(call.attention) for call in tap.calls()]
+    calls = [_detached(call.attention) for call in tap.calls()]
     if len(calls) != len(run.layers) or not all(
         alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
     ):
         raise TraceError(f"{run.name} has changed since this trace was made, so its gradients aren't the trace's")
 
 
-def _still(call: Attention) -> Attention:
-    """The same call, without the graph behind it."""
-    bias = None if call.bias is None else call.bias.detach()
-    terms = (call.query.detach(), call.key.detach(), call.value.detach(), call.allowed)
-    return Attention(*terms, call.scale, bias, call.softcap, call.sinks)
+def _detached(call: Attention) -> Attention:
+    """A call without the graph behind it."""
+    return map_terms(call, lambda term, value: value if term.is_number else value.detach())
 
 
 def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Tensor, "head query key"]:
     """The part above 0 of the weights times their gradients."""
-    value = widened(shared_heads(_still(call).value, call.query))
+    value = widened(shared_heads(_detached(call).value, call.query))
     slopes = widened(slope) @ value.mT
-    return (slopes * widened(_still(call).weights)).clamp_min(0).float().cpu()
+    return (slopes * widened(_detached(call).weights)).clamp_min(0).float().cpu()
 
 
 def _asked(run: Run, output: Tensor, of: tuple[int, int] | None) -> tuple[Tensor, str]:

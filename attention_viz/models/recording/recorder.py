@@ -6,8 +6,8 @@ that several threads can run one model at the same time and each hears only its 
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,9 @@ from attention_viz.edits.kinds import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention, attend, fused, fusible, is_causal
 from attention_viz.operation.masks import causal
+from attention_viz.operation.terms import Term, map_terms, same_terms
 
-__all__ = ["OURS", "Call", "Heard", "Recorder", "recording"]
+__all__ = ["OURS", "Call", "Recorder", "recording"]
 
 OURS = "attention_viz"
 
@@ -42,48 +43,35 @@ Split = tuple[Tensor | None, Tensor | None]
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of our function: the module that made it and the attention it asked for, head first."""
+    """One call of our function: the module that made it, and the attention it asked for."""
 
     module: nn.Module
     attention: Attention
 
+    def of_row(self, row: int = 0) -> "Call":
+        """The call of one row of a batch alone, head first, and nothing in it that training could change later."""
 
-class Heard(NamedTuple):
-    """One call as it came, with its batch axis; an `Attention` is made of it once the pass is over."""
+        def of_term(term: Term, value: Any) -> Any:
+            if term.is_number:
+                return value
+            if term.is_matrix:
+                return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
+            return value.detach().clone()  # a parameter of the model's
 
-    module: nn.Module
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    allowed: Tensor | None
-    bias: Tensor | None
-    scale: float
-    softcap: float | None
-    sinks: Tensor | None
+        return replace(self, attention=map_terms(self.attention, of_term))
 
-    def attention(self) -> Attention:
-        """The call, head first and checked."""
-        query, key, value = (_first_row(term) for term in (self.query, self.key, self.value))
-        allowed, bias = (None if term is None else _first_row(term) for term in (self.allowed, self.bias))
-        # Sinks are a parameter of the model's, which training may change while a trace keeps it.
-        sinks = None if self.sinks is None else self.sinks.detach().clone()
-        return attend(query, key, value, allowed, scale=self.scale, bias=bias, softcap=self.softcap, sinks=sinks)
+    def in_a_batch(self) -> "Call":
+        """The call as the only row of a batch."""
+        batched = map_terms(self.attention, lambda term, value: value[None] if term.is_matrix else value)
+        return replace(self, attention=batched)
 
-    def with_terms(self, call: Attention) -> "Heard":
-        """The same module's call with the terms of another attention, head first."""
-        allowed, bias = (None if term is None else term[None] for term in (call.allowed, call.bias))
-        query, key, value = call.query[None], call.key[None], call.value[None]
-        return Heard(self.module, query, key, value, allowed, bias, call.scale, call.softcap, call.sinks)
-
-    def again(self, other: "Heard") -> bool:
+    def again(self, other: "Call") -> bool:
         """Whether a module asks for the same weights twice, to mix two halves of its values one after the other.
 
         The first call is kept, so its tensors' places in memory can't have become another's. Source: Ye et al. 2024,
         "Differential Transformer", whose two halves share their weights.
         """
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("query", "key", "allowed", "bias", "sinks"))
-        same = self.module is other.module and all(_same(one, two) for one, two in pairs)
-        return same and (self.scale, self.softcap) == (other.scale, other.softcap)
+        return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
 
 
 @dataclass(eq=False)
@@ -99,57 +87,63 @@ class Recorder:
 
     edits: Sequence[Edit] = ()
     places: Sequence[tuple[str, int]] = ()
-    _heard: list[Heard] = field(default_factory=list[Heard])
-    _last: Heard | None = None
+    _calls: list[Call] = field(default_factory=list[Call])
+    _last: Call | None = None
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
     _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
 
     @property
     def count(self) -> int:
         """How many calls were heard so far."""
-        return len(self._heard)
+        return len(self._calls)
 
     def calls(self) -> tuple[Call, ...]:
-        """What was heard."""
-        return tuple(Call(heard.module, heard.attention()) for heard in self._heard)
+        """What was heard, head first."""
+        return tuple(call.of_row() for call in self._calls)
 
-    def hear(self, heard: Heard) -> Tensor:
-        """Take down one call and hand back what it computes, its edits applied: (1, head, query, d_v)."""
-        if heard.query.shape[0] != 1:
+    def hear(self, call: Call) -> Tensor:
+        """Take down one call, with its batch axis, and hand back what it computes, edited: (1, head, query, d_v)."""
+        rows = call.attention.query.shape[0]
+        if rows != 1:
             raise UnsupportedModel(
-                f"{type(heard.module).__name__} attends in a batch of {heard.query.shape[0]} rows made from one text; "
-                "needed: a model that keeps a text in one row"
+                f"{type(call.module).__name__} attends in a batch of {rows} rows made from one text; needed: a model "
+                "that keeps a text in one row"
             )
-        again = self._last is not None and self._last.again(heard)
-        self._last = heard
+        again = self._last is not None and self._last.again(call)
+        self._last = call
         if self.edits:
-            heard = self._edited(heard, self.count - again)
+            call = self._edited(call, self.count - again)
         if again:
-            earlier = self._heard[-1]
-            self._heard[-1] = earlier._replace(value=torch.cat([earlier.value, heard.value], dim=-1))
+            earlier = self._calls[-1].attention
+            both = torch.cat([earlier.value, call.attention.value], dim=-1)
+            self._calls[-1] = replace(self._calls[-1], attention=replace(earlier, value=both))
         else:
-            self._heard.append(heard)
-        return self._output(heard)
+            self._calls.append(call)
+        return self._output(call)
 
-    def _edited(self, heard: Heard, number: int) -> Heard:
+    def _edited(self, call: Call, number: int) -> Call:
         """The call with the edits written into its terms."""
         if number >= len(self.places):
             raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
-        own = heard.attention()
-        call = edited(self.edits, self.places[number], own)
-        return heard if call is own else heard.with_terms(call)
+        own = call.of_row()
+        attention = edited(self.edits, self.places[number], own.attention)
+        return call if attention is own.attention else Call(call.module, attention).in_a_batch()
 
-    def _output(self, heard: Heard) -> Tensor:
-        if heard.query.ndim != 4 or not fusible(heard.query, heard.bias, heard.softcap, heard.sinks):
-            return heard.attention().output[None]
-        closed = heard.bias is None and heard.allowed is not None and self._is_closed(heard.allowed, heard)
-        return fused(heard.query, heard.key, heard.value, heard.allowed, heard.bias, heard.scale, closed=closed)
+    def _output(self, call: Call) -> Tensor:
+        attention = call.attention
+        if attention.query.ndim != 4 or not fusible(attention):
+            return call.of_row().attention.output[None]
+        closed = attention.bias is None and self._is_closed(attention)
+        return fused(attention, closed=closed)
 
-    def _is_closed(self, allowed: Tensor, heard: Heard) -> bool:
-        """Whether a mask is just "no looking ahead", found out once a pass."""
+    def _is_closed(self, attention: Attention) -> bool:
+        """Whether a call's mask is just "no looking ahead", found out once a pass."""
+        allowed = attention.allowed
+        if allowed is None:
+            return False
         key = _memory(allowed)
         if key not in self._closed:
-            self._closed[key] = (allowed, is_causal(allowed, (heard.query.shape[-2], heard.key.shape[-2])))
+            self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
         return self._closed[key][1]
 
     def split(self, mask: Tensor | None) -> Split:
@@ -168,12 +162,8 @@ class Recorder:
             self._closed[_memory(split[0])] = (split[0], True)
 
 
-def _first_row(term: Tensor) -> Tensor:
-    return term[0] if term.ndim == 4 else term
-
-
-def _same(one: Tensor | None, other: Tensor | None) -> bool:
-    return one is other or (one is not None and other is not None and _memory(one) == _memory(other))
+def _same_memory(one: Tensor, other: Tensor) -> bool:
+    return _memory(one) == _memory(other)
 
 
 def _memory(mask: Tensor) -> object:
@@ -219,12 +209,11 @@ def _attention(
     if indices is not None:
         chosen = _chosen(indices, key.shape[-2])
         allowed = chosen if allowed is None else allowed & chosen
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
     if recorder is not None:
-        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-        heard = Heard(module, query, key, value, allowed, bias, scale, softcap, s_aux)
-        return recorder.hear(heard).transpose(1, 2).contiguous(), None
+        return recorder.hear(Call(module, attention)).transpose(1, 2).contiguous(), None
     # Somebody else's pass, who may have asked the model's own attention for its weights.
-    attention = attend(query, key, value, allowed, scale=scaling, bias=bias, softcap=softcap, sinks=s_aux)
     return attention.output.transpose(1, 2).contiguous(), attention.weights
 
 

@@ -20,6 +20,7 @@ from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch
 from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.wiring import HOOKS, Listener, Wiring
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import same_terms
 
 __all__ = ["Pass", "Runner", "alike", "versions"]
 
@@ -179,16 +180,8 @@ def versions(device: torch.device) -> dict[str, str]:
 
 def alike(one: Attention, other: Attention) -> bool:
     """Whether two calls had the same inputs, up to the order in which threads add."""
-    if (one.scale, one.softcap) != (other.scale, other.softcap):
-        return False
-    terms = ((getattr(one, name), getattr(other, name)) for name in _TERMS)
-    return all(_close(a, b) for a, b in terms)
+    return same_terms(one, other, _close)
 
 
-_TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
-
-
-def _close(one: Tensor | None, other: Tensor | None) -> bool:
-    if one is None or other is None:
-        return one is other
+def _close(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=1e-3, atol=1e-5)

@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import plotly.graph_objects as go
@@ -137,8 +137,7 @@ def _read(drawn: Drawn, state: State) -> Drawn:
         matrices = None if model is None else _Matrices(drawn.trace.provenance.model, state, stream)
         found = readings.read(state.reading, drawn.trace, matrices, stream)
         found = merge_words(found) if state.words == "on" else found
-        fidelity = found.fidelity  # known from here on, so that the run and its model needn't be kept for it
-        return replace(found, measure=lambda: fidelity, complete=None, differentiate=None)
+        return found.detached()  # so that the run and its model needn't be kept for it
 
     if state.reading == "flow":
         _check_flow(drawn.trace, stream)

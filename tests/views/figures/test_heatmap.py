@@ -25,9 +25,7 @@ def trace_of(labels: tuple[str, ...], *, causal: bool = False, heads: int = 3, d
     fidelity = Fidelity(0.0, 0.0, 1e-5, "nothing")
     provenance = Provenance(model="a <model>", text="\n".join(labels))
     stream = "decoder" if causal else "encoder"
-    return Trace(
-        {stream: (layer,)}, {stream: tokens}, {stream: tokens}, torch.zeros(n, 2), provenance, fidelity
-    )
+    return Trace({stream: (layer,)}, {stream: tokens}, {stream: tokens}, torch.zeros(n, 2), provenance, fidelity)
 
 
 @pytest.mark.parametrize("name", sorted(VIEWS))

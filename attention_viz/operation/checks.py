@@ -1,0 +1,117 @@
+"""What an attention call may be made of: each rule by its name, before torch refuses it in its own words."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+from attention_viz.operation.shapes import FLOATING, broadcasts, heads_of, shape_of_weights, shapes_told
+from attention_viz.operation.terms import Term, terms_of
+
+if TYPE_CHECKING:
+    from attention_viz.operation.attention import Attention
+
+__all__ = ["check_call"]
+
+# The kinds and shapes of calls that were found to fit together, as many as are worth remembering.
+_REMEMBERED = 4096
+_fitting: set[tuple[object, ...]] = set()
+
+
+def check_call(call: "Attention") -> None:
+    """Refuse what can't be computed.
+
+    Calls of one kind and shape are checked once: a model's pass makes the same call in each of its layers.
+
+    Raises:
+        ShapeError: shapes, kinds of number, devices or terms that don't fit together.
+    """
+    held = [(term, getattr(call, term.name)) for term in terms_of(type(call))]
+    signature = tuple(_signature(value) for _, value in held)
+    if signature in _fitting:
+        return
+    for term, value in held:
+        if value is not None or term.axes.needed:
+            _check_kind(term, value)
+    _check_inputs(call.query, call.key, call.value)
+    for term, value in held:
+        if value is not None and not term.axes.needed:
+            _check_extra(term, value, call)
+    if len(_fitting) >= _REMEMBERED:
+        _fitting.clear()
+    _fitting.add(signature)
+
+
+def _signature(value: object) -> object:
+    """All of a term that decides whether it fits, without a tensor's numbers."""
+    if isinstance(value, Tensor):
+        return value.shape, value.dtype, value.device, value.layout
+    return type(value), value if isinstance(value, int | float | None) else id(value)
+
+
+def _check_kind(term: Term, value: object) -> None:
+    if term.is_number:
+        _check_number(term, value)
+        return
+    if not isinstance(value, Tensor):
+        raise ShapeError(f"{term.name} has to be a tensor; got {type(value).__name__}")
+    if value.layout != torch.strided:
+        raise ShapeError(f"{term.name} has to be a dense tensor; got one of {value.layout}")
+    if term.axes.boolean and value.dtype != torch.bool:
+        raise ShapeError(f"{term.name} has to be boolean, True where a query may look; got {value.dtype}")
+    if not (term.axes.boolean or term.axes.needed or value.dtype in FLOATING):
+        raise ShapeError(f"{term.name} needs floating numbers; got {value.dtype}")
+
+
+def _check_number(term: Term, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ShapeError(f"{term.name} has to be a number; got {value!r}")
+    wanted = "a finite number above 0" if term.axes.positive else "a finite number"
+    wanted += "" if term.axes.needed else ", or None"
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ShapeError(f"{term.name} has to be {wanted}; got one far beyond that") from None
+    if not math.isfinite(number) or (term.axes.positive and number <= 0):
+        raise ShapeError(f"{term.name} has to be {wanted}; got {value}")
+
+
+def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
+    kinds = {"query": query.dtype, "key": key.dtype, "value": value.dtype}
+    if len(set(kinds.values())) > 1 or query.dtype not in FLOATING:
+        kinds_told = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        raise ShapeError(f"query, key and value need one kind of floating number; got {kinds_told}")
+    for name, other in (("key", key), ("value", value)):
+        _check_device(name, other, query)
+    came = shapes_told(query, key, value)
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise ShapeError(f"query, key and value need at least the axes (position, width); {came}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ShapeError(f"query and key need the same width d_k to be multiplied; {came}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ShapeError(f"each key needs its own value, so both need the same length; {came}")
+    heads = heads_of(query)
+    for name, count in (("key", heads_of(key)), ("value", heads_of(value))):
+        if heads > 1 and (count == 0 or heads % count):
+            raise ShapeError(f"the {count} heads of {name} can't be shared evenly by {heads} query heads; {came}")
+    shape_of_weights(query, key, value)
+
+
+def _check_extra(term: Term, value: object, call: "Attention") -> None:
+    """Refuse a further tensor that doesn't stretch to the weights, or to their heads."""
+    if not isinstance(value, Tensor):
+        return
+    _check_device(term.name, value, call.query)
+    shape = tuple(value.shape)
+    if term.is_matrix and (value.ndim < 2 or not broadcasts(shape, call.shape)):
+        raise ShapeError(f"{term.name} has to broadcast to the weights' (…, query, key) = {call.shape}; got {shape}")
+    if not term.is_matrix and not broadcasts(shape, call.shape[:-2]):
+        heads = heads_of(call.query)
+        raise ShapeError(f"{term.name} is one number a head, of which there are {heads}; got {shape}")
+
+
+def _check_device(name: str, tensor: Tensor, query: Tensor) -> None:
+    if tensor.device != query.device:
+        raise ShapeError(f"{name} has to be on the query's device, {query.device}; got one on {tensor.device}")
