@@ -175,8 +175,8 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
         raise TraceError(f"a layer has the tensors {', '.join(sorted(found))}")
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
-    attention = Attention(**{"allowed": None, **found, **numbers})
-    return Layer(attention, _as(str, entry["label"]), **around)
+    terms: dict[str, Any] = {"allowed": None, **found, **numbers}
+    return Layer(Attention(**terms), _as(str, entry["label"]), **around)
 
 
 def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:

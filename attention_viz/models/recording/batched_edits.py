@@ -15,7 +15,7 @@ from attention_viz.models.inputs.text import Wording, read
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.runner import Runner
-from attention_viz.operation.attention import fused, fusible
+from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 
@@ -129,9 +129,14 @@ class _Rows(Recorder):
             raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
         self._last, place = call, self.places[self._heard]
         self._heard += 1
-        output = fused(call.attention, closed=False) if fusible(call.attention) else call.attention.output
+        output = _whole(call.attention)
         for row, edits in enumerate(self.tries):
             here = [edit for edit in edits if concerns(edit, place)]
             if here:
                 output[row] = edited(here, place, call.of_row(row).attention).output
         return output
+
+
+def _whole(attention: Attention) -> Tensor:
+    """The batch's output without any edits."""
+    return fused(attention, closed=False) if fusible(attention) else attention.output
