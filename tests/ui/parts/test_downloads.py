@@ -18,7 +18,7 @@ def test_tables_and_tensors_of_very_long_texts_are_refused_by_their_cells(count:
         {"encoder": tokens},
         torch.zeros(count, 2),
         Provenance(model="a model"),
-        lambda: Fidelity(0.0, 0.0, 1e-5, "nothing"),
+        Fidelity(0.0, 0.0, 1e-5, "nothing"),
     )
     said = too_large(trace, "encoder", 0)
     assert bool(said) == refused

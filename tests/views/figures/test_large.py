@@ -34,7 +34,7 @@ def trace_of(count: int, d_k: int = 5, seed: int = 3, heads: int = 2) -> Trace:
         {"decoder": tokens},
         torch.zeros(count, 2),
         Provenance(model="a model"),
-        lambda: Fidelity(0.0, 0.0, 1e-5, "nothing"),
+        Fidelity(0.0, 0.0, 1e-5, "nothing"),
     )
 
 
@@ -169,9 +169,7 @@ def test_a_small_file_of_a_long_text_is_drawn_in_little_memory(tmp_path: Path) -
     layer = Layer(av.attend(nothing, nothing, nothing), "0")
     axes = {"encoder": tokens}
     provenance, fidelity = Provenance(model="a model"), Fidelity(0.0, 0.0, 1e-5, "nothing")
-    Trace({"encoder": (layer,)}, axes, axes, torch.zeros(count, 2), provenance, lambda: fidelity).save(
-        tmp_path / "long"
-    )
+    Trace({"encoder": (layer,)}, axes, axes, torch.zeros(count, 2), provenance, fidelity).save(tmp_path / "long")
     assert (tmp_path / "long").stat().st_size < 1_000_000
     command = [sys.executable, "-c", OPENED, str(tmp_path / "long")]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
