@@ -15,7 +15,7 @@ from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
-from attention_viz.views.style.scale import colour_bar, full_colour
+from attention_viz.views.style.scale import colour_bar, full_change, full_colour
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette, ramp
 from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
@@ -154,7 +154,7 @@ def _cells(
 def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, float]:
     """The numbers with the first and the last colour: of both heads alike, of a difference as far down as up."""
     if difference:
-        largest = float(numpy.nanmax(numpy.abs(blocks["difference"].values), initial=0.0)) or 1.0
+        largest = full_change(blocks["difference"].values)
         return -largest, largest
     both = [blocks[side] for side in PARTS[:2]]
     return 0.0, max(full_colour(numpy.nan_to_num(one.values), max(one.shape)) for one in both)

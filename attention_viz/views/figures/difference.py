@@ -13,7 +13,7 @@ from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
-from attention_viz.views.style.scale import colour_bar
+from attention_viz.views.style.scale import colour_bar, full_change
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette
 from attention_viz.views.style.wording import escaped, readable, with_minus
 
@@ -80,7 +80,7 @@ def _signed(number: float, digits: int) -> str:
 
 def _cells(change: Blocks, texts: numpy.ndarray, colours: Palette) -> go.Heatmap:
     values = change.values
-    largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
+    largest = full_change(values)
     printed = change.whole and max(values.shape) <= _PRINTED_UP_TO
     # Without "−0.00", which is neither a gain nor a loss.
     text = [[_signed(one, 2) if abs(one) >= 0.005 else "0" for one in row] for row in values.tolist()]

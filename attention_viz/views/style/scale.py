@@ -3,13 +3,16 @@
 import math
 from typing import Any
 
+import numpy
 from jaxtyping import Float
 from numpy import ndarray
 
-__all__ = ["colour_bar", "full_colour", "quarters", "round_up"]
+__all__ = ["colour_bar", "full_change", "full_colour", "quarters", "round_up"]
 
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
+# Ten times what is written as 0 where changes are written with two digits.
+_LEAST_CHANGE = 0.05
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
 
 
@@ -35,6 +38,15 @@ def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None
     if (longest or max(weights.shape)) <= _SCALE_TO_ONE_UP_TO or largest == 0:
         return 1.0
     return round_up(largest)
+
+
+def full_change(changes: Float[ndarray, "query key"]) -> float:
+    """The change that gets the deepest colour on either side of 0: the largest there is.
+
+    It is never so small that cells get a colour whose number is written as 0: two runs of the same numbers in another
+    order differ by a millionth, which is no change.
+    """
+    return max(float(numpy.nanmax(numpy.abs(changes), initial=0.0)), _LEAST_CHANGE)
 
 
 def round_up(largest: float) -> float:
