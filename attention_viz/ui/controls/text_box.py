@@ -22,6 +22,16 @@ def text_box(label: str, key: str, placeholder: str | None = None) -> None:
         height=68,
         max_chars=SETTINGS.longest_input,
         placeholder=placeholder,
-        on_change=opening.close,
+        on_change=_take,
+        args=(key,),
         persist_state="session",
     )
+    if key == "text":
+        # In sight while the box holds another text than what is drawn: leaving the box for it runs the text.
+        st.button("Run", key="run", type="primary")
+
+
+def _take(key: str) -> None:
+    """Run what was typed: a line break at its end is nobody's wish, and would reach the address."""
+    st.session_state[key] = st.session_state[key].rstrip("\r\n")
+    opening.close()

@@ -4,6 +4,7 @@ import streamlit as st
 
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
 
 __all__ = ["PAGES", "show_header"]
@@ -34,3 +35,4 @@ def show_header() -> None:
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()
         follow_theme()
+        follow_texts()

@@ -1,0 +1,66 @@
+// A text is run by Enter, or by the button that comes up beside its box. Until then what is on the page is of the text
+// before, and the page is marked so.
+
+// By then Streamlit has put a text that the server sent into its box.
+const SETTLED = [0, 150, 600, 1500];
+
+/** @type {AbortController | null} */
+let listening = null;
+
+/**
+ * @param {{data: {texts: Record<string, string>}}} host `texts` are those that the page was drawn from, by their boxes' keys
+ * @returns {() => void} ends it
+ */
+export default function textsComponent({data}) {
+  listening?.abort();
+  listening = new AbortController();
+  const mine = listening;
+  const {signal} = mine;
+  const mark = () => {
+    if (!signal.aborted) document.querySelector(".st-key-page")?.toggleAttribute("data-stale", isStale(data.texts));
+  };
+  // What was typed may come back from the server without the line breaks at its end, which nothing tells.
+  const markSettled = () => {
+    for (const wait of SETTLED) setTimeout(mark, wait);
+  };
+  document.addEventListener("input", mark, {signal, passive: true});
+  document.addEventListener("focusout", markSettled, {signal, passive: true});
+  // On the way down, before the box takes Enter for a line break.
+  document.addEventListener("keydown", (event) => run(event, data.texts), {signal, capture: true});
+  markSettled();
+  return () => mine.abort();
+}
+
+/**
+ * @param {string} key
+ * @returns {HTMLTextAreaElement | null}
+ */
+function boxOf(key) {
+  return document.querySelector(`.st-key-${CSS.escape(key)} textarea`);
+}
+
+/** @param {Record<string, string>} texts */
+function isStale(texts) {
+  return Object.entries(texts).some(([key, text]) => {
+    const box = boxOf(key);
+    return box !== null && box.value !== text;
+  });
+}
+
+/**
+ * Streamlit runs a text at Ctrl+Enter; Shift+Enter stays a line break.
+ *
+ * @param {KeyboardEvent} event
+ * @param {Record<string, string>} texts
+ */
+function run(event, texts) {
+  const {key, target} = event;
+  if (key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const box = Object.keys(texts)
+    .map(boxOf)
+    .find((one) => one !== null && one === target);
+  if (!box) return;
+  event.preventDefault();
+  event.stopPropagation();
+  box.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true}));
+}
