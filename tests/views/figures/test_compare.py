@@ -121,3 +121,13 @@ def test_texts_with_nothing_in_common_and_single_tokens_are_drawn() -> None:
 def test_a_part_that_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(av.ShapeError, match="the part 'sum' was asked for; there are one, other, difference"):
         compare(pair(), part="sum")
+
+
+def test_no_cell_is_coloured_whose_change_is_written_as_0() -> None:
+    text = "the cat sat on"
+    nearly = MODULE.trace(text, edits=[av.Temperature(1.00001)])
+    found = av.compare(MODULE.trace(text), nearly, 0, 1)
+    assert 0 < float(found.difference.abs().max()) < 1e-4
+    cells = compare(found, part="difference").data[0]
+    assert {number for row in cells.text for number in row} == {"0"}
+    assert numpy.abs(cells.z).max() < 0.01 * cells.zmax

@@ -1,0 +1,38 @@
+"""A text is run by Enter or by the button beside its box; until then what is drawn is marked as of the text before."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.conftest import OpenPage
+from tests.ui.pages.explore.test_page import parameters
+
+
+def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
+    page: OpenPage, idle: Callable[[Page], None]
+) -> None:
+    screen = page("/?model=coreference")
+    whole, box = screen.locator(".st-key-page"), screen.get_by_label("Sentence", exact=True)
+    run = screen.get_by_role("button", name="Run", exact=True)
+    expect(run).to_be_hidden()
+    box.fill("The cat sat because it was tired, and " + "so it slept " * 12)
+    expect(run).to_be_visible()
+    expect(whole).to_have_attribute("data-stale", "")
+    expect(screen.locator(".st-key-explorer")).to_have_css("opacity", "0.4")
+    expect(screen.get_by_test_id("InputInstructions").locator("visible=true")).to_have_count(0)
+    box.press("Enter")
+    idle(screen)
+    expect(run).to_be_hidden()
+    assert parameters(screen)["text"].endswith("so it slept ")
+    box.fill("The river")
+    box.press("Shift+Enter")
+    run.click()
+    idle(screen)
+    expect(run).to_be_hidden()
+    assert parameters(screen)["text"] == "The river"
+
+
+def test_on_a_narrow_screen_no_buttons_of_plotly_stand_over_a_title(page: OpenPage) -> None:
+    screen = page("/masks?model=coreference", width=390)
+    screen.locator(".js-plotly-plot").first.hover()
+    expect(screen.locator(".modebar-container").first).to_be_hidden()
