@@ -32,7 +32,7 @@ from .models import AttentionModel as AttentionModel
 from .models import catalogue as catalogue
 from .models import load as load
 from .models import wrap as wrap
-from .models.recording.gradients import gradient as gradient
+from .models.gradient import gradient as gradient
 from .operation import masks as masks
 from .operation.attention import Attention as Attention
 from .operation.attention import attend as attend

@@ -1,8 +1,8 @@
 from .model import AttentionModel as AttentionModel
+from .sources.by_name import load as load
 from .sources.catalogue import CATALOGUE as CATALOGUE
 from .sources.catalogue import Entry as Entry
 from .sources.catalogue import catalogue as catalogue
-from .sources.catalogue import load as load
 from .sources.download import download as download
 from .sources.hub import Plan as Plan
 from .sources.hub import plan as plan

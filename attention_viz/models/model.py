@@ -1,6 +1,7 @@
 """A transformers model whose attention is ours while we look: text in, `Trace` out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from attention_viz.models.inputs.text import (
     Reading,
     Wording,
     count_tokens,
+    label_ids,
     read,
     read_target,
     token_limit,
@@ -25,6 +27,7 @@ from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.operation.projection import Projection
+from attention_viz.scratch.facts import ModelFacts
 from attention_viz.trace.tokens import Fit, fit_text
 from attention_viz.trace.trace import Fidelity, Provenance, Trace
 
@@ -44,12 +47,14 @@ class AttentionModel:
         hf_model: the transformers model itself.
         tokenizer: what turns text into its tokens, where there is one.
         limit: how many tokens it can read at once; None where nothing says.
+        facts: what it is and can do.
     """
 
     name: str
     hf_model: "PreTrainedModel"
     tokenizer: "PreTrainedTokenizerBase | None"
     limit: int | None
+    facts: ModelFacts
     _tracer: Tracer
     _inputs: Inputs
     _provenance: Provenance
@@ -61,10 +66,18 @@ class AttentionModel:
         """Probe a model and wrap it, with what is known of where it comes from."""
         runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
         name = provenance.model
-        tracer, inputs = Tracer(name, runner, probe(runner, limit), tokenizer), Inputs(name, hf_model, limit)
+        anatomy = probe(runner, limit)
+        tracer, inputs = Tracer(name, runner, anatomy, tokenizer), Inputs(name, hf_model, limit)
+        facts = ModelFacts(
+            anatomy.by_stream(anatomy.heads),
+            predicts=chooses(hf_model),
+            has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
+            adds_special_tokens=tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
+            layers_without_attention=anatomy.without,
+        )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
-        return cls(name, hf_model, tokenizer, limit, tracer, inputs, provenance)
+        return cls(name, hf_model, tokenizer, limit, facts, tracer, inputs, provenance)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -73,7 +86,7 @@ class AttentionModel:
         ("encoder",) where tokens see the whole text, ("decoder",) where they see only what came before, ("encoder",
         "decoder", "cross") where it reads one text and says another.
         """
-        return tuple(self._tracer.anatomy.layers)
+        return self.facts.streams
 
     @property
     def stream(self) -> str:
@@ -83,17 +96,17 @@ class AttentionModel:
     @property
     def answers(self) -> bool:
         """Whether it is an encoder–decoder."""
-        return len(self.streams) > 1
+        return self.facts.is_encoder_decoder
 
     @property
     def predicts(self) -> bool:
         """Whether its output tells how likely each token is: the next one, or the one behind a mask."""
-        return chooses(self.hf_model)
+        return self.facts.predicts
 
     @property
     def heads(self) -> Mapping[str, tuple[int, ...]]:
         """Of each stream, how many heads each layer has."""
-        return self._tracer.anatomy.by_stream(self._tracer.anatomy.heads)
+        return self.facts.heads
 
     @property
     def layer_count(self) -> int:
@@ -103,7 +116,36 @@ class AttentionModel:
     @property
     def layers_without_attention(self) -> tuple[str, ...]:
         """The model's own numbers of those layers that do something else instead, as in hybrids."""
-        return self._tracer.anatomy.without
+        return self.facts.layers_without_attention
+
+    @property
+    def runner(self) -> Runner:
+        """What runs it: every one of its forwards."""
+        return self._tracer.runner
+
+    def behind(self, door: AbstractContextManager[object]) -> "AttentionModel":
+        """The model itself, each forward of which enters a door first; so do those that its traces ask for later.
+
+        Args:
+            door: a context manager that may be entered again, and from several threads.
+        """
+        tracer = replace(self._tracer, runner=replace(self.runner, door=door))
+        return replace(self, _tracer=tracer)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its parameters and buffers take in memory."""
+        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+    @property
+    def mask_id(self) -> int | None:
+        """The id of the token behind which an encoder guesses; None where there is none."""
+        return getattr(self.tokenizer, "mask_token_id", None)
+
+    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The tokens of these ids, as the tokenizer writes them; the ids as text where there is no tokenizer."""
+        return label_ids(self.tokenizer, ids).labels
 
     def trace(
         self,
@@ -279,15 +321,7 @@ class AttentionModel:
         Raises:
             ShapeError: there is no such layer or stream, or no stream was named where there are several.
         """
-        if stream not in self.streams and (stream is not None or self.answers):
-            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
-            raise ShapeError(f"{asked}; {self.name} has {', '.join(self.streams)}")
-        stream = stream or self.stream
-        count = len(self.heads[stream])
-        if not 0 <= layer < count:
-            raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {count - 1}")
-        anatomy = self._tracer.anatomy
-        return anatomy.wirings[anatomy.call(stream, layer)].projections()
+        return self._tracer.projections(layer, stream)
 
     def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
         axes = Axes.of_one(self.stream, reading.tokens)

@@ -1,17 +1,11 @@
-"""Attention from scratch: words with seeded vectors through our own multi-head attention, untrained and all ours.
+"""Attention from scratch: words with seeded vectors through our own multi-head attention, untrained and all ours."""
 
-Every number comes from a hash of the seed and of what it is for, so it is the same on any machine and in any version.
-"""
-
-import hashlib
 import math
-import unicodedata
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -23,12 +17,17 @@ from attention_viz.operation import masks
 from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import check_sizes, uneven
+from attention_viz.scratch.facts import ModelFacts
+from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Fit, Tokens, fit_text, split_words
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
-__all__ = ["POSITIONS", "Scratch", "scratch", "sinusoidal", "word_vectors"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["POSITIONS", "Scratch", "scratch"]
 
 POSITIONS = ("sinusoidal", "none")
 
@@ -151,7 +150,7 @@ class Scratch:
             own = module.attention(embeddings, allowed)
             attention = edited(kept(edits, {self.stream: None}), (self.stream, 0), own)
             joined = module.join(attention)
-        tokens = {stream: Tokens(words, tuple(_number(word) for word in words), tuple(range(count)))}
+        tokens = {stream: Tokens(words, tuple(word_id(word) for word in words), tuple(range(count)))}
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}
         provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
         measured = attention if all(isinstance(edit, Allow | Block) for edit in edits) else own
@@ -159,6 +158,47 @@ class Scratch:
             Trace(layers, tokens, tokens, joined, provenance),
             Rerun(lambda: measure(module, embeddings, measured, attention, joined)),
         )
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What it is and can do: one layer that looks at the whole text, and nothing else."""
+        return ModelFacts({self.stream: (self.heads,)})
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it keeps in memory: none, since its weights are worked out for each run."""
+        return 0
+
+    def behind(self, door: AbstractContextManager[object]) -> "Scratch":
+        """The module as it is: its runs are too small to wait for one another."""
+        return self
+
+    @property
+    def mask_id(self) -> int | None:
+        """The id of the token behind which an encoder guesses: there is none."""
+        return None
+
+    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The ids as text, since a word can't be had back from its id."""
+        return tuple(str(number) for number in ids)
+
+    def generate(
+        self, text: str, tokens: int = 20, *, special_tokens: bool = True, chat: bool = False
+    ) -> Iterator[Trace]:
+        """Refused: this model predicts no words.
+
+        Raises:
+            UnsupportedModel: always.
+        """
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't go on with a text")
+
+    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
+        """Refused: this model predicts no words.
+
+        Raises:
+            UnsupportedModel: always.
+        """
+        raise UnsupportedModel(f"{self.name} has no head that chooses tokens")
 
     def verify(self, text: str) -> Fidelity:
         """How far our module's output is from that of torch's own with the same weights, on this text."""
@@ -208,59 +248,29 @@ class Scratch:
         module.load_state_dict({name: self._matrix(name) / math.sqrt(self.d_model) for name in module.state_dict()})
         return module.eval()
 
-    def projections(self, layer: int = 0) -> dict[str, Projection]:
+    def projections(self, layer: int = 0, stream: str | None = None) -> dict[str, Projection]:
         """The module's four matrices by name: "query", "key", "value" and "output".
 
+        Args:
+            layer: the only one, 0.
+            stream: the only one: "encoder", or "decoder" where a mask of its own made the module one.
+
         Raises:
-            ShapeError: another layer than the only one, 0.
+            ShapeError: another layer or stream than the only one.
         """
+        if stream not in (None, "encoder", "decoder"):
+            raise ShapeError(f"the stream {stream!r} was asked for; {self.name} has one stream, {self.stream}")
         if layer != 0:
             raise ShapeError(f"layer {layer} was asked for; {self.name} has one layer, 0")
         weights = self.module().state_dict()
         return {name.removesuffix(".weight"): Projection(weight.mT) for name, weight in weights.items()}
 
     def _matrix(self, name: str) -> Tensor:
-        return _numbers(f"{self.seed}/weights/{name}", self.d_model**2).reshape(self.d_model, self.d_model)
+        return seeded_numbers(f"{self.seed}/weights/{name}", self.d_model**2).reshape(self.d_model, self.d_model)
 
     def _provenance(self) -> Provenance:
         settings = f"d_model={self.d_model} heads={self.heads} seed={self.seed} positions={self.positions}"
         return Provenance(self.name, revision=settings, versions={"torch": torch.__version__})
-
-
-def word_vectors(words: Sequence[str], d_model: int, seed: int) -> Float[Tensor, "word d_model"]:
-    """A vector a word, with mean 0 and variance 1: for a seed, the same word has the same in any text and anywhere.
-
-    Capitals and ways of writing an accent make no difference.
-    """
-    return torch.stack([_numbers(f"{seed}/word/{_folded(word)}", d_model) for word in words])
-
-
-def sinusoidal(positions: int, d_model: int) -> Float[Tensor, "position d_model"]:
-    """Sines and cosines that tell each place apart; an odd width ends on a sine.
-
-    Source: Vaswani et al. 2017, section 3.5.
-    """
-    place = torch.arange(positions, dtype=torch.float64)[:, None]
-    column = torch.arange(d_model)
-    angle = place / 10_000 ** ((column - column % 2) / d_model)
-    return torch.where(column % 2 == 0, angle.sin(), angle.cos()).float()
-
-
-def _folded(word: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
-
-
-def _number(word: str) -> int:
-    """A word's id: the same for a word anywhere, whatever its capitals."""
-    return zlib.crc32(_folded(word).encode())
-
-
-def _numbers(purpose: str, count: int) -> Float[Tensor, " count"]:
-    """Numbers with mean 0 and variance 1, evenly spread, from nothing but what they are for."""
-    digest = hashlib.shake_256(f"attention from scratch/{purpose}".encode()).digest(4 * count)
-    drawn = numpy.frombuffer(digest, dtype="<u4")
-    unit = (drawn + 0.5) / 2**32
-    return torch.tensor((2 * unit - 1) * math.sqrt(3), dtype=torch.float32)
 
 
 def _is_causal(allowed: Tensor, count: int) -> bool:

@@ -1,95 +1,118 @@
-"""What a room shares: each thing made once, however many ask for it at a time, and never more than there is room."""
+"""What a room shares: each thing made once, however many ask for it at a time, and never more than there is memory."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-__all__ = ["Kept"]
+from cachetools import LRUCache
+
+__all__ = ["SharedCache"]
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Kept(Generic[_Key, _Value]):
-    """Things by key, safe for many threads; where the room is full, the one unused for longest goes first."""
+class _Interrupted(Exception):
+    """Whoever was making the value was stopped, as when a visitor leaves; it may well be made by the next."""
+
+
+class SharedCache(Generic[_Key, _Value]):
+    """Values by key, safe for many threads, limited in bytes: where it is full, the least recently used goes first."""
 
     def __init__(
         self,
-        room: int,
-        weigh: Callable[[_Value], int] = lambda _: 1,
-        let_go: Callable[[_Key], None] = lambda _: None,
+        capacity: int,
+        size_of: Callable[[_Value], int],
+        on_evict: Callable[[_Key], None] = lambda _: None,
     ) -> None:
         """Begin empty.
 
         Args:
-            room: how much all together may weigh; the one used last stays whatever it weighs.
-            weigh: how much one takes.
-            let_go: is told of each key that had to go, once it has gone.
+            capacity: how many bytes all values may take together; the one used last stays however large it is.
+            size_of: how many bytes a value takes.
+            on_evict: called with each key whose value had to go, once it has gone.
         """
-        self._room, self._weigh, self._let_go = room, weigh, let_go
-        self._things: OrderedDict[_Key, _Value] = OrderedDict()
-        self._weights: dict[_Key, int] = {}
-        self._under_way: dict[_Key, Future[_Value]] = {}
+        self._capacity, self._size_of, self._on_evict = capacity, size_of, on_evict
+        # A value larger than everything counts as everything, so that it is kept, alone.
+        self._values: LRUCache[_Key, _Value] = LRUCache(capacity, lambda value: min(size_of(value), capacity))
+        self._pending: dict[_Key, Future[_Value]] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, key: _Key) -> bool:
         """Whether it is there already."""
         with self._lock:
-            return key in self._things
+            return key in self._values
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the values take together."""
+        with self._lock:
+            return int(self._values.currsize)
 
     def get(self, key: _Key, make: Callable[[], _Value]) -> _Value:
-        """The thing of that key: kept from before, waited for where somebody is making it, or made now.
+        """The value of that key: from the cache, waited for where somebody is making it, or made now.
 
-        What goes wrong while it is made is told to all who wait, and tried again by the next who asks.
+        An error while it is made is raised to all who wait, and the next who asks tries again. What stops only whoever
+        makes it, such as a visitor's leaving, is nobody else's: one of those who wait makes it then.
         """
-        with self._lock:
-            if key in self._things:
-                self._things.move_to_end(key)
-                return self._things[key]
-            waiting, future = key in self._under_way, self._under_way.setdefault(key, Future())
-        if waiting:
-            return future.result()
-        try:
-            thing = make()
-        except BaseException as error:
+        while True:
             with self._lock:
-                del self._under_way[key]
-            future.set_exception(error)
+                if key in self._values:
+                    return self._values[key]
+                found = self._pending.get(key)
+                future = found or self._pending.setdefault(key, Future())
+            if found is None:
+                return self._make(key, make, future)
+            try:
+                return future.result()
+            except _Interrupted:
+                continue
+
+    def make_room(self, size: int) -> None:
+        """Evict what has to go before something of that size is made: old and new would not fit together."""
+        with self._lock:
+            evicted = self._shrink(size)
+        self._report(evicted)
+
+    def discard(self, which: Callable[[_Key], bool]) -> None:
+        """Drop all keys for which `which` is true, without calling `on_evict`."""
+        with self._lock:
+            for key in [key for key in self._values if which(key)]:
+                del self._values[key]
+
+    def _make(self, key: _Key, make: Callable[[], _Value], future: Future[_Value]) -> _Value:
+        try:
+            value = make()
+        except BaseException as error:
+            self._settle(key)
+            future.set_exception(error if isinstance(error, Exception) else _Interrupted())
             raise
-        self._keep(key, thing)
-        future.set_result(thing)
-        return thing
+        try:
+            evicted = self._store(key, value)
+        finally:  # those who wait get it, whatever became of storing it
+            self._settle(key)
+            future.set_result(value)
+        self._report(evicted)
+        return value
 
-    def make_room(self, weight: int) -> None:
-        """Let go of what has to go before something of that weight is made: old and new would not fit together."""
+    def _settle(self, key: _Key) -> None:
         with self._lock:
-            gone = self._shrink(self._room - weight)
-        self._tell(gone)
+            del self._pending[key]
 
-    def forget(self, which: Callable[[_Key], bool]) -> None:
-        """Let go of all keys of a kind, without telling anybody."""
+    def _store(self, key: _Key, value: _Value) -> list[_Key]:
+        size = self._size_of(value)
         with self._lock:
-            for key in [key for key in self._things if which(key)]:
-                del self._things[key], self._weights[key]
+            evicted = self._shrink(size)
+            self._values[key] = value
+        return evicted
 
-    def _keep(self, key: _Key, thing: _Value) -> None:
-        with self._lock:
-            del self._under_way[key]
-            weight = self._weigh(thing)
-            gone = self._shrink(self._room - weight)
-            self._things[key], self._weights[key] = thing, weight
-        self._tell(gone)
+    def _shrink(self, size: int) -> list[_Key]:
+        evicted: list[_Key] = []
+        while self._values and self._values.currsize + min(size, self._capacity) > self._capacity:
+            evicted.append(self._values.popitem()[0])
+        return evicted
 
-    def _shrink(self, room: int) -> list[_Key]:
-        gone: list[_Key] = []
-        while self._things and sum(self._weights.values()) > room:
-            key, _ = self._things.popitem(last=False)
-            del self._weights[key]
-            gone.append(key)
-        return gone
-
-    def _tell(self, gone: list[_Key]) -> None:
-        for key in gone:
-            self._let_go(key)
+    def _report(self, evicted: list[_Key]) -> None:
+        for key in evicted:
+            self._on_evict(key)

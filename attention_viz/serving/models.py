@@ -8,13 +8,14 @@ from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models import CATALOGUE, SNAPSHOTS, load
 from attention_viz.models.sources.snapshots import revision_of
 from attention_viz.serving import permissions as allowed
+from attention_viz.serving.door import FORWARDS
 from attention_viz.serving.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from attention_viz.models import AttentionModel, Plan
-    from attention_viz.scratch.model import Scratch
+    from attention_viz.models import Plan
+    from attention_viz.scratch.protocol import Model
 
-__all__ = ["Source", "check_room", "find", "memory_of", "open_source", "plan_of", "snapshot_name"]
+__all__ = ["Source", "check_room", "find", "open_source", "plan_of", "snapshot_name"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
@@ -79,17 +80,17 @@ def plan_of(name: str) -> "Plan":
     return plan(*allowed.split(name))
 
 
-def open_source(source: Source) -> "AttentionModel | Scratch":
+def open_source(source: Source) -> "Model":
     """Load it.
 
     Raises:
         AttentionVizError: it is broken, or can't be recorded exactly.
     """
     if source.folder is None:
-        return load(source.name, revision=source.revision)
-    from attention_viz.models.sources.load import load_folder
+        return load(source.name, revision=source.revision).behind(FORWARDS)
+    from attention_viz.models.sources.load_folder import load_folder
 
-    return load_folder(source.folder, source.name, revision=source.revision)
+    return load_folder(source.folder, source.name, revision=source.revision).behind(FORWARDS)
 
 
 def check_room(name: str, needed: int) -> None:
@@ -103,16 +104,6 @@ def check_room(name: str, needed: int) -> None:
             f"{name} takes {needed / 1e6:,.0f} MB of memory, and models may take {SETTINGS.model_memory:,} MB here; "
             "the operator sets that by ATTENTION_VIZ_MODEL_MEMORY"
         )
-
-
-def memory_of(model: "AttentionModel | Scratch") -> int:
-    """How many bytes a model's numbers take; nothing worth counting for our own module."""
-    from attention_viz.scratch.model import Scratch
-
-    if isinstance(model, Scratch):
-        return 0
-    tensors = (*model.hf_model.parameters(), *model.hf_model.buffers())
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def _checked(name: str, folder: Path, revision: str | None) -> Source:

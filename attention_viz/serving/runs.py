@@ -2,28 +2,27 @@
 
 import functools
 import gc
-import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from attention_viz.errors import UnusableText
-from attention_viz.serving import facts as natures
-from attention_viz.serving.cache import Kept
-from attention_viz.serving.facts import nature
-from attention_viz.serving.models import find, memory_of, open_source
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.door import ANALYSES, FORWARDS
+from attention_viz.serving.facts import remember
+from attention_viz.serving.models import find, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     import pandas
+    from torch import Tensor
 
     from attention_viz.edits.kinds import Edit
-    from attention_viz.models import AttentionModel
     from attention_viz.operation.projection import Projection
-    from attention_viz.scratch.model import Scratch
+    from attention_viz.scratch.protocol import Model
     from attention_viz.trace.tokens import Fit
     from attention_viz.trace.trace import Trace
 
@@ -36,14 +35,12 @@ __all__ = [
     "is_full",
     "is_loaded",
     "load_model",
+    "nbytes",
     "projections",
     "verify",
 ]
 
 _Answer = TypeVar("_Answer")
-
-# To enter is to wait for a place among the runs allowed at once.
-_forwards = threading.BoundedSemaphore(SETTINGS.forwards_at_once)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +95,13 @@ def load_model(name: str) -> None:
 
 
 def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
-    """Run the text through the model, or take the trace that somebody's same wish left here.
+    """Run the text through the model, or take the trace of somebody's equal request.
 
     Args:
         request: the text, what belongs to it, and the model.
         beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         edits: changes made inside the model.
-        kept: whether it stays here for others who wish the same; what runs by the dozen would push out theirs.
+        kept: whether it stays in the cache for others who ask the same; what runs by the dozen would push out theirs.
 
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
@@ -119,10 +116,10 @@ def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]"
     return drawn
 
 
-def ask(request: Request, do: "Callable[[AttentionModel | Scratch], _Answer]") -> _Answer:
-    """What something makes of the chosen model, in turn with other people's runs; errors as of `draw`."""
+def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:
+    """What something makes of the chosen model, in turn with what others have worked out; errors as of `draw`."""
     model = _chosen(request)
-    with _forwards:
+    with ANALYSES:
         return do(model)
 
 
@@ -136,9 +133,8 @@ def fit(request: Request, text: str) -> "Fit":
 
 
 def verify(drawn: Drawn) -> None:
-    """Make the comparison behind the trace's fidelity, in turn with other people's runs."""
-    with _forwards:
-        _ = drawn.trace.fidelity
+    """Make the comparison behind the trace's fidelity; its runs wait their turn at the door, as every run does."""
+    _ = drawn.trace.fidelity
 
 
 def _told_apart(edit: "Edit") -> tuple[object, ...]:
@@ -152,39 +148,43 @@ def _told_apart(edit: "Edit") -> tuple[object, ...]:
 def _draw(request: Request, beside: str | None, edits: "tuple[Edit, ...]") -> Drawn:
     model = _chosen(request)
     limit = None if request.model == OWN else SETTINGS.longest_text
-    with _forwards:
+    with FORWARDS:
         if beside is not None:
-            return _filled(model, request.text, beside, limit, edits)
+            return _draw_padded(model, request, beside, limit, edits)
         return _read(model, request, limit, edits)
 
 
-def _filled(
-    model: "AttentionModel | Scratch", text: str, beside: str, limit: int | None, edits: "tuple[Edit, ...]"
-) -> Drawn:
+def _draw_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
     """A row of a batch of two."""
     from attention_viz.models.inputs.padding import trace_filled
 
-    fit = model.fit(text, limit)
-    kept = (fit.kept, model.fit(beside, limit).kept)
-    length = max(model.fit(one).count for one in kept)
-    return Drawn(trace_filled(model, fit.kept, length, edits), fit)
+    special, chat = _wording(model, request)
+    fit, other = (model.fit(text, limit, special_tokens=special, chat=chat) for text in (request.text, beside))
+    length = max(model.fit(one.kept, special_tokens=special, chat=chat).count for one in (fit, other))
+    return Drawn(trace_filled(model, fit.kept, length, edits, special_tokens=special, chat=chat), fit)
 
 
-def _read(model: "AttentionModel | Scratch", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
+    """Whether special tokens are added, and whether there is a chat template, as far as the model has them.
+
+    Another model may have been chosen since that was asked for.
+    """
+    facts = model.facts
+    return not facts.adds_special_tokens or request.special_tokens, facts.has_chat_template and request.chat
+
+
+def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
     """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
-    from attention_viz.scratch.model import Scratch
-
-    can = nature(request.model)
-    if can.pairs and request.second.strip() and not request.text.strip():
+    facts, (special, chat) = model.facts, _wording(model, request)
+    if facts.reads_pairs and request.second.strip() and not request.text.strip():
         raise UnusableText("the first sentence is empty: the second is only read together with it")
-    special, chat = not can.marks or request.special_tokens, can.template and request.chat
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
-    if can.goes_on and request.more and not edits and not isinstance(model, Scratch):
+    if facts.continues_text and request.more and not edits:
         # Only the last is kept, as it holds all that the ones before it do.
         steps = model.generate(fit.kept, request.more, special_tokens=special, chat=chat)
         return Drawn(deque(steps, maxlen=1).pop(), fit)
-    target = request.target if can.answers and request.target.strip() else None
-    if not can.pairs or not request.second.strip():
+    target = request.target if facts.is_encoder_decoder and request.target.strip() else None
+    if not facts.reads_pairs or not request.second.strip():
         trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
         return Drawn(trace, fit)
     second = model.fit(request.second, limit, before=fit.kept, special_tokens=special, chat=chat)
@@ -194,22 +194,16 @@ def _read(model: "AttentionModel | Scratch", request: Request, limit: int | None
 
 def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
-    from attention_viz.scratch.model import Scratch
-
-    model = _chosen(request)
-    return model.projections(layer) if isinstance(model, Scratch) else model.projections(layer, stream)
+    return _chosen(request).projections(layer, stream)
 
 
 def candidates(request: Request, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":
     """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
-    from attention_viz.models import AttentionModel
-
     model = _chosen(request)
-    if not isinstance(model, AttentionModel) or not model.predicts or model.answers:
+    if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
-    ids = trace.query_tokens().ids
-    mask = getattr(model.tokenizer, "mask_token_id", None)
-    places = [len(ids) - 1] if nature(request.model).goes_on else [at for at, one in enumerate(ids) if one == mask]
+    ids, mask = trace.query_tokens().ids, model.mask_id
+    places = [len(ids) - 1] if model.facts.continues_text else [at for at, one in enumerate(ids) if one == mask]
     return {place: model.candidates(trace, place, count) for place in places}
 
 
@@ -219,7 +213,7 @@ def is_full(request: Request, trace: "Trace") -> bool:
     return limit is not None and len(trace.query_tokens()) >= limit
 
 
-def _chosen(request: Request) -> "AttentionModel | Scratch":
+def _chosen(request: Request) -> "Model":
     if request.model != OWN:
         return _models.get(request.model, lambda: _open(request.model))
     from attention_viz.scratch.model import Scratch
@@ -228,7 +222,7 @@ def _chosen(request: Request) -> "AttentionModel | Scratch":
     return Scratch(d_model=own.d_model, heads=own.heads, seed=own.seed, positions=own.positions)
 
 
-def _open(name: str) -> "AttentionModel | Scratch":
+def _open(name: str) -> "Model":
     import torch
 
     # The forwards that may run at once share the machine's cores instead of fighting over them.
@@ -236,7 +230,7 @@ def _open(name: str) -> "AttentionModel | Scratch":
     source = find(name)
     _models.make_room(source.memory)
     model = open_source(source)
-    natures.learn(name, model)
+    remember(name, model.facts)
     # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
     gc.collect()
     gc.freeze()
@@ -245,7 +239,7 @@ def _open(name: str) -> "AttentionModel | Scratch":
 
 def _forget(name: str) -> None:
     """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
-    _traces.forget(lambda wish: wish[0].model == name)
+    _traces.discard(lambda key: key[0].model == name)
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -259,5 +253,24 @@ def _cores() -> int:
     return torch.get_num_threads()
 
 
-_models: "Kept[str, AttentionModel | Scratch]" = Kept(SETTINGS.model_memory * 1_000_000, memory_of, _forget)
-_traces: "Kept[tuple[Request, str | None, tuple[Hashable, ...]], Drawn]" = Kept(SETTINGS.traces_kept)
+def nbytes(trace: "Trace") -> int:
+    """How many bytes a trace's tensors take in memory, each counted once."""
+    layers = [layer for found in trace.layers.values() for layer in found]
+    held = [
+        trace.output,
+        *(tensor for layer in layers for record in (layer, layer.attention) for tensor in _of(record)),
+    ]
+    unique = {id(tensor): tensor for tensor in held}
+    return sum(tensor.numel() * tensor.element_size() for tensor in unique.values())
+
+
+def _of(record: object) -> "list[Tensor]":
+    import torch
+
+    return [value for value in vars(record).values() if isinstance(value, torch.Tensor)]
+
+
+_models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
+_traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...]], Drawn]" = SharedCache(
+    SETTINGS.trace_memory * 1_000_000, lambda drawn: nbytes(drawn.trace)
+)

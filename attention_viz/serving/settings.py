@@ -25,7 +25,8 @@ class Settings:
         longest_input: how many characters the sentence box takes.
         longest_link: how many characters of text a link carries.
         most_weights: how many weights a trace may have to be drawn in a browser.
-        traces_kept: how many traces stay in memory, for people who go back to a sentence or share one.
+        trace_memory: how many megabytes the traces in memory may take together, for people who go back to a sentence or
+            share one; the one unused for longest goes first.
         model_memory: how many megabytes the models in memory may take together; the one unused for longest goes first.
             A model that alone takes more is refused, before any download.
         models: the folders that visitors may open models from, and those inside them, as in PATH; "off" for none. By
@@ -38,7 +39,7 @@ class Settings:
     longest_input: int = 50_000
     longest_link: int = 1_500
     most_weights: int = 60_000_000
-    traces_kept: int = 48
+    trace_memory: int = 600
     model_memory: int = 4_000
     models: tuple[Path, ...] = (_OWN_MODELS,)
     hub: bool = True

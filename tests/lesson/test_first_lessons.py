@@ -12,7 +12,8 @@ from attention_viz.lesson import LESSONS, Scene, lesson_text
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.words import offered, signed, telling
-from attention_viz.scratch.model import Scratch, word_vectors
+from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.vectors import word_vectors
 from attention_viz.trace.tokens import split_words
 
 TEXT = "The bank of the river was flooded"

@@ -10,7 +10,8 @@ import torch
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.screens.older import KINDS, scored
-from attention_viz.scratch.model import Scratch, word_vectors
+from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.vectors import word_vectors
 
 TEXT = "The bank of the river was flooded"
 

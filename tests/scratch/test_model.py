@@ -13,7 +13,8 @@ from attention_viz.edits.kinds import Ablate, Allow, Block, Replace, Temperature
 from attention_viz.errors import AttentionVizError, ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.operation import masks
 from attention_viz.scratch import model as from_scratch
-from attention_viz.scratch.model import Scratch, scratch, sinusoidal, word_vectors
+from attention_viz.scratch.model import Scratch, scratch
+from attention_viz.scratch.vectors import sinusoidal, word_vectors
 from attention_viz.trace.tokens import Fit
 
 TEXT = "The bank of the river was flooded"

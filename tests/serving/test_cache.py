@@ -15,11 +15,11 @@ import attention_viz as av
 from attention_viz.serving import models as sources
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
-from attention_viz.serving.cache import Kept
+from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.settings import Settings
 from tests.models.families import build
-from tests.models.sources.test_load import word_tokenizer
+from tests.models.sources.test_load_folder import word_tokenizer
 
 TEXT = "the bank of the river"
 
@@ -41,13 +41,13 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     settings = Settings(models=(tmp_path,))
     for module in (allowed, sources):
         monkeypatch.setattr(module, "SETTINGS", settings)
-    monkeypatch.setattr(serving, "_models", Kept(100_000, sources.memory_of, serving._forget))
+    monkeypatch.setattr(serving, "_models", SharedCache(100_000, lambda model: model.nbytes, serving._forget))
     return tmp_path
 
 
 def test_the_one_unused_for_longest_goes_first() -> None:
     gone = list[str]()
-    kept: Kept[str, str] = Kept(10, len, gone.append)
+    kept: SharedCache[str, str] = SharedCache(10, len, gone.append)
     for thing in ("aaaa", "bbbb"):
         kept.get(thing, lambda thing=thing: thing)
     kept.get("aaaa", pytest.fail)
@@ -61,17 +61,17 @@ def test_the_one_unused_for_longest_goes_first() -> None:
 
 
 def test_room_is_made_before_something_large_is() -> None:
-    kept: Kept[str, str] = Kept(10, len)
+    kept: SharedCache[str, str] = SharedCache(10, len)
     for thing in ("aaaa", "bbbb"):
         kept.get(thing, lambda thing=thing: thing)
     kept.make_room(5)
     assert ("aaaa" in kept, "bbbb" in kept) == (False, True)
-    kept.forget(lambda key: key == "bbbb")
+    kept.discard(lambda key: key == "bbbb")
     assert "bbbb" not in kept
 
 
 def test_what_goes_wrong_is_told_to_all_who_wait_and_tried_again_by_the_next() -> None:
-    kept: Kept[str, int] = Kept(10)
+    kept: SharedCache[str, int] = SharedCache(10, lambda _: 1)
     tries = list[int]()
 
     def fail() -> int:

@@ -12,7 +12,7 @@ from scripts import serve
 from tests.conftest import RUNNING, Server
 from tests.models.families import build
 from tests.models.inputs.test_text import byte_tokenizer, chatty
-from tests.models.sources.test_load import word_tokenizer
+from tests.models.sources.test_load_folder import word_tokenizer
 
 NAME = "somebody/tiny-bert"
 LARGE = "somebody/large-bert"

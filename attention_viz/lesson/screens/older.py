@@ -11,7 +11,8 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, telling
 from attention_viz.operation.attention import Attention, attend
-from attention_viz.scratch.model import Scratch, word_vectors
+from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.vectors import word_vectors
 from attention_viz.trace.trace import Layer, Trace
 from attention_viz.views import looks
 

@@ -66,7 +66,7 @@ def say(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tu
         raise UnusableText(f"{name} has no head that could choose words; give a target, or decoder_input_ids")
     most = LONGEST if limit is None else min(LONGEST, limit)
     try:
-        with torch.no_grad(), runner.switch.ours():
+        with runner.door, torch.no_grad(), runner.switch.ours():
             said = cast("Any", model).generate(**inputs, generation_config=_plainly(model, most))
     except Exception as error:
         told = f"{type(error).__name__}: {first_line(error)}"

@@ -7,9 +7,9 @@ import torch
 
 from attention_viz.edits.kinds import Edit
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.models.inputs.text import read
+from attention_viz.models.inputs.text import Wording, read
 from attention_viz.models.model import AttentionModel
-from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.protocol import Model
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -21,7 +21,15 @@ PADDING = "[PAD]"
 _FILLING_SIGN = "▢"
 
 
-def trace_filled(model: AttentionModel | Scratch, text: str, length: int, edits: Sequence[Edit] = ()) -> Trace:
+def trace_filled(
+    model: Model,
+    text: str,
+    length: int,
+    edits: Sequence[Edit] = (),
+    *,
+    special_tokens: bool = True,
+    chat: bool = False,
+) -> Trace:
     """Run a text with padding after it, up to a length, and let everyone look at the padding.
 
     That is what a batch does without its mask; `Allow` with `masks.padding` is the mask. The positions are labelled as
@@ -32,6 +40,8 @@ def trace_filled(model: AttentionModel | Scratch, text: str, length: int, edits:
         text: the shorter sentence of a batch.
         length: of the longest, in tokens, special ones included.
         edits: changes made inside the model, such as `Allow`.
+        special_tokens: as in `AttentionModel.trace`.
+        chat: as in `AttentionModel.trace`.
 
     Raises:
         ShapeError: a length below the text's own.
@@ -39,19 +49,21 @@ def trace_filled(model: AttentionModel | Scratch, text: str, length: int, edits:
         UnusableText: nothing to read in the text.
         TextTooLong: more tokens than the model has positions.
     """
-    filling = length - model.fit(text).count
+    wording = Wording(special_tokens, chat)
+    filling = length - model.fit(text, special_tokens=special_tokens, chat=chat).count
     if filling < 0:
         raise ShapeError(f"a length of {length} was asked for; this text has {length - filling} tokens")
     if filling == 0:
-        return model.trace(text, edits=edits)
-    if isinstance(model, Scratch):
-        trace = _scratch(model, text, filling, edits)
+        return model.trace(text, edits=edits, special_tokens=special_tokens, chat=chat)
+    if isinstance(model, AttentionModel):
+        trace = _pretrained(model, text, filling, edits, wording)
     else:
-        trace = _pretrained(model, text, filling, edits)
-    return trace.derived(provenance=replace(trace.provenance, text=text))
+        trace = _words(model, text, filling, edits)
+    origin = replace(trace.provenance, text=text, special_tokens=special_tokens, chat=chat)
+    return trace.derived(provenance=origin)
 
 
-def _scratch(model: Scratch, text: str, filling: int, edits: Sequence[Edit]) -> Trace:
+def _words(model: Model, text: str, filling: int, edits: Sequence[Edit]) -> Trace:
     # A text with nothing in it is refused before the padding would hide that.
     if not model.fit(text).count:
         return model.trace(text)
@@ -60,8 +72,8 @@ def _scratch(model: Scratch, text: str, filling: int, edits: Sequence[Edit]) -> 
     return _with_tokens(trace, _filled(tokens, len(tokens) - filling))
 
 
-def _pretrained(model: AttentionModel, text: str, filling: int, edits: Sequence[Edit]) -> Trace:
-    own = read(model.name, model.tokenizer, text).tokens
+def _pretrained(model: AttentionModel, text: str, filling: int, edits: Sequence[Edit], wording: Wording) -> Trace:
+    own = read(model.name, model.tokenizer, text, wording=wording).tokens
     padding = getattr(model.tokenizer, "pad_token_id", None)
     if not isinstance(padding, int):
         raise UnsupportedModel(f"{model.name}'s tokenizer has no padding token, so its rows can't be filled up")

@@ -14,9 +14,8 @@ from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.inputs.text import Wording, read
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.recording.recorder import Call, Recorder, recording
-from attention_viz.models.recording.runner import Runner
 from attention_viz.operation.attention import Attention, fused, fusible
-from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
 
 __all__ = ["rows_at_once", "try_each"]
@@ -35,9 +34,7 @@ def rows_at_once(before: Trace) -> int:
     return max(1, min(_ROWS, _TOKENS // tokens, _NUMBERS // before.output.numel()))
 
 
-def try_each(
-    model: AttentionModel | Scratch, before: Trace, tries: Sequence[Sequence[Edit]]
-) -> list[Float[Tensor, "position width"]]:
+def try_each(model: Model, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Float[Tensor, "position width"]]:
     """The output of a run for each of several lists of edits, in their order.
 
     All in one batch where that gives what single runs give: beside them runs a row without edits, and unless it comes
@@ -70,7 +67,7 @@ def _can_be_batched(model: AttentionModel, before: Trace) -> bool:
     return not model.answers and before.output.dtype in (torch.float32, torch.float64)
 
 
-def _alone(model: AttentionModel | Scratch, before: Trace, edits: Sequence[Edit]) -> Tensor:
+def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
     origin = before.provenance
     target = origin.target if "cross" in before.streams and not origin.generated else None
     return model.trace(
@@ -85,7 +82,7 @@ def _alone(model: AttentionModel | Scratch, before: Trace, edits: Sequence[Edit]
 
 def _in_one_batch(model: AttentionModel, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
     """The outputs; None where the row without edits came out otherwise than before."""
-    origin, runner = before.provenance, Runner.of(model.hf_model)
+    origin, runner = before.provenance, model.runner
     for edits in tries:
         check_places(edits, {stream: len(heads) for stream, heads in model.heads.items()})
     wording = Wording(origin.special_tokens, origin.chat)
@@ -95,7 +92,7 @@ def _in_one_batch(model: AttentionModel, before: Trace, tries: Sequence[Sequence
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
     token = recording.set(_Rows(places=_places(model), tries=((), *tries)))
     try:
-        with torch.no_grad(), runner.switch.ours():
+        with runner.door, torch.no_grad(), runner.switch.ours():
             result = runner.model(**inputs, **settings)
     finally:
         recording.reset(token)

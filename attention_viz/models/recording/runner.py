@@ -6,7 +6,8 @@ import inspect
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -46,11 +47,13 @@ class Runner:
         model: the model.
         switch: turns it to our attention.
         named: what its forward takes, by name.
+        door: entered for every forward; a server's lets so many in at once.
     """
 
     model: PreTrainedModel
     switch: Switch
     named: frozenset[str]
+    door: AbstractContextManager[object] = field(default_factory=nullcontext[None])
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
@@ -96,7 +99,7 @@ class Runner:
     def _run(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         token = recording.set(recorder)
         try:
-            with torch.no_grad(), self.switch.ours():
+            with self.door, torch.no_grad(), self.switch.ours():
                 return _output(self.model(**inputs, **self._settings))
         finally:
             recording.reset(token)
@@ -105,7 +108,7 @@ class Runner:
         """Run with a recorder of the caller's, and let gradients be asked for afterwards."""
         token = recording.set(recorder)
         try:
-            with torch.inference_mode(False), torch.enable_grad(), self.switch.ours():
+            with self.door, torch.inference_mode(False), torch.enable_grad(), self.switch.ours():
                 return _output(self.model(**inputs, **self._settings))
         finally:
             recording.reset(token)
@@ -125,7 +128,7 @@ class Runner:
         twin = _twin(self.model)
         for module, copied in zip(self.model.modules(), twin.modules(), strict=True):
             copied.register_forward_hook(functools.partial(_tell, module, hear))
-        with torch.no_grad():
+        with self.door, torch.no_grad():
             return _output(twin(**inputs, **self._settings))
 
 

@@ -9,11 +9,12 @@ from torch import Tensor
 from attention_viz.edits.apply import kept
 from attention_viz.edits.kinds import Edit
 from attention_viz.edits.places import check_places
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.recording.fidelity import Real, compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.runner import Pass, Runner, alike
+from attention_viz.operation.projection import Projection
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
@@ -110,6 +111,22 @@ class Tracer:
             provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
         )
         return attach(trace, rerun)
+
+    def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
+        """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`.
+
+        Raises:
+            ShapeError: there is no such layer or stream, or no stream was named where there are several.
+        """
+        anatomy, streams = self.anatomy, tuple(self.anatomy.layers)
+        if stream not in streams and (stream is not None or len(streams) > 1):
+            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
+            raise ShapeError(f"{asked}; {self.name} has {', '.join(streams)}")
+        stream = stream or streams[0]
+        count = anatomy.layers[stream]
+        if not 0 <= layer < count:
+            raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {count - 1}")
+        return anatomy.wirings[anatomy.call(stream, layer)].projections()
 
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer]

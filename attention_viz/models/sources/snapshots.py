@@ -86,7 +86,7 @@ def load_snapshot(name: str, revision: str, *, device: str = "auto", dtype: str 
     if revision not in steps:
         there = f"it has {', '.join(steps)}" if steps else "only a model on the hub has revisions to choose from"
         raise UnsupportedModel(f"the revision {revision!r} of {name} was asked for; {there}")
-    from attention_viz.models.sources.load import load_folder
+    from attention_viz.models.sources.load_folder import load_folder
 
     step, folder = steps[revision], _folder(name)
     called = f"{name} at {revision}"

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attention_viz.serving.facts import Nature, nature
+from attention_viz.scratch.facts import ModelFacts
+from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import OwnModule, Request
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import Model, Number, OneOf, Text
@@ -46,7 +47,7 @@ def _own(state: "State", known: object) -> bool:
 
 def _several(state: "State", known: object) -> bool:
     """Whether a stream says anything: of a model with only one it doesn't."""
-    return len(state.nature.heads) != 1
+    return len(state.facts.heads) != 1
 
 
 @dataclass(frozen=True)
@@ -83,19 +84,19 @@ class State:
         return self.model == "scratch"
 
     @property
-    def nature(self) -> Nature:
+    def facts(self) -> ModelFacts:
         """What is known of the model."""
-        return nature(self.model)
+        return facts_of(self.model)
 
     @property
     def layer_count(self) -> int:
         """How many layers there are to choose from."""
-        return self.nature.layer_count(self.stream)
+        return self.facts.layer_count(self.stream)
 
     @property
     def head_count(self) -> int:
         """How many heads there are to choose from."""
-        return self.heads if self.own else self.nature.head_count(self.stream, self.layer)
+        return self.heads if self.own else self.facts.head_count(self.stream, self.layer)
 
     @property
     def request(self) -> Request:

@@ -114,7 +114,7 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
         stream, layer, head = _place(drawn, state)
         ready = _show_details(what, drawn, stream)
         full = len(read_changes(held_edits())[0]) >= MOST
-        named = stream if len(drawn.trace.streams) > 1 or len(state.nature.heads) > 1 else None
+        named = stream if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
         st.button("Add", type="primary", disabled=full or not ready, on_click=_add, args=(drawn, layer, head, named))
         st.button("Undo", disabled=not st.session_state.get(_STEPS), on_click=_undo)
         st.button("Start over", disabled=not held_edits(), on_click=_step, args=("",))

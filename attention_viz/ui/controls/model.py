@@ -7,10 +7,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.models import CATALOGUE
+from attention_viz.scratch.facts import UNKNOWN_COUNT
 from attention_viz.serving import downloads as arriving
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.downloads import Arrival
-from attention_viz.serving.facts import UNKNOWN, nature
+from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded, load_model
@@ -69,7 +70,7 @@ def described(state: State) -> str:
     in_catalogue = state.model in CATALOGUE
     if in_catalogue and st.session_state["way"] != state.model:
         return plain(f"still shown: {state.model}, {CATALOGUE[state.model].short}")
-    if state.layer_count == UNKNOWN:
+    if state.layer_count == UNKNOWN_COUNT:
         return ""
     words = f"{CATALOGUE[state.model].short}: " if in_catalogue else ""
     return plain(words + _counted(state.layer_count, state.head_count))
@@ -80,7 +81,7 @@ def layer_names(model: str) -> tuple[str, ...]:
 
     Nothing where layers are called by their numbers, as in a trace from a file.
     """
-    own = () if opening.opened() is not None else nature(model).layer_names
+    own = () if opening.opened() is not None else facts_of(model).layer_names
     return tuple(f"{layer} ({number})" for layer, number in enumerate(own))
 
 

@@ -58,7 +58,7 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
     with sentence.container(key="texts", horizontal=True):
         text_box("Sentence", "text")
         beside = wording_controls.places()
-        known = bool(SHARED.current().nature.heads)
+        known = bool(SHARED.current().facts.heads)
         if known:
             wording_controls.fill_beside(beside, SHARED.current(), leave_out)
     for place in target:

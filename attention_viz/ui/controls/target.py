@@ -19,12 +19,12 @@ STREAMS = {
 def streams(state: State) -> tuple[str, ...]:
     """The kinds of attention there are to choose from; none of a model that nobody has loaded yet."""
     drawn = opening.opened()
-    return tuple(state.nature.heads) if drawn is None else drawn.trace.streams
+    return tuple(state.facts.heads) if drawn is None else drawn.trace.streams
 
 
 def asks_target(state: State) -> bool:
     """Whether the model can be told what to say; of a trace from a file that is over."""
-    return opening.opened() is None and state.nature.answers
+    return opening.opened() is None and state.facts.is_encoder_decoder
 
 
 def settle_stream(state: State, only: str | None) -> None:

@@ -40,16 +40,16 @@ def fill_beside(place: DeltaGenerator, state: State, leave_out: Collection[str] 
         state: what is chosen.
         leave_out: what the page has no use for.
     """
-    can = state.nature
-    if can.pairs and "second" not in leave_out:
+    can = state.facts
+    if can.reads_pairs and "second" not in leave_out:
         with place.container(key="beside", width=_WIDTH_OF_SECOND):
             text_box("Second sentence", "second", "Read together with the first")
-    elif (can.goes_on and "more" not in leave_out) or (can.template and "chat" not in leave_out):
+    elif (can.continues_text and "more" not in leave_out) or (can.has_chat_template and "chat" not in leave_out):
         with place.container(key="beside", width=_WIDTH, gap="xsmall"):
-            if can.goes_on and "more" not in leave_out:
+            if can.continues_text and "more" not in leave_out:
                 _going_on(state)
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-                if can.template and "chat" not in leave_out:
+                if can.has_chat_template and "chat" not in leave_out:
                     _switch("chat", "Chat template")
                 st.session_state[_OWN_PLACE] = st.empty()
 
@@ -62,9 +62,14 @@ def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool 
         leave_out: what the page has no use for.
         words: whether pieces of words can be put together here.
     """
-    in_chat = state.nature.template and state.chat == "on"
+    in_chat = state.facts.has_chat_template and state.chat == "on"
     # What stands around an encoder–decoder's texts belongs to what it is to say.
-    if state.nature.marks and "special" not in leave_out and not in_chat and not state.nature.answers:
+    if (
+        state.facts.adds_special_tokens
+        and "special" not in leave_out
+        and not in_chat
+        and not state.facts.is_encoder_decoder
+    ):
         with st.container(key="wording", width="content"):
             _switch("special", "Special tokens")
     if words:

@@ -5,9 +5,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from attention_viz.edits.effects import likelier, moved_output
-from attention_viz.models import AttentionModel
-from attention_viz.models.inputs.text import label_ids
-from attention_viz.scratch.model import Scratch
 from attention_viz.serving.runs import Drawn, ask, candidates
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -30,7 +27,7 @@ def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
         after: the run with them.
         state: what the pickers say.
     """
-    if state.nature.answers and state.nature.predicts:
+    if state.facts.is_encoder_decoder and state.facts.predicts:
         return [int(moved_output(before.trace, after.trace).argmax())]
     return list(candidates(state.request, before.trace, 1))[:_MOST_PLACES]
 
@@ -53,10 +50,7 @@ def _likelier(before: Trace, after: Trace, place: int, state: State) -> list[tup
     """Each token with its probability before and after."""
     found = likelier(before, after, place)
 
-    def named(model: AttentionModel | Scratch) -> Sequence[str]:
-        return label_ids(getattr(model, "tokenizer", None), [number for number, *_ in found]).labels
-
-    labels = ask(state.request, named)
+    labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
     return [(label, old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
 
 

@@ -17,7 +17,7 @@ _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 
 def without_words(trace: "Trace", state: State) -> str:
     """Which layers of a hybrid have no attention, and what the others are called; "" where all have it."""
-    without, stream = state.nature.without, trace.streams[0]
+    without, stream = state.facts.layers_without_attention, trace.streams[0]
     if not without:
         return ""
     names = [layer.label for layer in trace.layers[stream]]
@@ -31,7 +31,7 @@ def without_words(trace: "Trace", state: State) -> str:
 def stopped_words(trace: "Trace", state: State) -> str:
     """Why the model went on by fewer tokens than it was asked for; "" where it didn't stop early."""
     asked, made = state.more, trace.provenance.generated
-    if not state.nature.goes_on or made >= asked or trace.provenance.edits:
+    if not state.facts.continues_text or made >= asked or trace.provenance.edits:
         return ""
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):

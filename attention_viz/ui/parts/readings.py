@@ -16,8 +16,9 @@ from attention_viz.analysis.attribution import flow_steps
 from attention_viz.analysis.readings import READINGS
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.projection import Projection
-from attention_viz.serving.cache import Kept
+from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.runs import Drawn, ask, projections
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.merging import merge_words
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -30,9 +31,6 @@ __all__ = ["heatmap", "read", "read_in_place", "tell_reading"]
 
 # What flow may cost here, in flows times edges: some three seconds.
 _MOST_FLOW = 15_000_000
-
-# What the readings that are kept may take together, in bytes: of long texts they are larger than the runs.
-_ROOM = 400_000_000
 
 _MERGED = (
     "Whole words: of a word's pieces, what they look at is averaged and what is looked at is added up, "
@@ -105,7 +103,7 @@ def tell_reading(shown: Drawn | None, state: State) -> None:
         words.append(f"Heads are taken together; head {state.head} is kept for when you go back.")
     if state.words == "on":
         words.append(_MERGED)
-    if not is_raw(state) and state.nature.predicts and not state.nature.answers and shown.fit is not None:
+    if not is_raw(state) and state.facts.predicts and not state.facts.is_encoder_decoder and shown.fit is not None:
         words.append("Where the likeliest tokens stand beside the picture, the row with them is one of raw weights.")
     with st.container(key="reading-words"):
         st.caption(" ".join(words))
@@ -168,7 +166,7 @@ def _size(drawn: Drawn) -> int:
     return sum(4 * heads * queries * keys for heads, queries, keys in (layer.attention.shape for layer in layers))
 
 
-_kept: "Kept[tuple[object, ...], Drawn]" = Kept(_ROOM, _size)
+_kept: "SharedCache[tuple[object, ...], Drawn]" = SharedCache(SETTINGS.trace_memory * 1_000_000, _size)
 # A number of its own for every run: places in memory are used again.
 _numbers: "WeakKeyDictionary[Trace, int]" = WeakKeyDictionary()
 _counter = itertools.count()

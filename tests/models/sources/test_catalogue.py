@@ -11,7 +11,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.sources.load import load_folder
+from attention_viz.models.sources.load_folder import load_folder
 
 
 def test_the_catalogue_is_a_table_of_what_ships() -> None:

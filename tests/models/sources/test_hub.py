@@ -19,7 +19,7 @@ from attention_viz.models import download, plan
 from attention_viz.models.sources.hub import check_id
 from tests.hub import Hub, serving
 from tests.models.families import build
-from tests.models.sources.test_load import Trap, word_tokenizer
+from tests.models.sources.test_load_folder import Trap, word_tokenizer
 
 NAME = "somebody/tiny-bert"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from attention_viz.models import CATALOGUE, SNAPSHOTS
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.facts import nature
+from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import snapshot_name
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
@@ -117,5 +117,5 @@ def counts(choice: CompareChoice, state: State, opened: Drawn | None = None) -> 
 
 def _of_second_model(choice: CompareChoice, state: State) -> State:
     """The first side's wishes to the second model; where it lacks that kind of attention, its first."""
-    stream = state.stream if state.stream in nature(choice.other_model).heads else None
+    stream = state.stream if state.stream in facts_of(choice.other_model).heads else None
     return replace(state, model=choice.other_model, stream=stream)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.facts import nature
+from attention_viz.serving.facts import facts_of
 from attention_viz.serving.runs import load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
@@ -90,11 +90,11 @@ def take_trained() -> None:
 def _second_head(state: State) -> None:
     choice = COMPARE_CHOICES.current()
     model = choice.other_model if choice.what == "models" else state.model
-    if not nature(model).heads:
+    if not facts_of(model).heads:
         # How many heads it has is known once it is loaded; why it can't be is told where it would be drawn.
         with contextlib.suppress(AttentionVizError), st.spinner(f"Loading {allowed.shown(model)} …"):
             load_model(model)
-    if not nature(model).heads:
+    if not facts_of(model).heads:
         return
     for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):
         # A picker before may have changed how many there are.

@@ -113,9 +113,9 @@ def tell_both(choice: CompareChoice, chosen: State, first: Run | None, second: R
             tell_cut(second.drawn.fit, second.state, "The second side’s text has")
         if unknown := unknown_words(second.drawn.trace):
             st.warning(plain(f"On the second side: {unknown}"))
-    if chosen.more and chosen.nature.goes_on:
+    if chosen.more and chosen.facts.continues_text:
         st.caption("Compared is what was typed: the tokens that the model went on by are left out here.")
-    if chosen.second.strip() and chosen.nature.pairs:
+    if chosen.second.strip() and chosen.facts.reads_pairs:
         st.caption("Compared are single sentences: the one that is read together with the first is left out here.")
 
 

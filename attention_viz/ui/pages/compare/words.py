@@ -22,7 +22,7 @@ _NAMED = 3
 def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:
     """What one of the two pictures shows, as its title."""
     head = "all heads" if readings.together(state) else f"head {state.head}"
-    where = f"{stream} " * (len(state.nature.heads) > 1) + f"layer {state.layer}, {head}"
+    where = f"{stream} " * (len(state.facts.heads) > 1) + f"layer {state.layer}, {head}"
     step = choice.other_moment if second else choice.moment
     return {
         "sentences": f"{'Second' if second else 'First'} sentence: {where}",

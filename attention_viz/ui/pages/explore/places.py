@@ -54,7 +54,7 @@ def hold_places(state: State) -> Places:
 
 def goes_on_for_sure(state: State) -> bool:
     """Whether there will be a panel of what comes next, whatever the text."""
-    return state.nature.goes_on and opening.opened() is None
+    return state.facts.continues_text and opening.opened() is None
 
 
 def _hold_candidates(state: State) -> DeltaGenerator:

@@ -37,7 +37,7 @@ def show_what_if(drawn: Drawn, state: State) -> None:
     if drawn.fit is None:
         st.caption("A change runs inside a model, and a trace from a file is a run that is over: close it to try one.")
         return
-    if state.more and state.nature.goes_on:
+    if state.more and state.facts.continues_text:
         st.caption("Changed is the run of what was typed: the tokens that the model went on by are left out here.")
     try:
         state = replace(state, more=0)

@@ -60,7 +60,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
         tell(before, shown)
         if beside is not None and (other := fit(state.request, beside)).cut:
             tell_cut(other, state, "The other sentence has")
-        if chosen.more and chosen.nature.goes_on:
+        if chosen.more and chosen.facts.continues_text:
             st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, places.line)
     # Before the pictures, which stand below it: they would be pushed down.

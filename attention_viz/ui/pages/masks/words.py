@@ -94,7 +94,7 @@ def blocks_more(before: Trace, after: Trace) -> bool:
 
 def unfit_words(state: State, choice: MaskChoice) -> str:
     """Why a mask can't be put on the kind of attention that is shown; empty where it can."""
-    if choice.mask == "none" or not state.nature.answers:
+    if choice.mask == "none" or not state.facts.is_encoder_decoder:
         return ""
     if choice.batched:
         return (

@@ -19,7 +19,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
 import attention_viz as av
-from attention_viz.models.sources.load import load_folder
+from attention_viz.models.sources.load_folder import load_folder
 from tests.models.families import build
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "bank", "of", "river"]

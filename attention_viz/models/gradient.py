@@ -1,0 +1,96 @@
+"""How far each weight raised one number of what a model says, asked of a text or of a trace."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.models.model import AttentionModel
+from attention_viz.scratch.protocol import Model
+from attention_viz.trace.trace import Trace
+
+__all__ = ["gradient"]
+
+
+def gradient(
+    model: Model,
+    text: str | Trace,
+    second_text: str | None = None,
+    *,
+    layer: int | None = None,
+    stream: str | None = None,
+    target: str | None = None,
+    of: tuple[int, int] | None = None,
+) -> Float[Tensor, "*layer head query key"]:
+    """How far each weight raised one number y of the model's output: relu(dy/dA ⊙ A), A being the weights that ran.
+
+    0 where a weight held y back, or where y doesn't depend on it: in a decoder's last layer only the row from which y
+    comes has numbers. What is said of y holds for small changes of a weight by itself, with the row's other weights as
+    they are; biases and what runs past the attention count for nothing.
+
+    y is what the model says: of a decoder, the logit of the token that it finds likeliest after the last one; of an
+    encoder that guesses words, that of the likeliest at the first mask, or, in a text without one, the sum of the
+    largest logit at every position; of an encoder–decoder, the sum of the logits of the tokens that it says. Of a model
+    that chooses no words it is the largest number where the output is one row for the whole text, such as a class;
+    elsewhere half the squared length of the mean output vector. Padding never counts.
+
+    The model's parameters get no gradients and keep their flags.
+
+    Source: Chefer, Gur & Wolf 2021, section 3.2, eq. 5, before the mean over heads.
+
+    Args:
+        model: from `load` or `wrap`.
+        text: what to read; or a trace of this model, of what ran there, edits included.
+        second_text: a second sentence, for encoders that read pairs.
+        layer: from 0; by default all, which need the same number of heads.
+        stream: whose layers; None for the only one there is.
+        target: what an encoder–decoder is to say, as in `trace`.
+        of: y as (position, token id), the logit of that token there, instead of what the model says.
+
+    Returns:
+        (head, query, key) of a layer, or (layer, head, query, key); 0 or more, in y's units, float32.
+
+    Raises:
+        UnsupportedModel: our own module, whose output nobody trained to say anything; a model through which no
+            gradient goes; or a token asked for where none are chosen.
+        TraceError: there is no such stream or layer, the trace has no model behind it, is another model's, or the model
+            has changed since.
+        ShapeError: there is no such position or token, or all layers were asked for and differ in heads.
+    """
+    trace = _traced(model, text, second_text, target)
+    if not trace.differentiable:
+        raise TraceError(
+            "gradients were asked for of a trace without a model behind it: it comes from a file, or was made of "
+            "another trace; trace the text anew"
+        )
+    stream = trace.stream(stream)
+    _check_layer(trace, stream, layer)
+    found = trace.relevance(of).layers[stream]
+    return torch.stack(list(found)) if layer is None else found[layer]
+
+
+def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
+    """Refuse a layer that isn't there, and all of them at once where they can't stand in one tensor."""
+    if layer is not None:
+        _ = trace.attention(layer, stream)
+        return
+    heads = {trace.head_count(number, stream) for number in range(trace.layer_count(stream))}
+    if len(heads) > 1:
+        raise ShapeError(
+            f"all layers of the {stream} were asked for at once, and they have {sorted(heads)} heads: name one layer"
+        )
+
+
+def _traced(model: Model, text: str | Trace, second_text: str | None, target: str | None) -> Trace:
+    if not isinstance(model, AttentionModel):
+        raise UnsupportedModel(
+            f"gradients were asked for of {model.name}, our own module: its random weights were never trained to say "
+            "anything, so there is no output to ask about; take a pretrained model"
+        )
+    if isinstance(text, str):
+        return model.trace(text, second_text, target=target)
+    if second_text is not None or target is not None:
+        raise TraceError("a trace was given, and beside it a second sentence or a target: it has its own already")
+    if text.provenance.model != model.name:
+        raise TraceError(f"a trace of {text.provenance.model} was given; {model.name} knows only its own")
+    return text

