@@ -32,6 +32,7 @@ __all__ = ["POSITIONS", "Scratch", "scratch"]
 POSITIONS = ("sinusoidal", "none")
 
 _LARGEST_WIDTH = 1024
+_LONGEST_TEXT = 1024
 
 
 def scratch(
@@ -77,8 +78,6 @@ class Scratch:
     seed: int = 0
     positions: str = "sinusoidal"
 
-    name: ClassVar[str] = "scratch"
-    limit: ClassVar[int] = 1024
     stream: ClassVar[str] = "encoder"
     layer_count: ClassVar[int] = 1
 
@@ -158,6 +157,16 @@ class Scratch:
             Trace(layers, tokens, tokens, joined, provenance),
             Rerun(lambda: measure(module, embeddings, measured, attention, joined)),
         )
+
+    @property
+    def name(self) -> str:
+        """What it is called, in messages and in its traces."""
+        return "scratch"
+
+    @property
+    def limit(self) -> int:
+        """How many words it reads at once."""
+        return _LONGEST_TEXT
 
     @property
     def facts(self) -> ModelFacts:

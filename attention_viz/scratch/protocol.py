@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attention_viz.edits.kinds import Edit
 from attention_viz.operation.projection import Projection
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Model"]
 
 
+@runtime_checkable
 class Model(Protocol):
     """A model that reads text: a pretrained one (`AttentionModel`) or our own module (`Scratch`).
 

@@ -128,3 +128,81 @@ def test_a_model_larger_than_the_room_is_refused_before_it_is_loaded(
     monkeypatch.setattr(serving, "open_source", pytest.fail)
     with pytest.raises(av.UnsupportedModel, match="one takes 0 MB of memory, and models may take 0 MB here"):
         serving.load_model(str(rooms / "one"))
+
+
+def test_those_who_wait_are_released_when_the_size_can_not_be_told() -> None:
+    def fail(_: int) -> int:
+        raise ValueError("no size")
+
+    cache: SharedCache[str, int] = SharedCache(10, fail)
+    assert waiting_get(cache) == (ValueError, 3)
+    assert "a" not in cache
+
+
+def test_those_who_wait_are_released_when_what_is_told_of_an_eviction_fails() -> None:
+    def fail(_: str) -> None:
+        raise ValueError("not told")
+
+    cache: SharedCache[str, int] = SharedCache(10, lambda _: 10, fail)
+    cache.get("b", lambda: 1)
+    assert waiting_get(cache) == (ValueError, 3)
+    assert cache.get("a", pytest.fail) == 3
+
+
+def waiting_get(cache: SharedCache[str, int]) -> tuple[type[BaseException], int]:
+    """What happens to whoever makes a value, and what another gets who waits for it."""
+    begun, go = threading.Event(), threading.Event()
+
+    def make() -> int:
+        begun.set()
+        go.wait(10)
+        return 3
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(cache.get, "a", make)
+        begun.wait(10)
+        second = pool.submit(cache.get, "a", lambda: 4)
+        time.sleep(0.1)
+        go.set()
+        error = first.exception(10)
+        assert error is not None
+        return type(error), second.result(10)
+
+
+class Leaving(BaseException):
+    """As Streamlit stops the run of a visitor who leaves."""
+
+
+def test_a_visitor_who_leaves_while_a_value_is_made_takes_nobody_along() -> None:
+    cache: SharedCache[str, int] = SharedCache(10, lambda _: 1)
+    begun, go = threading.Event(), threading.Event()
+
+    def leave() -> int:
+        begun.set()
+        go.wait(10)
+        raise Leaving
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(cache.get, "a", leave)
+        begun.wait(10)
+        others = [pool.submit(cache.get, "a", lambda: 4) for _ in range(2)]
+        time.sleep(0.1)
+        go.set()
+        assert [other.result(10) for other in others] == [4, 4]
+        assert isinstance(first.exception(10), Leaving)
+
+
+def test_traces_are_limited_by_their_bytes_and_not_by_their_number(
+    rooms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [Request(str(rooms / "one"), "the bank" + " river" * count) for count in range(4)]
+    sizes = [serving.nbytes(serving.draw(request).trace) for request in requests]
+    assert sizes == sorted(sizes) and sizes[0] > 0
+    traces: SharedCache[object, serving.Drawn] = SharedCache(
+        sizes[2] + sizes[3], lambda drawn: serving.nbytes(drawn.trace)
+    )
+    monkeypatch.setattr(serving, "_traces", traces)
+    drawn = [serving.draw(request) for request in requests]
+    assert traces.nbytes == sizes[2] + sizes[3]
+    assert [serving.draw(request) is one for request, one in zip(requests[2:], drawn[2:], strict=True)] == [True, True]
+    assert serving.draw(requests[0]) is not drawn[0]

@@ -118,11 +118,11 @@ class Tracer:
         Raises:
             ShapeError: there is no such layer or stream, or no stream was named where there are several.
         """
-        anatomy, streams = self.anatomy, tuple(self.anatomy.layers)
+        anatomy, streams = self.anatomy, list(self.anatomy.layers)
         if stream not in streams and (stream is not None or len(streams) > 1):
             asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
             raise ShapeError(f"{asked}; {self.name} has {', '.join(streams)}")
-        stream = stream or streams[0]
+        stream = stream or next(iter(streams))
         count = anatomy.layers[stream]
         if not 0 <= layer < count:
             raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {count - 1}")

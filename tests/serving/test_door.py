@@ -1,0 +1,171 @@
+"""One door before every forward, and who waits there."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import attention_viz as av
+from attention_viz.models.model import AttentionModel
+from attention_viz.serving import door, runs
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.door import Door
+from attention_viz.serving.request import Request
+from tests.models.families import build
+from tests.models.sources.test_load_folder import word_tokenizer
+
+TEXT = "the bank of the river"
+
+
+class Counting(Door):
+    """A door that notes how many were inside at once, and how often it was entered from outside."""
+
+    def __init__(self, places: int) -> None:
+        super().__init__(places)
+        self.inside, self.most, self.entries = 0, 0, 0
+        self._counting = threading.Lock()
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        with self._counting:
+            self.inside += 1
+            self.most, self.entries = max(self.most, self.inside), self.entries + 1
+
+    def __exit__(self, *error: Any) -> None:
+        with self._counting:
+            self.inside -= 1
+        super().__exit__(*error)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, AttentionModel, list[bool]]]:
+    """A model behind a door with one place, which notes of each of its forwards whether that place was taken."""
+    counting, forwards = Counting(1), list[bool]()
+    hf_model = build("bert with a head")
+    model = av.wrap(hf_model, word_tokenizer()).behind(counting)
+    hf_model.bert.encoder.register_forward_hook(lambda *_: forwards.append(counting.inside > 0))
+    monkeypatch.setattr(runs, "FORWARDS", counting)
+    models: SharedCache[str, Any] = SharedCache(10**9, lambda found: found.nbytes)
+    models.get("watched", lambda: model)
+    monkeypatch.setattr(runs, "_models", models)
+    traces: SharedCache[Any, runs.Drawn] = SharedCache(10**9, lambda drawn: runs.nbytes(drawn.trace))
+    monkeypatch.setattr(runs, "_traces", traces)
+    yield counting, model, forwards
+
+
+def test_whoever_is_inside_enters_again_and_the_place_comes_back_once() -> None:
+    one = Door(1)
+    with one, one:
+        pass
+    entered = threading.Event()
+
+    def enter() -> None:
+        with one:
+            entered.set()
+
+    with one:
+        other = threading.Thread(target=enter)
+        other.start()
+        assert not entered.wait(0.2)
+    other.join(10)
+    assert entered.is_set()
+
+
+def test_a_place_comes_back_after_an_error() -> None:
+    one = Door(1)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"), one:
+            raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda drawn, _model: runs.verify(drawn),
+        lambda drawn, _model: drawn.trace.whole_layers,
+        lambda drawn, model: av.gradient(model, drawn.trace),
+        lambda drawn, model: runs.ask(Request("watched"), lambda asked: asked.verify(TEXT)),
+        lambda drawn, model: model.trace_ids(model.tokenizer(TEXT, return_tensors="pt")["input_ids"]),
+    ],
+    ids=["fidelity", "whole layers", "gradients", "whatever is asked", "ids"],
+)
+def test_every_forward_goes_through_the_door(
+    use: Callable[[runs.Drawn, AttentionModel], object], watched: tuple[Counting, AttentionModel, list[bool]]
+) -> None:
+    counting, model, forwards = watched
+    drawn = runs.draw(Request("watched", TEXT))
+    assert forwards == [True]
+    use(drawn, model)
+    assert len(forwards) > 1
+    assert all(forwards)
+    assert counting.most >= 1
+    assert counting.inside == 0
+
+
+def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
+    from attention_viz.models.recording.batched_edits import try_each
+
+    _, model, forwards = watched
+    before = runs.draw(Request("watched", TEXT)).trace
+    tries = [[av.Ablate(0, head)] for head in range(2)]
+    assert len(runs.ask(Request("watched"), lambda asked: try_each(model, before, tries))) == 2
+    assert len(forwards) > 1 and all(forwards)
+
+
+def test_two_who_read_one_trace_while_a_third_completes_it_do_not_block_each_other(
+    watched: tuple[Counting, AttentionModel, list[bool]],
+) -> None:
+    drawn = runs.draw(Request("watched", TEXT))
+    start = threading.Barrier(4)
+
+    def read() -> object:
+        start.wait(10)
+        return runs.ask(Request("watched"), lambda _model: (drawn.trace.whole_layers, drawn.trace.fidelity))
+
+    def complete() -> object:
+        start.wait(10)
+        return drawn.trace.whole_layers
+
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(work) for work in (read, read, complete, complete)]
+        assert all(future.result(60) for future in futures)
+
+
+def test_only_so_many_run_at_once(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
+    at_once, most = 0, 0
+    lock = threading.Lock()
+
+    def begin(*_: object) -> None:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)
+
+    def end(*_: object) -> None:
+        nonlocal at_once
+        with lock:
+            at_once -= 1
+
+    _, model, _ = watched
+    model.hf_model.register_forward_pre_hook(begin)
+    model.hf_model.register_forward_hook(end)
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda number: runs.draw(Request("watched", f"{TEXT} {'bank ' * number}")), range(6)))
+    assert most == 1
+
+
+def test_a_batch_of_two_heeds_special_tokens(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
+    with_them = runs.draw(Request("watched", "the bank"), beside=TEXT).trace
+    without = runs.draw(Request("watched", "the bank", special_tokens=False), beside=TEXT).trace
+    if not watched[1].facts.adds_special_tokens:
+        pytest.skip("this tokenizer adds none")
+    assert len(with_them.query_tokens()) == len(without.query_tokens()) + 2
+    assert not without.provenance.special_tokens
+
+
+def test_the_server_has_one_door_for_forwards() -> None:
+    assert runs.FORWARDS is door.FORWARDS
