@@ -19,6 +19,7 @@ from .edits.kinds import Replace as Replace
 from .edits.kinds import Temperature as Temperature
 from .errors import AttentionVizError as AttentionVizError
 from .errors import DownloadCancelled as DownloadCancelled
+from .errors import LoadCancelled as LoadCancelled
 from .errors import ModelNotFound as ModelNotFound
 from .errors import ShapeError as ShapeError
 from .errors import TextTooLong as TextTooLong

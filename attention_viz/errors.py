@@ -3,6 +3,7 @@
 __all__ = [
     "AttentionVizError",
     "DownloadCancelled",
+    "LoadCancelled",
     "ModelNotFound",
     "ShapeError",
     "TextTooLong",
@@ -22,6 +23,10 @@ class ShapeError(AttentionVizError, ValueError):
 
 class ModelNotFound(AttentionVizError, LookupError):
     """No model of that name: not in the catalogue, no usable folder, and not to be had from the hub."""
+
+
+class LoadCancelled(AttentionVizError):
+    """Loading a model was stopped, because nobody waits for it any more."""
 
 
 class DownloadCancelled(AttentionVizError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # run as a program, a script knows its own folder only
 
-from attention_viz.cli.server import HOME, KEEP_MEMORY, start, stop, wait_until_healthy
+from attention_viz.cli.server import HOME, KEEP_MEMORY, exit_on_signals, start, stop, wait_until_healthy
 
 __all__ = [
     "APP",
@@ -56,7 +56,7 @@ def address_in_the_room() -> str | None:
 
 
 def main() -> None:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C, or until this program is told to end."""
     parser = argparse.ArgumentParser(description="Start the app and say where to open it.")
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--reload", action="store_true", help="follow edits to the code, and show errors on the page")
@@ -65,6 +65,7 @@ def main() -> None:
     if is_taken(port):
         sys.exit(f"Port {port} is in use, perhaps by this app itself. Choose another: make run PORT={port + 1}")
     print("Starting the app ...", flush=True)
+    exit_on_signals()
     server = start(port, *(RELOAD if arguments.reload else ()))
     try:
         if not wait_until_healthy(server, port):

@@ -1,13 +1,11 @@
 """Starting the app from the command line."""
 
-import signal
 import socket
 import sys
 from argparse import Namespace
-from typing import NoReturn
 
 from attention_viz.cli.output import tell
-from attention_viz.cli.server import HOME, start, stop, wait_until_healthy
+from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
 
 __all__ = ["run_app"]
@@ -29,7 +27,7 @@ def run_app(arguments: Namespace) -> int:
         )
     _check_address(host, port)
     tell("Starting the app …")
-    signal.signal(signal.SIGTERM, _end)  # the server must not outlive us
+    exit_on_signals()  # the server must not outlive us
     # What the server prints would stand among our results.
     server = start(port, f"--server.address={host}", log=sys.stderr.fileno())
     try:
@@ -41,10 +39,6 @@ def run_app(arguments: Namespace) -> int:
         return server.wait()
     finally:
         stop(server)
-
-
-def _end(number: int, _frame: object) -> NoReturn:
-    sys.exit(128 + number)
 
 
 def _check_address(host: str, port: int) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import IO
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
-__all__ = ["HOME", "KEEP_MEMORY", "start", "stop", "wait_until_healthy"]
+__all__ = ["HOME", "KEEP_MEMORY", "exit_on_signals", "start", "stop", "wait_until_healthy"]
 
 # Where app.py and pages/ are: an installed package has them inside, a checkout beside it.
 _INSTALLED, _CHECKOUT = Path(__file__).parents[1] / "app", Path(__file__).parents[2]
@@ -35,6 +36,22 @@ def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subpr
     environment = {**KEEP_MEMORY, **os.environ, **quiet}
     errors = None if log is None else subprocess.STDOUT
     return subprocess.Popen(command, cwd=HOME, env=environment, stdout=log, stderr=errors)
+
+
+def exit_on_signals() -> None:
+    """Leave by `SystemExit` when this program is told to end or its terminal closes, so that it stops its server.
+
+    Without that a signal would end this program alone and leave the server on its port.
+    """
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), _leave)
+
+
+def _leave(number: int, _frame: object) -> None:
+    # Once is enough: a second signal must not break off what stops the server.
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def wait_until_healthy(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.edits.kinds import Edit
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.models.described import Described
 from attention_viz.models.inputs.candidates import candidates
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.continuation import Growing
@@ -39,7 +40,7 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionModel:
+class AttentionModel(Described):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
     Attributes:
@@ -47,14 +48,12 @@ class AttentionModel:
         hf_model: the transformers model itself.
         tokenizer: what turns text into its tokens, where there is one.
         limit: how many tokens it can read at once; None where nothing says.
-        facts: what it is and can do.
     """
 
     name: str
     hf_model: "PreTrainedModel"
     tokenizer: "PreTrainedTokenizerBase | None"
     limit: int | None
-    facts: ModelFacts
     _tracer: Tracer
     _inputs: Inputs
     _provenance: Provenance
@@ -77,46 +76,7 @@ class AttentionModel:
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
-        return cls(name, hf_model, tokenizer, limit, facts, tracer, inputs, provenance)
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The kinds of attention its traces have.
-
-        ("encoder",) where tokens see the whole text, ("decoder",) where they see only what came before, ("encoder",
-        "decoder", "cross") where it reads one text and says another.
-        """
-        return self.facts.streams
-
-    @property
-    def stream(self) -> str:
-        """The first of its streams; most models have but one."""
-        return self.streams[0]
-
-    @property
-    def answers(self) -> bool:
-        """Whether it is an encoder–decoder."""
-        return self.facts.is_encoder_decoder
-
-    @property
-    def predicts(self) -> bool:
-        """Whether its output tells how likely each token is: the next one, or the one behind a mask."""
-        return self.facts.predicts
-
-    @property
-    def heads(self) -> Mapping[str, tuple[int, ...]]:
-        """Of each stream, how many heads each layer has."""
-        return self.facts.heads
-
-    @property
-    def layer_count(self) -> int:
-        """How many layers its first stream has."""
-        return len(self.heads[self.stream])
-
-    @property
-    def layers_without_attention(self) -> tuple[str, ...]:
-        """The model's own numbers of those layers that do something else instead, as in hybrids."""
-        return self.facts.layers_without_attention
+        return cls(name, hf_model, tokenizer, limit, tracer, inputs, provenance, facts=facts)
 
     @property
     def runner(self) -> Runner:

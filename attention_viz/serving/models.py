@@ -1,5 +1,6 @@
 """Where a model that somebody asked for is loaded from, and whether there is room for it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,8 +81,12 @@ def plan_of(name: str) -> "Plan":
     return plan(*allowed.split(name))
 
 
-def open_source(source: Source) -> "Model":
+def open_source(source: Source, cancelled: "Callable[[], bool]" = lambda: False) -> "Model":
     """Load it.
+
+    Args:
+        source: from `find`.
+        cancelled: is asked again and again whether to stop.
 
     Raises:
         AttentionVizError: it is broken, or can't be recorded exactly.
@@ -90,7 +95,9 @@ def open_source(source: Source) -> "Model":
         return load(source.name, revision=source.revision).behind(FORWARDS)
     from attention_viz.models.sources.load_folder import load_folder
 
-    return load_folder(source.folder, source.name, revision=source.revision).behind(FORWARDS)
+    largest = SETTINGS.model_memory * 1_000_000
+    model = load_folder(source.folder, source.name, revision=source.revision, largest=largest, cancelled=cancelled)
+    return model.behind(FORWARDS)
 
 
 def check_room(name: str, needed: int) -> None:

@@ -11,6 +11,7 @@ from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS
 from attention_viz.serving.facts import remember
+from attention_viz.serving.loads import Loads
 from attention_viz.serving.models import find, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
@@ -85,13 +86,18 @@ def is_loaded(name: str) -> bool:
     return name == OWN or name in _models
 
 
-def load_model(name: str) -> None:
+def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
     """Bring a model into memory, where it isn't there yet; whoever else asks for it meanwhile waits for the same one.
+
+    Args:
+        name: the model's.
+        still_wanted: called again and again while it loads; by raising it stops waiting, and a load that nobody waits
+            for is given up.
 
     Raises:
         AttentionVizError: it can't be had; the message says why.
     """
-    _ = _models.get(name, lambda: _open(name))
+    _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
 
 def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
@@ -215,21 +221,21 @@ def is_full(request: Request, trace: "Trace") -> bool:
 
 def _chosen(request: Request) -> "Model":
     if request.model != OWN:
-        return _models.get(request.model, lambda: _open(request.model))
+        return _models.get(request.model, lambda: _loads.wait(request.model))
     from attention_viz.scratch.model import Scratch
 
     own = request.own or OwnModule()
     return Scratch(d_model=own.d_model, heads=own.heads, seed=own.seed, positions=own.positions)
 
 
-def _open(name: str) -> "Model":
+def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
     import torch
 
     # The forwards that may run at once share the machine's cores instead of fighting over them.
     torch.set_num_threads(max(1, _cores() // SETTINGS.forwards_at_once))
     source = find(name)
     _models.make_room(source.memory)
-    model = open_source(source)
+    model = open_source(source, cancelled)
     remember(name, model.facts)
     # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
     gc.collect()
@@ -270,6 +276,7 @@ def _of(record: object) -> "list[Tensor]":
     return [value for value in vars(record).values() if isinstance(value, torch.Tensor)]
 
 
+_loads: "Loads[Model]" = Loads(_open)
 _models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
 _traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...]], Drawn]" = SharedCache(
     SETTINGS.trace_memory * 1_000_000, lambda drawn: nbytes(drawn.trace)

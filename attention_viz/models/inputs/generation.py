@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig
 
 from attention_viz.errors import UnsupportedModel, UnusableText, first_line
+from attention_viz.models.huggingface import GenerationConfig
 from attention_viz.models.inputs.text import vocabulary
 
 if TYPE_CHECKING:

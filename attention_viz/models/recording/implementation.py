@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from torch import nn
-from transformers import PreTrainedModel
-from transformers.configuration_utils import PreTrainedConfig
 
+from attention_viz.models.huggingface import PreTrainedConfig, PreTrainedModel
 from attention_viz.models.recording.recorder import OURS
 
 __all__ = ["Switch", "configurations"]

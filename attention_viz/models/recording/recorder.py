@@ -11,13 +11,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
-from transformers.masking_utils import AttentionMaskInterface
 
 from attention_viz.edits.apply import edited
 from attention_viz.edits.kinds import Edit
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
+from attention_viz.models.huggingface import AttentionInterface, AttentionMaskInterface
 from attention_viz.operation.attention import Attention, attend, fused, fusible, is_causal
 from attention_viz.operation.masks import causal
 from attention_viz.operation.terms import Term, map_terms, same_terms

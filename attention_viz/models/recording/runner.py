@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from attention_viz.edits.kinds import Edit
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
 from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.wiring import HOOKS, Listener, Wiring

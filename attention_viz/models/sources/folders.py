@@ -6,7 +6,7 @@ that is given, never by its path: visitors of a server read them.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -40,6 +40,8 @@ TOKENIZER_FILES = (
 )
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+# How much of a file is read at a time.
+_AT_ONCE = 4_000_000
 # A header as long as safetensors itself takes: what announces more is no such file.
 _LONGEST_HEADER = 100_000_000
 
@@ -62,13 +64,16 @@ class CheckedFolder:
     weights: tuple[Path, ...]
     numbers: int
 
-    def sha256(self) -> str:
+    def sha256(self, check: Callable[[], None] = lambda: None) -> str:
         """What tells these weights from others.
 
         Of a single file its sha256; of several the sha256 of what `sha256sum model-*.safetensors` prints, a line each
         in the order of their names.
+
+        Args:
+            check: called again and again while the files are read; what it raises ends that.
         """
-        sums = [sha256_of(path) for path in self.weights]
+        sums = [sha256_of(path, check) for path in self.weights]
         if len(sums) == 1:
             return sums[0]
         lines = (f"{found}  {path.name}\n" for found, path in zip(sums, self.weights, strict=True))
@@ -197,7 +202,11 @@ def _header(file: Path) -> tuple[int, int]:
     return sum(prod(cast("list[int]", tensor["shape"])) for tensor in tensors.values()), 8 + length + end
 
 
-def sha256_of(path: Path) -> str:
-    """The sha256 of a file."""
+def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:
+    """The sha256 of a file; `check` is called after each few megabytes, and what it raises ends the reading."""
+    digest = hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while part := file.read(_AT_ONCE):
+            digest.update(part)
+            check()
+    return digest.hexdigest()

@@ -3,19 +3,26 @@
 import contextlib
 import re
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-import transformers
 from torch import nn
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
+from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, UnsupportedModel, first_line
+from attention_viz.models.huggingface import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    transformers,
+)
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
+from attention_viz.models.sources.size import building, check_config, count_bytes
 from attention_viz.trace.trace import Provenance
 
 __all__ = ["load_folder"]
@@ -33,6 +40,8 @@ def load_folder(
     dtype: str = "auto",
     sha256: str | None = None,
     revision: str | None = None,
+    largest: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> AttentionModel:
     """Load a model and its tokenizer from a folder, and wrap it.
 
@@ -43,22 +52,37 @@ def load_folder(
         dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
         sha256: what the weights have to have, where that is known; see `CheckedFolder.sha256`.
         revision: which version of the model this is, where that is known.
+        largest: how many bytes of memory it may take; None for no limit.
+        cancelled: is asked again and again whether to stop.
 
     Raises:
+        LoadCancelled: `cancelled` said so.
         ModelNotFound: the folder lacks something, or something in it is broken.
-        UnsupportedModel: the folder holds code or pickles, or the model can't be recorded exactly.
+        UnsupportedModel: the folder holds code or pickles, the model takes more memory than `largest`, or it can't be
+            recorded exactly.
     """
+
+    def check() -> None:
+        if cancelled():
+            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+
     place = _device(device)
     precision = _dtype(dtype, place)
     checked = check_folder(folder, name)
-    found = checked.sha256()
+    check_config(checked)
+    found = checked.sha256(check)
     if sha256 is not None and found != sha256:
         raise ModelNotFound(
             f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
         )
+    check()
     with _loading, _quietly():
-        hf_model = _read_model(checked, precision)
+        check()
+        count_bytes(checked, lambda: _build(checked), largest)
+        with building(check):
+            hf_model = _read_model(checked, precision)
         tokenizer = _read_tokenizer(checked)
+    check()
     _check_tokenizer(checked, hf_model, tokenizer)
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
@@ -76,11 +100,28 @@ def _read_model(folder: CheckedFolder, dtype: torch.dtype | str) -> PreTrainedMo
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # told below, by name and with both shapes
         )
+    except AttentionVizError:
+        raise
     except Exception as error:
-        kind = folder.config["model_type"]
-        raise ModelNotFound(f"{folder.name} can't be loaded as {kind}: {_told(error, folder)}") from error
+        raise _not_loadable(folder, error) from error
     _refuse_misfits(folder.name, report, model)
     return model
+
+
+def _build(folder: CheckedFolder) -> nn.Module:
+    """The model by its configuration alone, with whatever numbers the torch device in charge gives it."""
+    kind = _kind(folder.config)
+    try:
+        config = AutoConfig.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
+        return kind.from_config(config) if kind is AutoModel else kind(config)
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise _not_loadable(folder, error) from error
+
+
+def _not_loadable(folder: CheckedFolder, error: Exception) -> ModelNotFound:
+    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {_told(error, folder)}")
 
 
 def _refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:

@@ -185,8 +185,10 @@ def _bring(state: State) -> bool:
             if not plan.complete:
                 _offer(state.model, plan, place.container())
                 return False
-        place.caption(plain(f"Loading {allowed.shown(state.model)} into memory, once for everybody: some seconds …"))
-        load_model(state.model)
+        words = plain(f"Loading {allowed.shown(state.model)} into memory, once for everybody: some seconds …")
+        place.caption(words)
+        # To write on the page is what ends the run of a visitor who has left.
+        load_model(state.model, still_wanted=lambda: place.caption(words))
     except AttentionVizError as error:
         show_problem(error, place)
         return False

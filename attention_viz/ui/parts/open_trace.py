@@ -1,10 +1,12 @@
 """A trace that somebody brings as a file: checked before it is shown in place of a model's run."""
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.serving.runs import Drawn
@@ -13,6 +15,8 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
     from attention_viz.trace.trace import Trace
 
 __all__ = ["close", "count", "offer", "opened", "tell"]
@@ -40,7 +44,7 @@ def offer() -> None:
         key=f"upload-{st.session_state.get('uploads', 0)}",
     )
     if uploaded is not None:
-        _open(uploaded.getvalue())
+        _open(uploaded)
     if "refused" in st.session_state:
         st.error(plain(f"This can't be shown: {st.session_state['refused']}"))
 
@@ -73,22 +77,35 @@ def close() -> None:
     )
 
 
-def _open(content: bytes) -> None:
+def _open(uploaded: "UploadedFile") -> None:
     from attention_viz.trace.trace import Trace
 
     # The box is emptied whatever comes of it, so that a refused file isn't read again at every click.
     st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
     st.session_state.pop("refused", None)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "the file"
-        path.write_bytes(content)
-        try:
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "the file"
+            with path.open("wb") as file:
+                shutil.copyfileobj(uploaded, file)
+            _let_go(uploaded)
             drawn = _checked(Trace.load(path))
-        except AttentionVizError as error:
-            st.session_state["refused"] = str(error)
-        else:
-            _show(drawn)
+    except AttentionVizError as error:
+        st.session_state["refused"] = str(error)
+    except OSError as error:
+        st.session_state["refused"] = f"this machine has no room for the file while it is read ({error.strerror})"
+    else:
+        _show(drawn)
+    _let_go(uploaded)
     st.rerun()
+
+
+def _let_go(uploaded: "UploadedFile") -> None:
+    """Free what was uploaded: Streamlit keeps every file until its visitor is gone."""
+    context = get_script_run_ctx()
+    if context is not None:
+        context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=uploaded.file_id)
+    uploaded.close()
 
 
 def _checked(trace: "Trace") -> Drawn:

@@ -1,0 +1,105 @@
+"""Models on their way into memory: one load a model, for everybody who waits for it, given up when nobody does."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from attention_viz.errors import LoadCancelled
+
+__all__ = ["Loads"]
+
+_Model = TypeVar("_Model")
+
+# How often those who wait look whether they still want to, and how long a load goes on without anybody: whoever waited
+# behind somebody who left takes that one's place within it.
+_LOOK, _GRACE = 0.25, 2.0
+
+
+@dataclass(eq=False)
+class _Load(Generic[_Model]):
+    """One load under way.
+
+    Attributes:
+        future: what comes of it.
+        waiting: how many wait for it.
+        left: when the last of them left, where none is left.
+    """
+
+    future: Future[_Model] = field(default_factory=Future[_Model])
+    waiting: int = 0
+    left: float = 0.0
+
+    def abandoned(self) -> bool:
+        """Whether nobody has waited for it for a while."""
+        return self.waiting == 0 and time.monotonic() - self.left > _GRACE
+
+
+class Loads(Generic[_Model]):
+    """Loads by name, each in a thread of its own, so that whoever waits for it can leave."""
+
+    def __init__(self, load: Callable[[str, Callable[[], bool]], _Model]) -> None:
+        """Begin with none.
+
+        Args:
+            load: brings a model into memory; it gets the name, and a function that says whether to give up.
+        """
+        self._load = load
+        self._under_way: dict[str, _Load[_Model]] = {}
+        self._lock = threading.Lock()
+
+    def wait(self, name: str, still_wanted: Callable[[], object] = lambda: None) -> _Model:
+        """The model of that name, from the load that is under way or from a new one.
+
+        Args:
+            name: the model's.
+            still_wanted: called again and again while it loads; by raising it leaves.
+
+        Raises:
+            AttentionVizError: the model can't be had; the message says why.
+        """
+        while True:
+            load = self._join(name)
+            try:
+                return _result(load.future, still_wanted)
+            except LoadCancelled:  # it was being given up when we came
+                continue
+            finally:
+                with self._lock:
+                    load.waiting, load.left = load.waiting - 1, time.monotonic()
+
+    def _join(self, name: str) -> _Load[_Model]:
+        with self._lock:
+            load = self._under_way.get(name)
+            begin = load is None
+            load = load or self._under_way.setdefault(name, _Load())
+            load.waiting += 1  # before it begins: it would find that nobody waits for it
+        if begin:
+            threading.Thread(target=self._run, args=(name, load), name=f"load of {name}", daemon=True).start()
+        return load
+
+    def _run(self, name: str, load: _Load[_Model]) -> None:
+        try:
+            found = self._load(name, load.abandoned)
+        except BaseException as error:
+            self._end(name)
+            load.future.set_exception(error)
+        else:
+            self._end(name)
+            load.future.set_result(found)
+
+    def _end(self, name: str) -> None:
+        with self._lock:
+            del self._under_way[name]
+
+
+def _result(future: Future[_Model], still_wanted: Callable[[], object]) -> _Model:
+    while True:
+        try:
+            return future.result(_LOOK)
+        except TimeoutError:
+            if future.done():  # the load's own
+                raise
+            still_wanted()

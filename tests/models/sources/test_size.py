@@ -1,0 +1,87 @@
+"""How large a model is, told before anything of it is loaded."""
+
+import json
+import resource
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.models.sources import load_folder as loading
+from attention_viz.models.sources.load_folder import load_folder
+from tests.models.families import build
+from tests.models.sources.test_load_folder import word_tokenizer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    build("bert with a head").save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
+    return tmp_path
+
+
+def change(folder: Path, **values: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"hidden_size": 20_000, "intermediate_size": 80_000, "num_attention_heads": 8}, "don't fit its config.json"),
+        ({"vocab_size": 4 * 10**9}, "asks for vocab_size 4,000,000,000"),
+        ({"vocab_size": 9 * 10**8}, "don't fit its config.json"),
+        ({"num_hidden_layers": 10**6}, "asks for num_hidden_layers 1,000,000"),
+        (
+            {"num_hidden_layers": 9_999, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1},
+            "parts",
+        ),
+        ({"num_labels": 10**9}, "asks for num_labels"),
+        ({"max_position_embeddings": 5 * 10**8}, "don't fit its config.json"),
+    ],
+)
+def test_an_absurd_configuration_is_refused_by_name_in_no_time_and_without_memory(
+    values: dict[str, int], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(folder, **values)
+    monkeypatch.setattr(loading, "_read_model", pytest.fail)
+    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises((av.ModelNotFound, av.UnsupportedModel), match=message) as refused:
+        load_folder(folder, "absurd")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
+    assert "absurd" in str(refused.value)
+    assert time.monotonic() - started < 60
+
+
+def test_nothing_is_loaded_that_takes_more_memory_than_allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_read_model", pytest.fail)
+    with pytest.raises(av.UnsupportedModel, match=r"large takes \d+ MB of memory by its config.json, and models may"):
+        load_folder(folder, "large", largest=1_000)
+
+
+def test_a_model_within_its_limit_is_loaded(folder: Path) -> None:
+    model = load_folder(folder, "fitting", largest=100_000_000)
+    assert model.trace("the bank").fidelity.ok
+    assert model.nbytes < 100_000_000
+
+
+def test_to_count_a_model_leaves_torch_as_it_was(folder: Path) -> None:
+    load_folder(folder, "fitting")
+    assert torch.nn.Linear(2, 2).weight.device.type == "cpu"
+
+
+def test_a_load_that_is_cancelled_stops_wherever_it_is(folder: Path) -> None:
+    asked = 0
+
+    def cancelled(after: int) -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > after
+
+    for after in (0, 1, 2, 10):
+        asked = 0
+        with pytest.raises(av.LoadCancelled, match="nobody waits for it"):
+            load_folder(folder, "left", cancelled=lambda after=after: cancelled(after))
