@@ -146,8 +146,8 @@ def count_bytes(folder: CheckedFolder, build: Callable[[], nn.Module], largest: 
             )
         if count.modules > modules:
             raise ModelNotFound(
-                f"the weights of {folder.name} don't fit its config.json: that asks for more than {modules:,} parts, and "
-                f"the file holds {folder.numbers:,} numbers"
+                f"the weights of {folder.name} don't fit its config.json: that asks for more than {modules:,} parts, "
+                f"and the file holds {folder.numbers:,} numbers"
             )
 
     with _Building(_Count(check)), torch.device("meta"):
