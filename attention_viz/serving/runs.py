@@ -19,7 +19,6 @@ from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     import pandas
-    from torch import Tensor
 
     from attention_viz.edits.kinds import Edit
     from attention_viz.operation.projection import Projection
@@ -36,7 +35,6 @@ __all__ = [
     "is_full",
     "is_loaded",
     "load_model",
-    "nbytes",
     "projections",
     "verify",
 ]
@@ -259,25 +257,8 @@ def _cores() -> int:
     return torch.get_num_threads()
 
 
-def nbytes(trace: "Trace") -> int:
-    """How many bytes a trace's tensors take in memory, each counted once."""
-    layers = [layer for found in trace.layers.values() for layer in found]
-    held = [
-        trace.output,
-        *(tensor for layer in layers for record in (layer, layer.attention) for tensor in _of(record)),
-    ]
-    unique = {id(tensor): tensor for tensor in held}
-    return sum(tensor.numel() * tensor.element_size() for tensor in unique.values())
-
-
-def _of(record: object) -> "list[Tensor]":
-    import torch
-
-    return [value for value in vars(record).values() if isinstance(value, torch.Tensor)]
-
-
 _loads: "Loads[Model]" = Loads(_open)
 _models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
 _traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...]], Drawn]" = SharedCache(
-    SETTINGS.trace_memory * 1_000_000, lambda drawn: nbytes(drawn.trace)
+    SETTINGS.trace_memory * 1_000_000, lambda drawn: drawn.trace.nbytes
 )

@@ -196,11 +196,9 @@ def test_traces_are_limited_by_their_bytes_and_not_by_their_number(
     rooms: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = [Request(str(rooms / "one"), "the bank" + " river" * count) for count in range(4)]
-    sizes = [serving.nbytes(serving.draw(request).trace) for request in requests]
+    sizes = [serving.draw(request).trace.nbytes for request in requests]
     assert sizes == sorted(sizes) and sizes[0] > 0
-    traces: SharedCache[object, serving.Drawn] = SharedCache(
-        sizes[2] + sizes[3], lambda drawn: serving.nbytes(drawn.trace)
-    )
+    traces: SharedCache[object, serving.Drawn] = SharedCache(sizes[2] + sizes[3], lambda drawn: drawn.trace.nbytes)
     monkeypatch.setattr(serving, "_traces", traces)
     drawn = [serving.draw(request) for request in requests]
     assert traces.nbytes == sizes[2] + sizes[3]

@@ -51,7 +51,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, Attenti
     models: SharedCache[str, Any] = SharedCache(10**9, lambda found: found.nbytes)
     models.get("watched", lambda: model)
     monkeypatch.setattr(runs, "_models", models)
-    traces: SharedCache[Any, runs.Drawn] = SharedCache(10**9, lambda drawn: runs.nbytes(drawn.trace))
+    traces: SharedCache[Any, runs.Drawn] = SharedCache(10**9, lambda drawn: drawn.trace.nbytes)
     monkeypatch.setattr(runs, "_traces", traces)
     yield counting, model, forwards
 

@@ -10,7 +10,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.variants import run_variant
 from attention_viz.scratch.vectors import sinusoidal, word_vectors
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.runs import Drawn, nbytes, projections
+from attention_viz.serving.runs import Drawn, projections
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.trace.trace import Trace
@@ -91,8 +91,8 @@ def _run_widths(text: str, heads: int, seed: int, positions: str) -> tuple[Trace
 
 
 _runs: SharedCache[tuple[str, int, int, int, str, str], Run] = SharedCache(
-    SETTINGS.trace_memory * 1_000_000, lambda run: nbytes(run.trace)
+    SETTINGS.trace_memory * 1_000_000, lambda run: run.trace.nbytes
 )
 _widths: SharedCache[tuple[str, int, int, str], tuple[Trace, ...]] = SharedCache(
-    SETTINGS.trace_memory * 1_000_000, lambda traces: sum(nbytes(trace) for trace in traces)
+    SETTINGS.trace_memory * 1_000_000, lambda traces: sum(trace.nbytes for trace in traces)
 )
