@@ -115,7 +115,7 @@ def test_the_slider_goes_through_the_training_beside_the_curve(page: OpenPage, i
     points = screen.locator(".st-key-compare-curve .scatterlayer .trace").first.locator(".point")
     expect(points).to_have_count(12)
     screen.get_by_role("slider").press("ArrowRight")
-    screen.wait_for_url(re.compile("step=425"))
+    screen.wait_for_url(re.compile("moment=425"))
     idle(screen)
     expect_numbers(screen, av.compare(traces[425], traces[1200], 1, 1))
     measured = av.head_table(traces[425]).loc[(1, 1), "induction"]

@@ -223,7 +223,9 @@ def test_an_address_edited_by_hand_is_answered_in_words_and_keeps_the_rest(page:
     switch(screen, "Pattern", idle)
     expect(screen.get_by_text("are for 7 tokens; this text has 9")).to_be_visible()
     screen = page("/heads?text=+&metric=next&query=it&key=cat&view=patterns")
-    assert {"metric": "next", "query": "it", "key": "cat", "view": "patterns"}.items() <= parameters(screen).items()
+    assert {"metric": "next", "query_word": "it", "key_word": "cat", "view": "patterns"}.items() <= parameters(
+        screen
+    ).items()
 
 
 @pytest.mark.parametrize(
