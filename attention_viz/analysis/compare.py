@@ -104,6 +104,7 @@ def compare(
     other: Trace,
     layer: int,
     head: int,
+    *,
     other_layer: int | None = None,
     other_head: int | None = None,
     stream: str | None = None,
@@ -150,9 +151,9 @@ def compare(
 def head_divergences(
     one: Trace,
     other: Trace,
+    *,
     stream: str | None = None,
     other_stream: str | None = None,
-    *,
     head: tuple[int, int] | None = None,
 ) -> Float[Tensor, "layer head"]:
     """How far apart two runs are, head by head: of each the mean that `Comparison.mean` tells.

@@ -58,9 +58,14 @@ def check_places(edits: Sequence[Placed], layers: Mapping[str, int]) -> None:
         layers: how many layers each stream of the model has.
 
     Raises:
-        ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several.
+        ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several; or
+            something else than edits.
     """
+    if not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"edits are several, in a list or tuple; got {type(edits).__name__}")
     for edit in edits:
+        if not isinstance(edit, Placed):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"an edit is one of av.Ablate, av.Block and their like; got {type(edit).__name__}")
         if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
             asked = "without its stream" if edit.stream is None else f"for the {edit.stream}"
             raise ShapeError(f"{edit.kind} was asked for {asked}; the model has {', '.join(layers)}")

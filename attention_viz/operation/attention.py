@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.checks import check_call
-from attention_viz.operation.shapes import of_head, positions, shape_of_weights, shared_heads, widened
+from attention_viz.operation.shapes import is_whole, of_head, positions, shape_of_weights, shared_heads, widened
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
 __all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
@@ -59,6 +59,8 @@ def attend(
     Raises:
         ShapeError: shapes, kinds of number or terms that don't fit together.
     """
+    if not isinstance(query, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"query has to be a tensor; got {type(query).__name__}")
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1:].numel() or 1)
     return Attention(query, key, value, allowed, scale, bias, softcap, sinks)
@@ -136,8 +138,8 @@ class Attention:
         if len(self.shape) < 3:
             raise ShapeError(f"head {index} was asked for, and this attention has no head axis: it is {self.shape}")
         heads = self.shape[-3]
-        if not 0 <= index < heads:
-            raise ShapeError(f"head {index} was asked for; this attention has {heads} heads, counted from 0")
+        if not is_whole(index) or not 0 <= index < heads:
+            raise ShapeError(f"head {index!r} was asked for; this attention has {heads} heads, counted from 0")
         return map_terms(self, lambda term, value: _term_of_head(term, value, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "Attention":

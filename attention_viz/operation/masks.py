@@ -38,8 +38,10 @@ def sliding_window(queries: int, window: int) -> Bool[Tensor, "query key"]:
         ShapeError: a window under 1, in which nobody would see even themselves.
     """
     _check_count("queries", queries)
-    if window < 1:
-        raise ShapeError(f"a window of {window} was asked for; it has to be 1 (each sees itself only) or more")
+    if type(window) is not int or window < 1:
+        raise ShapeError(
+            f"a window of {window!r} was asked for; it has to be 1 (each sees itself only) or more, a whole number"
+        )
     position = torch.arange(queries)
     return (position[:, None] - position[None, :]).abs() < window
 
@@ -53,8 +55,8 @@ def prefix(queries: int, prefix: int) -> Bool[Tensor, "query key"]:
         ShapeError: a prefix below 0 or longer than the text.
     """
     allowed = causal(queries)
-    if not 0 <= prefix <= queries:
-        raise ShapeError(f"a prefix of {prefix} was asked for; it has to be from 0 to the {queries} positions")
+    if type(prefix) is not int or not 0 <= prefix <= queries:
+        raise ShapeError(f"a prefix of {prefix!r} was asked for; it has to be from 0 to the {queries} positions")
     allowed[:, :prefix] = True
     return allowed
 
@@ -136,7 +138,13 @@ def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:
 
     Args:
         allowed: True where a query may look at a key; None where nothing is blocked.
+
+    Raises:
+        ShapeError: it is no boolean matrix.
     """
+    if allowed is not None and (allowed.dtype != torch.bool or allowed.ndim != 2):
+        came = f"{allowed.dtype} {tuple(allowed.shape)}"
+        raise ShapeError(f"allowed has to be boolean, (query, key), True where a query may look; got {came}")
     if allowed is None or bool(allowed.all()):
         return Pattern("full")
     if not bool(allowed.any()):

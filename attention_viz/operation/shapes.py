@@ -4,6 +4,7 @@ Key and value heads shared by a group of query heads: Ainslie et al. 2023, "GQA"
 """
 
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ __all__ = [
     "check_width",
     "for_all_heads",
     "heads_of",
+    "is_whole",
     "of_head",
     "positions",
     "shape_of_weights",
@@ -143,6 +145,11 @@ def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch
 def shapes_told(query: Tensor, key: Tensor, value: Tensor) -> str:
     """The shapes of the three, as the end of a message."""
     return f"got query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+
+
+def is_whole(number: object) -> bool:
+    """Whether something counts: a whole number, numpy's included, and no truth value."""
+    return isinstance(number, SupportsIndex) and not isinstance(number, bool)
 
 
 def heads_of(tensor: Tensor) -> int:

@@ -21,7 +21,7 @@ from attention_viz.scratch.facts import ModelFacts
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.trace.rerun import Rerun, attach
-from attention_viz.trace.tokens import Fit, Tokens, fit_text, split_words
+from attention_viz.trace.tokens import Fit, Tokens, check_text, fit_text, split_words
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class Scratch:
         self._check_wishes(second_text, chat)
         if target is not None:
             raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
+        check_text(text)
         count = len(split_words(text))
         if count > self.limit:
             raise TextTooLong(self.name, count, self.limit)
@@ -137,6 +138,7 @@ class Scratch:
             UnusableText: nothing visible in the text.
             ShapeError: a mask that doesn't fit, or an edit for another layer than the only one.
         """
+        check_text(text)
         words = split_words(text)
         if not words:
             came = "holds only characters that aren't seen" if text.strip() else "is empty"
@@ -283,4 +285,6 @@ class Scratch:
 
 
 def _is_causal(allowed: Tensor, count: int) -> bool:
-    return allowed.shape == (count, count) and torch.equal(allowed.cpu(), masks.causal(count))
+    """Whether no word may look ahead, in any head."""
+    expected = masks.causal(count).to(allowed.device)
+    return allowed.ndim >= 2 and allowed.shape[-2:] == expected.shape and bool((allowed == expected).all())

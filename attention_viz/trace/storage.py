@@ -1,6 +1,9 @@
 """A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
 
 import json
+import os
+import secrets
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike, fspath
@@ -31,6 +34,8 @@ _TERMS = terms_of(Attention)
 def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
     """Write a trace to exactly that path; masks that layers share are stored once.
 
+    It is written beside and put in its place when it is whole: whatever happens meanwhile, what was there stays.
+
     Raises:
         TraceError: nothing can be written there.
     """
@@ -50,10 +55,29 @@ def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
         "fidelity": asdict(trace.fidelity),
     }
     try:
-        # Written as any file is: safetensors' own writer makes files that nobody else may read.
-        Path(path).write_bytes(save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
+        _write_whole(Path(path), save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
     except (SafetensorError, OSError, ValueError) as error:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file of which nobody ever finds a part, with the rights of the one that it takes the place of."""
+    if path.exists() and not path.is_file():  # a pipe or a device, whose place nothing else can take; a folder refuses
+        path.write_bytes(content)
+        return
+    target = path.resolve()  # a link stays one
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        # Made as any file is: safetensors' own writer makes files that nobody else may read.
+        with beside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
@@ -188,7 +212,7 @@ def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:
 def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:
     return Tokens(
         labels=tuple(_as(str, label) for label in _as(list, entry["labels"])),
-        ids=tuple(_as(int, number) for number in _as(list, entry["ids"])),
+        ids=tuple(_as_id(number) for number in _as(list, entry["ids"])),
         words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
         special=tuple(_as(bool, flag) for flag in _as(list, entry["special"])),
         padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
@@ -205,6 +229,14 @@ def _as(kind: type[_Kind], value: object) -> _Kind:
     if type(value) is kind or (kind is float and type(value) is int):
         return cast("_Kind", value)
     raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
+
+
+def _as_id(value: object) -> int:
+    """A token's number, which a tensor of ids has to be able to hold."""
+    number = _as(int, value)
+    if not -(2**63) <= number < 2**63:
+        raise TypeError(f"{number!r:.40}, where a token's id of 64 bits belongs")
+    return number
 
 
 def _as_text_or_none(value: object) -> str | None:

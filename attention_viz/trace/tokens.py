@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from attention_viz.errors import ShapeError, TraceError
+from attention_viz.errors import ShapeError, TraceError, UnusableText
 
-__all__ = ["Fit", "Tokens", "fit_text", "split_words", "without_marks"]
+__all__ = ["Fit", "Tokens", "check_text", "fit_text", "split_words", "without_marks"]
 
 # What tokenizers write around a piece: WordPiece before one that goes on, SentencePiece and byte-level BPE before one
 # that begins a word, CLIP's after one that ends it.
@@ -141,6 +141,20 @@ def without_marks(label: str) -> str:
     for mark in _AFTER:
         plain = plain.removesuffix(mark)
     return plain or label
+
+
+def check_text(text: object, what: str = "a text") -> None:
+    """Refuse what is no text.
+
+    Args:
+        text: what came.
+        what: what it was to be, for the message.
+
+    Raises:
+        UnusableText: it isn't text.
+    """
+    if not isinstance(text, str):
+        raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")
 
 
 def split_words(text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -248,7 +249,7 @@ class Trace:
     def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
         stream = self.stream(stream)
         count = len(self.layers[stream])
-        if not 0 <= layer < count:
+        if not is_whole(layer) or not 0 <= layer < count:
             raise TraceError(f"layer {layer!r} was asked for; the {stream} has layers 0 to {count - 1}")
         return stream, layer
 

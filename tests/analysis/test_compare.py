@@ -1,5 +1,6 @@
 """Two heads on common axes: what is aligned with what, and how far apart the rows are."""
 
+import inspect
 import math
 
 import numpy
@@ -209,3 +210,10 @@ def test_an_axis_of_two_different_texts_says_where_padding_begins() -> None:
     assert align(tokens("a", "b", padding=(False, True)), tokens("a")) == Axis(
         ("a", "b"), (0, 1), (0, None), (True, False)
     )
+
+
+def test_beyond_layer_and_head_everything_is_named() -> None:
+    for function, count in ((av.compare, 4), (head_divergences, 2)):
+        kinds = [entry.kind for entry in inspect.signature(function).parameters.values()]
+        assert kinds[:count] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * count
+        assert set(kinds[count:]) == {inspect.Parameter.KEYWORD_ONLY}

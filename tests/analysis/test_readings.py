@@ -151,3 +151,12 @@ def header(trace: Trace) -> dict[str, object]:
     packed = pack(trace)
     (length,) = struct.unpack_from("<I", packed)
     return json.loads(packed[4 : 4 + length])
+
+
+def test_the_raw_reading_of_one_of_three_streams_keeps_what_stands_around_its_calls() -> None:
+    model = av.load("translation")
+    trace = model.trace("the boy finds the key")
+    alone = read("raw", trace, None, "cross")
+    assert alone.streams == ("cross",)
+    assert alone.layer(0).embeddings is not None and alone.layer(0).source is not None
+    assert alone.differentiable

@@ -300,3 +300,12 @@ def test_edits_leave_the_module_as_it_was_and_carry_its_fidelity() -> None:
     assert after.fidelity.output_error == before.fidelity.output_error
     with pytest.raises(ShapeError, match="head 2 was asked for"):
         model.trace(TEXT, edits=[Ablate(0, 2)])
+
+
+def test_a_causal_mask_makes_a_decoder_whatever_axes_stand_before_it() -> None:
+    causal = masks.causal(3)
+    for allowed in (causal, causal[None], causal.expand(2, 3, 3)):
+        assert scratch("a b c", allowed=allowed).streams == ("decoder",)
+    other = causal.expand(2, 3, 3).clone()
+    other[1, 0, 2] = True
+    assert scratch("a b c", allowed=other).streams == ("encoder",)

@@ -40,6 +40,9 @@ class Inputs:
         """
         if not isinstance(ids, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
             raise ShapeError(f"trace_ids takes a tensor of {what}, (1, n); got {type(ids).__name__}")
+        if ids.layout != torch.strided or ids.is_meta:
+            where = "without numbers, on the meta device" if ids.is_meta else f"of {ids.layout}"
+            raise ShapeError(f"trace_ids takes a dense tensor of {what}; got one {where}")
         if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] == 0:
             raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
         if ids.dtype not in (torch.int32, torch.int64):
@@ -72,6 +75,9 @@ def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
         return torch.ones_like(ids)
     if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"attention_mask has to be a tensor of the ids' shape; got {type(mask).__name__}")
+    if mask.layout != torch.strided or mask.is_meta:
+        came = f"one of {mask.layout} on {mask.device}"
+        raise ShapeError(f"attention_mask has to be a dense tensor with numbers; got {came}")
     if mask.shape != ids.shape:
         raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
     if not bool(((mask == 0) | (mask == 1)).all()):

@@ -60,6 +60,6 @@ def _divergences(comparison: Comparison, fixed: tuple[int, int] | None) -> Float
     known = _known.get(other.trace)
     if known is not None and known[0]() is one.trace and known[1] == wish:
         return known[2]
-    found = head_divergences(one.trace, other.trace, one.stream, other.stream, head=fixed)
+    found = head_divergences(one.trace, other.trace, stream=one.stream, other_stream=other.stream, head=fixed)
     _known[other.trace] = weakref.ref(one.trace), wish, found
     return found

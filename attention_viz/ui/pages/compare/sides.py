@@ -124,7 +124,15 @@ def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:
     traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
     one, other = first.state, second.state
     heads = readings.head(one), readings.head(other)
-    return compare(*traces, one.layer, heads[0], other.layer, heads[1], first.stream, second.stream)
+    return compare(
+        *traces,
+        one.layer,
+        heads[0],
+        other_layer=other.layer,
+        other_head=heads[1],
+        stream=first.stream,
+        other_stream=second.stream,
+    )
 
 
 def _in_words(first: Run, second: Run) -> tuple[Trace, Trace]:

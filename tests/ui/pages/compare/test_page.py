@@ -79,7 +79,7 @@ def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(page:
     expect(screen.get_by_text("On the second side: lists doesn't know")).to_be_visible()
     one, other = (av.load(name).trace("moon ring moon") for name in ("induction", "lists"))
     assert parameters(screen)["other_head"] == "3"
-    expect_numbers(screen, av.compare(one, other, 1, 1, 1, 3))
+    expect_numbers(screen, av.compare(one, other, 1, 1, other_layer=1, other_head=3))
     apart = head_divergences(one, other, head=(1, 1))
     numbers = screen.locator(".st-key-compare-heads .heatmap-label text").all_text_contents()
     assert numbers == [f"{value:.2f}" for value in apart.flatten().tolist()]
@@ -88,13 +88,13 @@ def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(page:
 def test_two_heads_of_one_run_have_one_badge_and_the_pickers_choose_the_second(page: OpenPage, idle: Idle) -> None:
     screen = page("/compare?what=heads&layer=0&head=4&other_layer=0&other_head=10")
     trace = av.load("all-MiniLM-L6-v2").trace(RIVER)
-    expect_numbers(screen, av.compare(trace, trace, 0, 4, 0, 10))
+    expect_numbers(screen, av.compare(trace, trace, 0, 4, other_head=10))
     expect(screen.get_by_text(VERIFIED)).to_have_count(1)
     screen.get_by_role("combobox", name=re.compile("Second layer$")).click()
     screen.get_by_role("option", name="5", exact=True).click()
     idle(screen)
     assert parameters(screen)["other_layer"] == "5"
-    expect_numbers(screen, av.compare(trace, trace, 0, 4, 5, 10))
+    expect_numbers(screen, av.compare(trace, trace, 0, 4, other_layer=5, other_head=10))
 
 
 def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(page: OpenPage) -> None:

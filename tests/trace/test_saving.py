@@ -1,0 +1,69 @@
+"""A saved file is whole, or it is the one that was there before."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import attention_viz as av
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+import attention_viz as av
+
+trace = av.scratch("another text, much longer than the one before it")
+# The disk is so slow that the kill comes in the middle: half of the file is there.
+def half(file, content):
+    file.write(content[: len(content) // 2])
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+class Slow:
+    def __init__(self, file): self.file = file
+    def __enter__(self): return self
+    def __exit__(self, *_): self.file.close()
+    def __getattr__(self, name): return getattr(self.file, name)
+    def write(self, content): half(self.file, content)
+
+opened = Path.open
+Path.open = lambda self, *given, **named: Slow(opened(self, *given, **named))
+trace.save(sys.argv[1])
+"""
+
+
+def test_a_kill_in_the_middle_of_saving_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "trace.safetensors"
+    av.scratch("the old text").save(path)
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, path], capture_output=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert av.Trace.load(path).provenance.text == "the old text"
+
+
+def test_a_file_keeps_its_rights_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "trace.safetensors", tmp_path / "link"
+    av.scratch("one").save(path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    av.scratch("two").save(link)
+    assert link.is_symlink() and av.Trace.load(path).provenance.text == "two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "trace.safetensors"]
+
+
+def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(av.TraceError, match="can't be written"):
+        av.scratch("one").save(tmp_path / "folder")
+    assert not list((tmp_path / "folder").iterdir()) and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1])
+def test_an_id_that_no_tensor_holds_is_refused_on_loading(number: int, tmp_path: Path) -> None:
+    one = av.scratch("a b")
+    wide = av.Tokens(("a", "b"), (1, number))
+    one.derived(queries={"encoder": wide}, keys={"encoder": wide}).save(tmp_path / "wide")
+    with pytest.raises(av.TraceError, match="where a token's id of 64 bits belongs"):
+        av.Trace.load(tmp_path / "wide")
