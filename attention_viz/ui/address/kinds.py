@@ -221,6 +221,11 @@ class Names(Kind):
 
     options: Callable[[Any, Any], Collection[str]] = lambda choice, known: ()
 
+    @property
+    def type(self) -> type:
+        """Several names."""
+        return tuple
+
     def allowed(self, choice: object, known: object) -> Collection[Any]:
         """The names."""
         return self.options(choice, known)

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+import streamlit
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.exercise import Table
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.learn.choice import (
+    LEARN_CHOICES,
     LONGEST_FILE,
     LearnChoice,
     begun,
@@ -38,6 +40,16 @@ def test_what_an_address_asks_for_and_cant_have_is_told_and_the_rest_is_kept() -
     assert choice == LearnChoice("why", "5" * 40, "rows", ("why", "plain"))
     assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "magic", "1"]
     assert all("Allowed here" in notice for notice in notices)
+
+
+def test_a_lesson_that_is_done_stays_done_at_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamlit, "session_state", {})
+    LEARN_CHOICES.begin({"lesson": "plain", "done": "why"})
+    LEARN_CHOICES.settle(LESSONS)
+    LEARN_CHOICES.set(done=("why", "plain"))
+    LEARN_CHOICES.begin({})
+    assert LEARN_CHOICES.settle(LESSONS).done == ("why", "plain")
+    assert LEARN_CHOICES.address()["done"] == "why.plain"
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
