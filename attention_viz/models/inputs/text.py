@@ -1,13 +1,14 @@
 """Text to tokens: what a tokenizer makes of it, and what it refuses."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
 
-from attention_viz.errors import UnusableText, first_line
+from attention_viz.errors import UnusableText
+from attention_viz.models.inputs.chat_template import render_chat
+from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ __all__ = [
     "token_limit",
     "vocabulary",
 ]
-
-# Tokenizers keep what they were last asked for in themselves: some turn to another language for a target.
-_TOKENIZING = threading.Lock()
 
 # Tokenizers without a limit say so with a huge number.
 _NO_LIMIT = 10**9
@@ -121,8 +119,8 @@ def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target:
     """
     tokenizer = _present(model, tokenizer)
     _check_text(target)
-    with _TOKENIZING:
-        ids = cast("dict[str, list[int]]", tokenizer(text_target=target, verbose=False))["input_ids"]
+    encoding = with_tokenizer(model, tokenizer, target, lambda: tokenizer(text_target=target, verbose=False))
+    ids = cast("dict[str, list[int]]", encoding)["input_ids"]
     tokens = label_ids(tokenizer, ids)
     if all(tokens.special):
         raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
@@ -142,20 +140,26 @@ def _encode(
     wanted = {"return_tensors": "pt", "return_special_tokens_mask": not tokenizer.is_fast} if tensors else {}
     options: dict[str, Any] = {"verbose": False, **wanted}
     if not wording.chat:
-        with _TOKENIZING:
-            return tokenizer(text, second_text, add_special_tokens=wording.special_tokens, **options)
+        special = wording.special_tokens
+        return with_tokenizer(
+            model,
+            tokenizer,
+            text + (second_text or ""),
+            lambda: tokenizer(text, second_text, add_special_tokens=special, **options),
+        )
     if not tokenizer.chat_template:
         raise UnusableText(f"a chat template was asked for, and {model}'s tokenizer has none")
     if second_text is not None:
         raise UnusableText("a second sentence was given, and a chat template takes one message")
     message = [{"role": "user", "content": text}]
-    with _TOKENIZING:
-        try:
-            written = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-        except Exception as error:
-            told = f"{type(error).__name__}: {first_line(error)}"
-            raise UnusableText(f"the chat template of {model}'s tokenizer refuses this text ({told})") from error
-        return tokenizer(cast(str, written), add_special_tokens=False, **options)
+    written = render_chat(model, _template(tokenizer), message, tokenizer.special_tokens_map)
+    return with_tokenizer(model, tokenizer, written, lambda: tokenizer(written, add_special_tokens=False, **options))
+
+
+def _template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """The tokenizer's template for plain talk; some have several, by name."""
+    found = cast("str | dict[str, str]", tokenizer.chat_template)
+    return found if isinstance(found, str) else found.get("default") or next(iter(found.values()))
 
 
 def _check_text(text: object) -> None:

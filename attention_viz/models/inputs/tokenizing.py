@@ -1,0 +1,98 @@
+"""Tokenizers at work, within bounds: they are other people's programs, with patterns that may run away on a text."""
+
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attention_viz.errors import UnusableText
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["LONGEST_TEXT", "SECONDS", "with_tokenizer"]
+
+_Answer = TypeVar("_Answer")
+
+# Characters: more than any model here reads, and less than keeps a machine busy for long.
+LONGEST_TEXT = 2_000_000
+# How long a tokenizer may take for a text.
+SECONDS = 20.0
+
+_Job = tuple[Callable[[], Any], "Future[Any]"]
+
+
+class _Line:
+    """The one thread in which a tokenizer works: they keep what they were last asked for in themselves."""
+
+    def __init__(self) -> None:
+        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        threading.Thread(target=_work, args=(self.jobs,), name="tokenizer", daemon=True).start()
+
+
+def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:
+    while (job := jobs.get()) is not None:
+        work, future = job
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+        del job, work, future
+
+
+_lines: "weakref.WeakKeyDictionary[PreTrainedTokenizerBase, _Line]" = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, work: Callable[[], _Answer]) -> _Answer:
+    """What a tokenizer makes of a text, one text at a time; another model's tokenizer is not waited for.
+
+    Args:
+        model: its name, for messages.
+        tokenizer: whose turn it is.
+        text: what it is to read.
+        work: has it read that.
+
+    Raises:
+        UnusableText: the text is too long, the tokenizer takes too long for it, or breaks down over it.
+    """
+    if len(text) > LONGEST_TEXT:
+        raise UnusableText(
+            f"the text has {len(text):,} characters; {model}'s tokenizer is given at most {LONGEST_TEXT:,}: shorten it"
+        )
+    future: Future[_Answer] = Future()
+    _line_of(tokenizer).jobs.put((work, future))
+    try:
+        return future.result(SECONDS)
+    except TimeoutError:
+        if future.done():
+            raise
+        future.cancel()
+        raise UnusableText(
+            f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: shorten it, "
+            "or take another model"
+        ) from None
+    except Exception:
+        raise
+    except BaseException as error:
+        # What a tokenizer written in Rust raises where it breaks down is no Exception, and would end whoever called.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnusableText(f"{model}'s tokenizer broke down over this text: {_first_line(error)}") from None
+
+
+def _line_of(tokenizer: "PreTrainedTokenizerBase") -> _Line:
+    with _lock:
+        line = _lines.get(tokenizer)
+        if line is None:
+            line = _lines[tokenizer] = _Line()
+            # With the tokenizer its thread ends; a job under way still holds it.
+            weakref.finalize(tokenizer, line.jobs.put, cast("_Job | None", None))
+        return line
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -1,0 +1,85 @@
+"""Tokenizers and chat templates are other people's programs: they run within bounds."""
+
+import threading
+import time
+
+import pytest
+
+import attention_viz as av
+from attention_viz.models.inputs import chat_template, tokenizing
+from attention_viz.models.inputs.chat_template import render_chat
+from attention_viz.models.inputs.text import read
+from attention_viz.models.inputs.tokenizing import with_tokenizer
+from tests.models.sources.test_load_folder import word_tokenizer
+
+MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+class PanicException(BaseException):
+    """Of the name that a tokenizer written in Rust raises under; no Exception either."""
+
+
+def test_a_template_writes_the_text_with_the_tokenizer_s_own_tokens() -> None:
+    template = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    assert render_chat("one", template, MESSAGES, {"bos_token": "<s>"}) == "<s><user>hello<assistant>"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for a in range(99999) %}{% for b in range(99999) %}{{ 'xxxxxxxxxxxxxxxxxxxx' }}{% endfor %}{% endfor %}",
+        "{% set ns = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    ],
+    ids=["long", "doubling", "for ever"],
+)
+def test_a_template_that_runs_away_is_refused_in_time(template: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template, "SECONDS", 3.0)
+    assert render_chat("one", "ready", MESSAGES, {}) == "ready"  # a program is running
+    started = time.monotonic()
+    with pytest.raises(av.UnusableText, match="the chat template of one's tokenizer (takes longer|refuses)"):
+        render_chat("one", template, MESSAGES, {})
+    assert time.monotonic() - started < 30
+    assert render_chat("one", "and again", MESSAGES, {}) == "and again"
+
+
+def test_a_template_that_refuses_a_text_says_why() -> None:
+    with pytest.raises(av.UnusableText, match="refuses this text .*only questions"):
+        render_chat("one", "{{ raise_exception('only questions') }}", MESSAGES, {})
+
+
+def test_a_tokenizer_that_breaks_down_is_told_as_an_error_of_ours() -> None:
+    def panic() -> None:
+        raise PanicException("called `Result::unwrap()` on an `Err` value")
+
+    with pytest.raises(av.UnusableText, match="one's tokenizer broke down over this text"):
+        with_tokenizer("one", word_tokenizer(), "text", panic)
+
+
+def test_a_tokenizer_that_takes_too_long_is_not_waited_for_and_keeps_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tokenizing, "SECONDS", 0.5)
+    slow, quick, go = word_tokenizer(), word_tokenizer(), threading.Event()
+    with pytest.raises(av.UnusableText, match=r"one's tokenizer took longer than 0\.5 seconds"):
+        with_tokenizer("one", slow, "text", lambda: go.wait(20))
+    assert len(read("two", quick, "the bank").tokens) >= 2
+    go.set()
+    monkeypatch.setattr(tokenizing, "SECONDS", 20.0)
+    assert len(read("one", slow, "the bank").tokens) >= 2
+
+
+def test_a_text_longer_than_any_model_reads_is_refused_unread() -> None:
+    with pytest.raises(av.UnusableText, match=r"2,000,001 characters; one's tokenizer is given at most 2,000,000"):
+        read("one", word_tokenizer(), "a" * 2_000_001)
+
+
+def test_a_tokenizer_s_thread_ends_with_it() -> None:
+    tokenizer = word_tokenizer()
+    read("one", tokenizer, "the bank")
+    before = sum(thread.name == "tokenizer" for thread in threading.enumerate())
+    del tokenizer
+    deadline = time.monotonic() + 10
+    while sum(thread.name == "tokenizer" for thread in threading.enumerate()) >= before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert sum(thread.name == "tokenizer" for thread in threading.enumerate()) < before
