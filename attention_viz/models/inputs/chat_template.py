@@ -39,9 +39,8 @@ class _Worker:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        return cast(
-            "dict[str, str]", json.loads(self._answer(SECONDS) or '{"error": "the program that renders it ended"}')
-        )
+        answer = self._answer(SECONDS) or '{"error": "the program that renders it ended"}'
+        return cast("dict[str, str]", json.loads(answer))
 
     @property
     def alive(self) -> bool:

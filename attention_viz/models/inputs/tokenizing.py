@@ -72,8 +72,8 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
             raise
         future.cancel()
         raise UnusableText(
-            f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: shorten it, "
-            "or take another model"
+            f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
+            "shorten it, or take another model"
         ) from None
     except Exception:
         raise

@@ -20,7 +20,10 @@ class PanicException(BaseException):
 
 
 def test_a_template_writes_the_text_with_the_tokenizer_s_own_tokens() -> None:
-    template = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    template = (
+        "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
     assert render_chat("one", template, MESSAGES, {"bos_token": "<s>"}) == "<s><user>hello<assistant>"
 
 
@@ -28,7 +31,7 @@ def test_a_template_writes_the_text_with_the_tokenizer_s_own_tokens() -> None:
     "template",
     [
         "{% for a in range(99999) %}{% for b in range(99999) %}{{ 'xxxxxxxxxxxxxxxxxxxx' }}{% endfor %}{% endfor %}",
-        "{% set ns = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
+        "{% set n = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     ],
     ids=["long", "doubling", "for ever"],
@@ -37,14 +40,14 @@ def test_a_template_that_runs_away_is_refused_in_time(template: str, monkeypatch
     monkeypatch.setattr(chat_template, "SECONDS", 3.0)
     assert render_chat("one", "ready", MESSAGES, {}) == "ready"  # a program is running
     started = time.monotonic()
-    with pytest.raises(av.UnusableText, match="the chat template of one's tokenizer (takes longer|refuses)"):
+    with pytest.raises(av.UnusableText, match=r"the chat template of one's tokenizer (takes longer|refuses)"):
         render_chat("one", template, MESSAGES, {})
     assert time.monotonic() - started < 30
     assert render_chat("one", "and again", MESSAGES, {}) == "and again"
 
 
 def test_a_template_that_refuses_a_text_says_why() -> None:
-    with pytest.raises(av.UnusableText, match="refuses this text .*only questions"):
+    with pytest.raises(av.UnusableText, match=r"refuses this text .*only questions"):
         render_chat("one", "{{ raise_exception('only questions') }}", MESSAGES, {})
 
 
