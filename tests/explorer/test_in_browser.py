@@ -157,6 +157,26 @@ def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position
     expect(search.get_by_label("Key token").locator("option:checked")).to_have_text("the₄")
 
 
+def test_the_sentence_is_about_the_head_on_the_screen_until_a_pair_is_chosen(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    river = "bank takes 58% of what it fetches here from river"
+    expect(part(screen, "sentence")).to_have_text(river)
+    screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
+    # Of words alone, and no word with itself.
+    weights = bank.weights(5, 6)[1:-1, 1:-1].clone().fill_diagonal_(0)
+    query, key = divmod(int(weights.argmax()), weights.shape[1])
+    words, share = bank.query_tokens().labels[1:-1], round(100 * float(weights.max()))
+    heaviest = f"{words[query]} takes {share}% of what it fetches here from {words[key]}"
+    assert heaviest != river
+    expect(part(screen, "sentence")).to_have_text(heaviest)
+    part(screen, "search").get_by_label("Query token").select_option(label="bank")
+    part(screen, "search").get_by_label("Key token").select_option(label="river")
+    screen.get_by_role("gridcell", name="Layer 0 head 4", exact=True).click()
+    expect(part(screen, "sentence")).to_have_text(river)
+    screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
+    expect(part(screen, "sentence")).to_contain_text("of what it fetches here from river")
+
+
 def test_a_text_of_one_word_searches_for_that_word(show: Show, model: AttentionModel) -> None:
     search = part(show(model.trace("bank")), "search")
     expect(search.get_by_label("Query token").locator("option:checked")).to_have_text("bank")

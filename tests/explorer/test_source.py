@@ -22,6 +22,7 @@ ENTRIES = (
     "hosts/in_streamlit.js",
     "page/pen.js",
     "page/teaching.js",
+    "page/texts.js",
     "page/themes.js",
 )
 DECLARED = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M)

@@ -11,7 +11,7 @@ import {createStrip} from "./parts/strip.js";
 import {createTable} from "./parts/table.js";
 import {NOTHING_CHOSEN, createView, look, readStyle, showHead} from "./parts/view.js";
 import {Recording} from "./data/recording.js";
-import {createStore} from "./data/store.js";
+import {createStore, hasAny} from "./data/store.js";
 
 /**
  * @import {OwnView, Part, State} from "./parts/view.js"
@@ -77,7 +77,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice, 
     if (gone) return;
     if (changed.has("stream") || changed.has("layer")) loadLayers(view, () => gone);
     view.now = look(store.state, recording);
-    if (changed.has("loaded") || changed.has("stream")) choosePair(view);
+    if (hasAny(changed, "loaded", "stream", "layer", "head")) choosePair(view);
     for (const part of parts) part.draw(changed);
   }
 
@@ -185,11 +185,11 @@ async function loadLayers({store, recording}, gone) {
 }
 
 /**
- * Until the reader has chosen two tokens, search for the pair that the head links most.
+ * Until the reader has chosen two tokens, the pair is the one that the head on the screen links most.
  * @param {Pick<OwnView, "store" | "now">} view
  */
 function choosePair({store, now: {head, rows, columns, stream}}) {
-  if (store.state.pairQuery !== null || head === null) return;
+  if (store.state.pairChosen || head === null) return;
   const best = head.strongest(
     rows,
     columns,

@@ -24,6 +24,11 @@ const WIDEST = 7;
 const ASIDE = 4;
 const LOWER = 0.72;
 
+// Numbers at arcs: how many at most, from which weight on, and the rim in the background's colour around each, in pixels.
+const MOST_NUMBERS = 6;
+const LEAST_NUMBER = 0.05;
+const HALO = 4;
+
 /**
  * Draw curves on a canvas, the heaviest last.
  * @param {CanvasRenderingContext2D} context
@@ -99,21 +104,60 @@ function arcShape(from, to, room) {
  * @param {ArcPlace} where
  */
 export function drawNumbers(context, edges, {y, up, room, colours, font}) {
-  /** @type {{x: number, y: number}[]} */
-  const taken = [];
   context.font = font;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.lineWidth = 4;
+  context.lineWidth = HALO;
   context.lineJoin = "round";
   context.strokeStyle = colours.surface;
   context.fillStyle = colours.ink;
-  for (const {from, to, weight} of edges.slice(0, 6)) {
-    if (weight < 0.05) continue;
-    const at = {x: (from + to) / 2, y: y + up * arcShape(from, to, room).height * 0.75};
-    if (taken.some((other) => Math.abs(other.x - at.x) < 38 && Math.abs(other.y - at.y) < 13)) continue;
-    taken.push(at);
-    context.strokeText(weight.toFixed(3), at.x, at.y);
-    context.fillText(weight.toFixed(3), at.x, at.y);
+  const labels = edges
+    .filter(({weight}) => weight >= LEAST_NUMBER)
+    .map(({from, to, weight}) => {
+      const text = weight.toFixed(3);
+      const {width, fontBoundingBoxAscent, fontBoundingBoxDescent} = context.measureText(text);
+      return {
+        text,
+        x: (from + to) / 2,
+        y: y + up * arcShape(from, to, room).height * 0.75,
+        width: width + HALO,
+        height: fontBoundingBoxAscent + fontBoundingBoxDescent,
+      };
+    });
+  for (const label of withoutOverlaps(labels, MOST_NUMBERS)) {
+    context.strokeText(label.text, label.x, label.y);
+    context.fillText(label.text, label.x, label.y);
   }
+}
+
+/**
+ * A text of some size around its middle.
+ * @typedef {{text: string, x: number, y: number, width: number, height: number}} Label
+ */
+
+/**
+ * The first labels that lie over none before them.
+ * @param {readonly Label[]} labels the most important first
+ * @param {number} most
+ * @returns {Label[]}
+ */
+export function withoutOverlaps(labels, most) {
+  /** @type {Label[]} */
+  const placed = [];
+  for (const label of labels) {
+    if (placed.length === most) break;
+    if (!placed.some((other) => overlap(label, other))) placed.push(label);
+  }
+  return placed;
+}
+
+/**
+ * @param {Label} one
+ * @param {Label} other
+ */
+function overlap(one, other) {
+  return (
+    Math.abs(one.x - other.x) < (one.width + other.width) / 2 &&
+    Math.abs(one.y - other.y) < (one.height + other.height) / 2
+  );
 }

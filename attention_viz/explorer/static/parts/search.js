@@ -11,7 +11,7 @@ import {hasAny} from "../data/store.js";
  * @import {Axis} from "../data/tokens.js"
  */
 
-/** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"pairQuery" | "pairKey">} SearchView */
+/** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"pairQuery" | "pairKey" | "pairChosen">} SearchView */
 
 const MOST_HEADS = 10;
 
@@ -24,8 +24,8 @@ export function createSearch(view) {
   const {store} = view;
   const query = element("select", {class: "av-query", "aria-label": "Query token"});
   const key = element("select", {class: "av-keys", "aria-label": "Key token"});
-  query.onchange = () => store.set({pairQuery: Number(query.value)});
-  key.onchange = () => store.set({pairKey: Number(key.value)});
+  query.onchange = () => store.set({pairQuery: Number(query.value), pairChosen: true});
+  key.onchange = () => store.set({pairKey: Number(key.value), pairChosen: true});
   const list = element("ol", {});
   const title = element("h2", {}, "Which heads link", query, "to", key);
   const node = element(

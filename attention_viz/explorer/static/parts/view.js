@@ -33,6 +33,7 @@ import {positions} from "../data/tokens.js";
  * @property {number | null} overKey
  * @property {number | null} pairQuery  the pair that heads are ranked by
  * @property {number | null} pairKey
+ * @property {boolean} pairChosen  by the reader; else it is the pair that the head on the screen links most
  * @property {number} loaded  how many layers have been read
  * @property {string} size  of the place and the window
  * @property {number} theme  how often it changed
@@ -104,8 +105,16 @@ import {positions} from "../data/tokens.js";
  * @typedef {Omit<View, "store"> & {store: Store<State>, live: HTMLElement}} OwnView
  */
 
-/** @type {Readonly<Pick<State, "query" | "key" | "overQuery" | "overKey" | "pairQuery" | "pairKey">>} */
-export const NOTHING_CHOSEN = {query: null, key: null, overQuery: null, overKey: null, pairQuery: null, pairKey: null};
+/** @type {Readonly<Pick<State, "query" | "key" | "overQuery" | "overKey" | "pairQuery" | "pairKey" | "pairChosen">>} */
+export const NOTHING_CHOSEN = {
+  query: null,
+  key: null,
+  overQuery: null,
+  overKey: null,
+  pairQuery: null,
+  pairKey: null,
+  pairChosen: false,
+};
 // How high grid and matrix may be in a window `at` pixels high; a taller window gives them what it has more.
 // Two lines of tokens take `lines` more than one.
 const ROOM = {least: 384, at: 860, most: 640, lines: 44};
@@ -137,7 +146,7 @@ export function createView(root, store, recording, onChoice) {
     },
     point: ({query, key}) => store.set({overQuery: query, overKey: key}),
     pin: ({query, key}, {pair}) => {
-      store.set({query, key, ...(pair ? {pairQuery: query, pairKey: key} : query === null ? {} : {pairQuery: query})});
+      store.set({query, key, ...pairOf({query, key}, pair)});
       if (query !== null) announceRow(view, query);
     },
     choose: (wanted) => {
@@ -252,4 +261,15 @@ function announceRow({now: {head, columns, stream}, live}, query) {
   const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
   const weight = head.at(query, best).toFixed(3);
   live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${weight}`;
+}
+
+/**
+ * What becomes of the pair that heads are ranked by when tokens are pinned.
+ * @param {Pair} pinned
+ * @param {boolean} both whether both of them are meant, not the query alone
+ * @returns {Partial<State>}
+ */
+function pairOf({query, key}, both) {
+  if (both) return {pairQuery: query, pairKey: key, pairChosen: true};
+  return query === null ? {} : {pairQuery: query, pairChosen: true};
 }
