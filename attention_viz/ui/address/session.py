@@ -192,7 +192,8 @@ class Choices(Generic[ChoiceT]):
     def _held(self, one: Parameter, otherwise: Any) -> Any:
         """What the widget holds, where that is a value at all."""
         held = one.kind.from_widget(st.session_state.get(self.key(one.name), otherwise))
-        fitting = isinstance(held, one.kind.type) or (held is None and one.default is None)
+        wanted = one.kind.type if one.default is None else type(one.default)
+        fitting = isinstance(held, wanted) or (held is None and one.default is None)
         return held if fitting else otherwise
 
     def _answered(

@@ -10,7 +10,7 @@ import streamlit
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import session as held
 from attention_viz.ui.address.codec import Older, modernised, parameter, read, write
-from attention_viz.ui.address.kinds import Number, OneOf, Text
+from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
 
 
@@ -25,6 +25,13 @@ class Dive:
     only: int | None = parameter(None, Number(deep, nothing="all"), "the only one")
     note: str = parameter("", Text(), "a note", brief=True)
     boat: str = parameter("small", OneOf(("small", "large")), "the boat", applies=lambda dive, _: dive.place == "sea")
+
+
+@dataclass(frozen=True)
+class Values:
+    moment: int = parameter(0, OneOf((0, 400, 425)), "one of several numbers")
+    name: str | None = parameter(None, OneOf(("a", "b"), nothing="none"), "a name, or none")
+    several: tuple[str, ...] = parameter((), Names(lambda _, known: known), "several names")
 
 
 DEEP = {"sea": 9, "lake": 3}
@@ -119,6 +126,15 @@ def test_a_label_in_the_place_of_a_number_gives_way_to_what_was_chosen_before(
     choices.begin({})
     assert choices.settle(DEEP).depth == 5
     assert session["dive-depth"] == 5
+
+
+def test_whatever_kind_a_widget_is_set_to_stays_at_the_next_run(session: dict[str, Any]) -> None:
+    values = Choices(Values(), "values-")
+    values.begin({})
+    assert values.settle("xyz") == Values()
+    session.update({"values-moment": 425, "values-name": "b", "values-several": ("x", "z")})
+    values.begin({})
+    assert values.settle("xyz") == Values(425, "b", ("x", "z"))
 
 
 def test_what_another_model_lacks_becomes_its_nearest_and_of_all_it_stays_all(session: dict[str, Any]) -> None:
