@@ -80,8 +80,10 @@ def test_every_download_stands_in_the_pages_document() -> None:
     assert set(BUTTONS) <= {label.strip("*") for label in told}
 
 
-def test_the_library_by_example_names_every_picture_and_no_other() -> None:
-    assert set(re.findall(r"av\.views\.(\w+)", (DOCS / "python.md").read_text("utf-8"))) == set(VIEWS)
+def test_every_picture_stands_in_the_gallery_and_no_document_names_another() -> None:
+    assert set(re.findall(r"^## (\w+)$", (DOCS / "gallery.md").read_text("utf-8"), re.MULTILINE)) == set(VIEWS)
+    named = {name for document in DOCUMENTS for name in re.findall(r"av\.views\.(\w+)\(", document.read_text("utf-8"))}
+    assert named <= {*VIEWS, "save", "heatmap_svg"}
 
 
 def test_the_rooms_in_contributing_are_those_of_the_package_from_the_roof_to_the_ground() -> None:
