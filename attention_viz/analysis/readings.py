@@ -1,24 +1,27 @@
-"""Other readings of the attention that ran: the same run, asked what its weights moved rather than what they are."""
+"""Other readings of the attention that ran: the same run, asked what its weights moved rather than what they are.
+
+The list of them is drawn before anything was computed, so torch is brought along only by what computes.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.from_weights import given, shares
-from attention_viz.trace.trace import Layer, Trace
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from attention_viz.analysis.attribution import Projecting
+    from attention_viz.trace.trace import Trace
+
+    # Of each layer, numbers that are read as weights, and which of them may be more than 0; and what else is to be
+    # said of them.
+    _Read = tuple[Sequence[tuple[Float[Tensor, "head query key"], Bool[Tensor, "... query key"] | None]], str]
 
 __all__ = ["READINGS", "Reading", "read"]
-
-# Of each layer, numbers that are read as weights, and which of them may be more than 0; and what else is to be told.
-_Read = tuple[Sequence[tuple[Float[Tensor, "head query key"], Bool[Tensor, "... query key"] | None]], str]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Reading:
     function: "Callable[[Trace, Projecting | None, str], _Read] | None"
 
 
-def read(name: str, trace: Trace, model: "Projecting | None" = None, stream: str | None = None) -> Trace:
+def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: str | None = None) -> "Trace":
     """A trace whose weights are those of a reading, for every picture and table that shows weights.
 
     Has the one stream that was read. Of a reading that takes heads together, each layer has a single head. Numbers that
@@ -68,6 +71,9 @@ def read(name: str, trace: Trace, model: "Projecting | None" = None, stream: str
             trace, with the reason.
         UnsupportedModel: no gradient goes through the model.
     """
+    from attention_viz.trace.from_weights import given, shares
+    from attention_viz.trace.trace import Layer
+
     if name not in READINGS:
         raise TraceError(f"the reading {name!r} was asked for; there are {', '.join(READINGS)}")
     if trace.provenance.reading != "raw":
@@ -85,20 +91,22 @@ def read(name: str, trace: Trace, model: "Projecting | None" = None, stream: str
     return trace.derived(layers={stream: found}, provenance=origin, before=f"it was read as {reading.label}")
 
 
-def _rollout(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
+def _rollout(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
     from attention_viz.analysis.attribution import rollout
 
     return _together(trace, stream, rollout(trace, stream))
 
 
-def _flow(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
+def _flow(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
     from attention_viz.analysis.attribution import flow
 
     return _together(trace, stream, flow(trace, stream))
 
 
-def _together(trace: Trace, stream: str, numbers: Float[Tensor, "layer query key"]) -> _Read:
+def _together(trace: "Trace", stream: str, numbers: "Float[Tensor, 'layer query key']") -> "_Read":
     """A head a layer; blocked is what nothing can come from, neither directly nor through the layers below."""
+    import torch
+
     queries = len(trace.query_tokens(stream))
     reached = torch.eye(queries, dtype=torch.bool)
     found: list[tuple[Tensor, Tensor | None]] = []
@@ -112,7 +120,7 @@ def _together(trace: Trace, stream: str, numbers: Float[Tensor, "layer query key
     return found, ""
 
 
-def _norm(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
+def _norm(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
     from attention_viz.analysis.attribution import norm_weighted
 
     if model is None:
@@ -124,7 +132,7 @@ def _norm(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
     return [(norm_weighted(model, trace, layer, stream), _allowed(trace, layer, stream)) for layer in layers], ""
 
 
-def _gradient(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
+def _gradient(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
     if not trace.differentiable:
         raise TraceError(
             "gradient-weighted attention was asked for of a trace without a trained model behind it, and it needs the "
@@ -136,7 +144,7 @@ def _gradient(trace: Trace, model: "Projecting | None", stream: str) -> _Read:
     return [(one, _allowed(trace, layer, stream)) for layer, one in enumerate(numbers)], found.of
 
 
-def _allowed(trace: Trace, layer: int, stream: str) -> Bool[Tensor, "... query key"] | None:
+def _allowed(trace: "Trace", layer: int, stream: str) -> "Bool[Tensor, '... query key'] | None":
     allowed = trace.attention(layer, stream).allowed
     return None if allowed is None else allowed.cpu()
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from attention_viz.analysis.readings import READINGS
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import OwnModule, Request
@@ -14,9 +15,7 @@ __all__ = [
     "DEFAULT",
     "EXAMPLES",
     "MOST_MORE",
-    "READING_NAMES",
     "Positions",
-    "ReadingName",
     "State",
     "Switch",
     "read_address",
@@ -25,9 +24,6 @@ __all__ = [
 
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
-ReadingName = Literal["raw", "norm", "rollout", "flow", "gradient"]
-
-READING_NAMES: tuple[ReadingName, ...] = get_args(ReadingName)
 
 EXAMPLES = (
     "The bank of the river was flooded",
@@ -69,7 +65,7 @@ class State:
     more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
-    reading: ReadingName = parameter("raw", OneOf(READING_NAMES), "how weights are read", brief=True)
+    reading: str = parameter("raw", OneOf(tuple(READINGS)), "how weights are read", brief=True)
     words: Switch = parameter("off", _SWITCH, "pieces of words put together", brief=True)
     d_model: int = parameter(8, Number(range(1, 513)), "width of `scratch`", applies=_own)
     heads: int = parameter(2, Number(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own)

@@ -2,13 +2,10 @@
 
 import streamlit as st
 
-from attention_viz.ui.address import READING_NAMES, State
+from attention_viz.analysis.readings import READINGS
+from attention_viz.ui.address import State
 
-__all__ = ["LABELS", "head", "head_name", "is_raw", "show_picker", "take_head", "together"]
-
-# As in `attention_viz.analysis.readings`, which needs torch: the first paint doesn't wait for that.
-LABELS = dict(zip(READING_NAMES, ("Raw weights", "Norms", "Rollout", "Flow", "Gradients"), strict=True))
-_TOGETHER = ("rollout", "flow")
+__all__ = ["head", "head_name", "is_raw", "show_picker", "take_head", "together"]
 
 
 def is_raw(state: State) -> bool:
@@ -18,7 +15,7 @@ def is_raw(state: State) -> bool:
 
 def together(state: State) -> bool:
     """Whether the reading takes a layer's heads together."""
-    return state.reading in _TOGETHER
+    return not READINGS[state.reading].per_head
 
 
 def head_name(state: State) -> str:
@@ -33,7 +30,7 @@ def head(state: State) -> int:
 
 def take_head(chosen: int) -> None:
     """Keep a head that was chosen in a picture; one that stands for all heads is no choice."""
-    if st.session_state["reading"] not in _TOGETHER:
+    if READINGS[st.session_state["reading"]].per_head:
         st.session_state["head"] = chosen
 
 
@@ -41,8 +38,8 @@ def show_picker() -> None:
     """The picker, beside those of layer and head."""
     st.selectbox(
         "Reading",
-        list(LABELS),
-        format_func=lambda name: LABELS[name],
+        list(READINGS),
+        format_func=lambda name: READINGS[name].label,
         key="reading",
         width=150,
         persist_state="session",
