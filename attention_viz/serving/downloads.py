@@ -9,30 +9,30 @@ from attention_viz.errors import AttentionVizError
 if TYPE_CHECKING:
     from attention_viz.models import Plan
 
-__all__ = ["Arrival", "arrival_of", "begin", "forget"]
+__all__ = ["Download", "begin", "download_of", "forget"]
 
 
 @dataclass(eq=False)
-class Arrival:
+class Download:
     """One download.
 
     Attributes:
         plan: what is fetched.
-        come: how many bytes have come.
+        received: how many bytes have come.
         over: whether it has ended, well or not.
         problem: why it ended before its end; empty where it did not.
     """
 
     plan: "Plan"
-    come: int = 0
+    received: int = 0
     over: bool = False
     problem: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def share(self) -> float:
-        """How much of it has come, from 0 to 1."""
-        return min(self.come / self.plan.missing, 1.0) if self.plan.missing else 1.0
+        """How much of it was received, from 0 to 1."""
+        return min(self.received / self.plan.missing, 1.0) if self.plan.missing else 1.0
 
     def cancel(self) -> None:
         """Ask it to stop; it does so within a few megabytes."""
@@ -43,7 +43,7 @@ class Arrival:
         from attention_viz.models import download
 
         try:
-            download(self.plan, progress=self._hear, cancelled=self._stop.is_set)
+            download(self.plan, progress=self._note, cancelled=self._stop.is_set)
         except AttentionVizError as error:
             self.problem = str(error)
         except Exception as error:
@@ -52,32 +52,32 @@ class Arrival:
         finally:
             self.over = True
 
-    def _hear(self, come: int, _total: int) -> None:
-        self.come = come
+    def _note(self, received: int, _total: int) -> None:
+        self.received = received
 
 
-_arrivals: dict[str, Arrival] = {}
+_downloads: dict[str, Download] = {}
 _lock = threading.Lock()
 
 
-def begin(name: str, plan: "Plan") -> Arrival:
+def begin(name: str, plan: "Plan") -> Download:
     """Begin a download, or join the one that is under way."""
     with _lock:
-        found = _arrivals.get(name)
+        found = _downloads.get(name)
         if found is None or found.over:
-            found = _arrivals[name] = Arrival(plan)
+            found = _downloads[name] = Download(plan)
             threading.Thread(target=found.run, name=f"download of {name}", daemon=True).start()
         return found
 
 
-def arrival_of(name: str) -> Arrival | None:
+def download_of(name: str) -> Download | None:
     """The download of a model, under way or ended with a problem."""
-    return _arrivals.get(name)
+    return _downloads.get(name)
 
 
 def forget(name: str) -> None:
     """Forget a download that is over."""
     with _lock:
-        found = _arrivals.get(name)
+        found = _downloads.get(name)
         if found is not None and found.over:
-            del _arrivals[name]
+            del _downloads[name]

@@ -58,3 +58,23 @@ def test_the_app_says_where_to_open_it_and_stops_on_ctrl_c() -> None:
     assert "Stopped." in rest
     assert "Traceback" not in errors
     assert not serve.is_taken(port)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="this system has no such signal")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_end_ends_the_server_as_well(name: str) -> None:
+    port = serve.free_port()
+    command = [sys.executable, "scripts/serve.py", f"--port={port}"]
+    process = subprocess.Popen(
+        command, cwd=serve.APP.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout
+    for line in process.stdout:
+        if line.startswith("Ctrl-C"):
+            break
+    assert serve.is_taken(port)
+    process.send_signal(getattr(signal, name))
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + getattr(signal, name)
+    assert "Traceback" not in errors
+    assert not serve.is_taken(port)

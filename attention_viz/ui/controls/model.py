@@ -8,9 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.models import CATALOGUE
 from attention_viz.scratch.facts import UNKNOWN_COUNT
-from attention_viz.serving import downloads as arriving
+from attention_viz.serving import downloads
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.downloads import Arrival
+from attention_viz.serving.downloads import Download
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
@@ -199,13 +199,13 @@ def _bring(state: State) -> bool:
 def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
     """Say how large it is, and wait for a word; while it comes, say how much has come."""
     check_room(plan.name, plan.bytes)
-    arrival = arriving.arrival_of(model)
+    download = downloads.download_of(model)
     with place:
-        if arrival is not None and not arrival.over:
+        if download is not None and not download.over:
             _watch(model)
             return
-        if arrival is not None and arrival.problem:
-            st.warning(as_sentence(arrival.problem))
+        if download is not None and download.problem:
+            st.warning(as_sentence(download.problem))
         here = plan.bytes - plan.missing
         already = f", of which {_megabytes(here)} are on this machine already" if here else ""
         st.markdown(
@@ -218,26 +218,26 @@ def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
 
 
 def _begin(model: str, plan: "Plan") -> None:
-    st.session_state["began"] = arriving.begin(model, plan)
+    st.session_state["began"] = downloads.begin(model, plan)
 
 
 @st.fragment(run_every=1.0)
 def _watch(model: str) -> None:
     """How much has come; at the end the whole page runs again."""
-    arrival = arriving.arrival_of(model)
-    if arrival is None or arrival.over:
-        if arrival is not None and not arrival.problem:
-            arriving.forget(model)
+    download = downloads.download_of(model)
+    if download is None or download.over:
+        if download is not None and not download.problem:
+            downloads.forget(model)
         st.rerun()
-    plan = arrival.plan
-    come = f"{_megabytes(arrival.come)} of {_megabytes(plan.missing)}"
-    st.progress(arrival.share, text=plain(f"Downloading {plan.name}: {come}"))
-    if st.session_state.get("began") is arrival:
-        st.button("Cancel", on_click=_cancel, args=(arrival,))
+    plan = download.plan
+    come = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
+    st.progress(download.share, text=plain(f"Downloading {plan.name}: {come}"))
+    if st.session_state.get("began") is download:
+        st.button("Cancel", on_click=_cancel, args=(download,))
 
 
-def _cancel(arrival: Arrival) -> None:
-    arrival.cancel()
+def _cancel(download: Download) -> None:
+    download.cancel()
 
 
 def _megabytes(count: int) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.errors import AttentionVizError, TraceError
@@ -103,7 +104,7 @@ def _open(uploaded: "UploadedFile") -> None:
 def _let_go(uploaded: "UploadedFile") -> None:
     """Free what was uploaded: Streamlit keeps every file until its visitor is gone."""
     context = get_script_run_ctx()
-    if context is not None:
+    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=uploaded.file_id)
     uploaded.close()
 

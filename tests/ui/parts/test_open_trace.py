@@ -1,9 +1,14 @@
 """A trace from a file in place of a model's run: the boxes say what ran, and come back when it is closed."""
 
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 import attention_viz as av
 from attention_viz.errors import TraceError
@@ -51,3 +56,47 @@ def test_the_tensors_of_one_head_are_refused_in_words_that_say_what_to_take(tmp_
     (tmp_path / "tensors").write_bytes(to_safetensors(av.scratch("The bank"), 0, 0))
     with pytest.raises(TraceError, match=r"the numbers of one head, as “Tensors .*whole trace, as “Trace \(safetens"):
         av.Trace.load(tmp_path / "tensors")
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryUploadedFileManager, dict[str, Any]]:
+    """What Streamlit keeps of uploads, and of a visitor."""
+    manager, held = (
+        MemoryUploadedFileManager("/upload"),
+        {"layer": 0, "head": 0, "stream": None, "text": "", "second": ""},
+    )
+    context = SimpleNamespace(uploaded_file_mgr=manager, session_id="a visitor")
+    monkeypatch.setattr(open_trace, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(open_trace.st, "session_state", held)
+    monkeypatch.setattr(open_trace.st, "rerun", lambda: None)
+    return manager, held
+
+
+def upload(manager: MemoryUploadedFileManager, content: bytes) -> UploadedFile:
+    record = UploadedFileRec(f"file {len(content)}", "one.safetensors", "", content)
+    manager.add_file("a visitor", record)
+    return UploadedFile(record, FileURLs())
+
+
+def test_what_was_uploaded_is_let_go_whether_it_is_opened_or_refused(
+    visit: tuple[MemoryUploadedFileManager, dict[str, Any]],
+) -> None:
+    manager, held = visit
+    good, bad = trace_bytes(av.scratch("the bank of the river")), b"no trace at all"
+    for content, refused in ((good, False), (bad, True)):
+        uploaded = upload(manager, content)
+        assert manager.get_files("a visitor", [uploaded.file_id])
+        open_trace._open(uploaded)
+        assert not manager.get_files("a visitor", [uploaded.file_id])
+        assert uploaded.closed
+        assert ("refused" in held) == refused
+    assert held["opened"].trace.provenance.text == "the bank of the river"
+
+
+def test_without_a_folder_for_temporary_files_that_is_said_in_plain_words(
+    visit: tuple[MemoryUploadedFileManager, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager, held = visit
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
+    open_trace._open(upload(manager, b"anything"))
+    assert held["refused"] == "this machine has no room for the file while it is read (No such file or directory)"

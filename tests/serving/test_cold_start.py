@@ -1,0 +1,33 @@
+"""A fresh server asked by many visitors at once."""
+
+import subprocess
+import sys
+import textwrap
+
+# In a fresh interpreter: each thread begins with another of the modules that pages need, as visitors of other pages do.
+PROGRAM = """
+import importlib, sys, threading
+sys.setswitchinterval(1e-4)
+names = [
+    "attention_viz.models.inputs.generation", "attention_viz.models.recording.recorder", "attention_viz.models.model",
+    "attention_viz.models.sources.load_folder", "attention_viz.models.recording.implementation",
+    "attention_viz.models.inputs.padding", "attention_viz.models.gradient", "attention_viz.lesson.screens.masks",
+]
+start, problems = threading.Barrier(28), []
+def visit(number):
+    start.wait()
+    try:
+        importlib.import_module(names[number % len(names)])
+    except BaseException as error:
+        problems.append(repr(error))
+threads = [threading.Thread(target=visit, args=(number,)) for number in range(28)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(problems), problems[:2])
+"""
+
+
+def test_twenty_eight_visitors_of_a_fresh_server_import_what_they_need() -> None:
+    program = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.stdout.strip() == "0 []", ended.stderr
