@@ -231,9 +231,10 @@ def test_a_model_is_the_same_as_the_function() -> None:
 
 def test_it_has_the_surface_of_a_pretrained_model() -> None:
     # Read rather than imported, which would take transformers along.
-    source = Path(from_scratch.__file__).parents[1] / "models" / "model.py"
-    classes = [node for node in ast.parse(source.read_text()).body if isinstance(node, ast.ClassDef)]
-    theirs = next(node.body for node in classes if node.name == "AttentionModel")
+    models = Path(from_scratch.__file__).parents[1] / "models"
+    trees = [ast.parse((models / name).read_text()) for name in ("model.py", "described.py")]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    theirs = [line for node in classes if node.name in ("AttentionModel", "Described") for line in node.body]
     methods = {node.name: node.args for node in theirs if isinstance(node, ast.FunctionDef)}
     for name in ("trace", "verify", "fit"):
         expected = [one.arg for one in (*methods[name].args, *methods[name].kwonlyargs)]
@@ -241,7 +242,7 @@ def test_it_has_the_surface_of_a_pretrained_model() -> None:
     fields = {
         node.target.id for node in theirs if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
-    for name in ("name", "limit", "stream", "layer_count"):
+    for name in ("name", "limit", "stream", "layer_count", "facts"):
         assert hasattr(Scratch, name) and name in fields | methods.keys()
 
 
