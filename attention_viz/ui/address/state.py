@@ -65,7 +65,7 @@ class State:
     more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
-    reading: str = parameter("raw", OneOf(tuple(READINGS)), "how weights are read", brief=True)
+    reading: str = parameter("raw", OneOf(lambda *_: tuple(READINGS)), "how weights are read", brief=True)
     words: Switch = parameter("off", _SWITCH, "pieces of words put together", brief=True)
     d_model: int = parameter(8, Number(range(1, 513)), "width of `scratch`", applies=_own)
     heads: int = parameter(2, Number(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own)
