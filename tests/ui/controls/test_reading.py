@@ -41,7 +41,7 @@ def test_the_switch_has_every_reading_under_its_own_name() -> None:
 def test_a_reading_that_there_is_not_is_told_and_the_weights_are_shown() -> None:
     state, (notice,) = read_address({"reading": "chance", "words": "on"})
     assert state == State(words="on")
-    assert "asks for reading “chance”. Allowed here: raw, norm, rollout, flow, gradient." in notice
+    assert f"asks for reading “chance”. Allowed here: {', '.join(READINGS)}." in notice
 
 
 def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
