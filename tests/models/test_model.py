@@ -1,5 +1,7 @@
 """The real all-MiniLM-L6-v2: what is known of its heads, every weight against eager, and every input it may meet."""
 
+import inspect
+
 import pandas
 import pytest
 import torch
@@ -8,6 +10,7 @@ from transformers import PreTrainedModel
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
+from attention_viz.scratch.protocol import Model
 from tests.models.families import build, eager, wrapped
 
 SENTENCE = "The bank of the river was flooded"
@@ -24,6 +27,14 @@ SENTENCES = [
 def weight(trace: av.Trace, layer: int, head: int, query: str, key: str) -> float:
     labels = trace.query_tokens().labels
     return round(trace.weights(layer, head)[labels.index(query), labels.index(key)].item(), 3)
+
+
+def test_it_answers_to_what_every_model_answers_to(minilm: AttentionModel) -> None:
+    assert isinstance(minilm, Model)
+    for name, value in vars(Model).items():
+        if inspect.isfunction(value) and not name.startswith("_"):
+            expected = list(inspect.signature(value).parameters)
+            assert list(inspect.signature(getattr(AttentionModel, name)).parameters) == expected, name
 
 
 def test_the_bank_looks_at_its_river(minilm: AttentionModel) -> None:
