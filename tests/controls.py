@@ -4,7 +4,10 @@ import ast
 from functools import cache
 from pathlib import Path
 
-__all__ = ["labels", "modules", "strings"]
+from attention_viz.edits.entry import EditKind
+from attention_viz.edits.registry import EDITS
+
+__all__ = ["asked_of", "labels", "modules", "strings"]
 
 _UI = Path(__file__).parents[1] / "attention_viz" / "ui"
 
@@ -37,13 +40,19 @@ def labels(names: frozenset[str]) -> set[str]:
 
 
 def strings(names: frozenset[str]) -> set[str]:
-    """Every piece of text in some modules."""
-    return {
+    """Every piece of text in some modules, with what the kinds of change ask for where a page lets people choose one."""
+    asked = {text for entry in EDITS.values() for text in asked_of(entry)} if "controls.edits" in names else set[str]()
+    return asked | {
         node.value
         for name in names
         for node in ast.walk(_tree(name))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+
+
+def asked_of(entry: EditKind) -> list[str]:
+    """The labels of the widgets that a kind of change asks for."""
+    return [value for value in vars(entry.asks).values() if isinstance(value, str)]
 
 
 @cache

@@ -205,7 +205,7 @@ def test_a_planted_circle_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("attention_viz/analysis/metrics.py", "from .. import views"),
         ("attention_viz/analysis/metrics.py", "import attention_viz as av"),
         ("attention_viz/errors.py", "from .operation.attention import attend"),
-        ("attention_viz/trace/trace.py", "from attention_viz.edits.kinds import Block"),
+        ("attention_viz/trace/trace.py", "from attention_viz.edits.kinds.masks import Block"),
         ("attention_viz/models/__init__.py", "from ..views import heatmap"),
         ("attention_viz/models/recording/recorder.py", "from ...views.style.theme import QUERY"),
         ("attention_viz/views/figures/heatmap.py", "import attention_viz.ui.parts.menu"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.trace.tokens import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import ThemeName

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.described import Described
 from attention_viz.models.inputs.candidates import candidates

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.edits.apply import edited, kept
-from attention_viz.edits.kinds import Allow, Block, Edit, check_places
+from attention_viz.edits.edit import Edit
+from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.operation import masks
 from attention_viz.operation.modules import MultiHeadAttention
@@ -154,7 +155,7 @@ class Scratch:
         tokens = {stream: Tokens(words, tuple(word_id(word) for word in words), tuple(range(count)))}
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}
         provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
-        measured = attention if all(isinstance(edit, Allow | Block) for edit in edits) else own
+        measured = attention if all(edit.masks_only for edit in edits) else own
         return attach(
             Trace(layers, tokens, tokens, joined, provenance),
             Rerun(lambda: measure(module, embeddings, measured, attention, joined)),

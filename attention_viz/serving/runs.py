@@ -20,7 +20,7 @@ from attention_viz.trace.once import once
 if TYPE_CHECKING:
     import pandas
 
-    from attention_viz.edits.kinds import Edit
+    from attention_viz.edits.edit import Edit
     from attention_viz.operation.projection import Projection
     from attention_viz.scratch.protocol import Model
     from attention_viz.trace.tokens import Fit

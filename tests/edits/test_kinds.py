@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.edits.kinds import Edit, check_places, narrow
+from attention_viz.edits.edit import Edit
+from attention_viz.edits.kinds.masks import narrow
+from attention_viz.edits.places import check_places
 from attention_viz.operation.masks import causal
 from attention_viz.scratch.model import Scratch
 

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 import attention_viz as av
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.lesson.scene import Run
 from attention_viz.trace.trace import Trace
 

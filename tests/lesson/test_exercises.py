@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy
 import pytest
 
-from attention_viz.edits.kinds import Ablate
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.exercise import Cells, Choice, Exercise, Number
 from attention_viz.lesson.exercises import EXERCISES, answer_sheet
 from attention_viz.lesson.lessons import LESSONS

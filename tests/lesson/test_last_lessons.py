@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attention_viz.edits.kinds import Ablate
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
 from attention_viz.lesson.scene import Run

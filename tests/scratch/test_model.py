@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from attention_viz.edits.kinds import Ablate, Allow, Block, Replace, Temperature
+from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.edits.kinds.masks import Allow, Block
+from attention_viz.edits.kinds.replacement import Replace
+from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.errors import AttentionVizError, ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.operation import masks
 from attention_viz.scratch import model as from_scratch

@@ -1,7 +1,7 @@
 """What weights do and don't tell: a head that looks at the right word need not be the one that matters."""
 
 from attention_viz.edits.effects import moved_output
-from attention_viz.edits.kinds import Ablate
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, strongest_link
 from attention_viz.lesson.scene import Scene

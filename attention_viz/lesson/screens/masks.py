@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from attention_viz.edits.kinds import Allow
+from attention_viz.edits.kinds.masks import Allow
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, signed

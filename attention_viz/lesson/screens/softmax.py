@@ -1,6 +1,6 @@
 """Softmax: a row of numbers becomes shares that add up to one, sharper or evener."""
 
-from attention_viz.edits.kinds import Temperature
+from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Scene

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.effects import moved_output
-from attention_viz.edits.kinds import Ablate
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
 from attention_viz.lesson.links import Link, opening_position, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene

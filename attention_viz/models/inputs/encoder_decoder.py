@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.generation import chosen_last, decoder_inputs, say
 from attention_viz.models.inputs.text import Reading, label_ids

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.inputs.text import Wording, read
 from attention_viz.models.model import AttentionModel

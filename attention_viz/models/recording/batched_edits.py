@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.edits.apply import edited
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.inputs.text import Wording, read

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError, ShapeError, TraceError, UnsupportedModel, first_line
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.apply import edited
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from attention_viz.models.huggingface import AttentionInterface, AttentionMaskInterface

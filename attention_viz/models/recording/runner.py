@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations

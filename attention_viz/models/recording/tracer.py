@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from attention_viz.edits.apply import kept
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.recording.fidelity import Real, compare

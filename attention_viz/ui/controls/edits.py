@@ -1,41 +1,29 @@
 """Several changes of a model, chosen one after the other, undone one by one, and kept in the address."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.edits.asks import Drawing, Nothing, Number, OneCell
+from attention_viz.edits.change import Change, Detail
+from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
+from attention_viz.edits.registry import EDITS
 from attention_viz.errors import ShapeError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import from_code
-from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import Kind, nearest
-from attention_viz.ui.address.session import Choices
-from attention_viz.ui.controls.edit_text import (
-    CHANGES as KINDS,
-)
-from attention_viz.ui.controls.edit_text import (
-    HIGHEST,
-    LOWEST,
-    MOST,
-    Change,
-    describe,
-    misfit,
-    read_changes,
-    to_edits,
-    write_changes,
-)
+from attention_viz.ui.address.kinds import nearest
+from attention_viz.ui.controls.edits_choice import CHANGES, held_edits
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
+from attention_viz.views.style.wording import shortened, spelled
 
 if TYPE_CHECKING:
-    from attention_viz.edits.kinds import Edit
+    from attention_viz.edits.edit import Edit
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["CHANGES", "PATTERN", "Changes", "begin_edits", "held_edits", "made", "show_edit_controls"]
+__all__ = ["PATTERN", "begin_edits", "made", "show_edit_controls"]
 
 # Where a pattern that is drawn by hand lies, in the letters of `attention_viz.ui.address.cells`.
 PATTERN = "heads-pattern"
@@ -46,40 +34,12 @@ _STEPS = "edits-steps"
 _LONGEST_HISTORY = 100
 
 
-class EditsText(Kind):
-    """Changes of a model as the address writes them; one that can't be read is told."""
-
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The changes that can be read, and a plain sentence for each of the others."""
-        changes, notices = read_changes(given[: SETTINGS.longest_input])
-        return write_changes(changes), notices
-
-    def write(self, value: Any) -> str | None:
-        """The changes, where a link can carry them."""
-        return value if len(value) <= SETTINGS.longest_link else None
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a page on which a model can be changed keeps in the address, beside its own and what all pages share."""
-
-    edits: str = parameter("", EditsText(), "the changes, in their order", brief=True)
-
-
-CHANGES = Choices(Changes(), "changed-")
-
-
 def begin_edits() -> None:
     """Take the changes from the address at a visitor's first run, and after Back or Forward."""
     if CHANGES.asking:
         before = held_edits()
         CHANGES.settle()
         _remember(before)
-
-
-def held_edits() -> str:
-    """The changes that are held now, as the address writes them."""
-    return CHANGES.current().edits
 
 
 def made(text: str, drawn: Drawn, state: State) -> "tuple[Edit, ...]":
@@ -105,8 +65,8 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
         what = st.selectbox(
             "Change",
-            list(KINDS),
-            format_func=KINDS.__getitem__,
+            list(EDITS),
+            format_func=lambda name: EDITS[name].label,
             key="edit-what",
             width=290,
             persist_state="session",
@@ -118,7 +78,7 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
         st.button("Add", type="primary", disabled=full or not ready, on_click=_add, args=(drawn, layer, head, named))
         st.button("Undo", disabled=not st.session_state.get(_STEPS), on_click=_undo)
         st.button("Start over", disabled=not held_edits(), on_click=_step, args=("",))
-    if what == "draw" and not ready:
+    if isinstance(EDITS[what].asks, Drawing) and not ready:
         st.caption(plain(_no_pattern_words(drawn, stream)))
     if full:
         st.caption(f"{MOST} changes are the most that can be made at once: remove one to add another.")
@@ -137,15 +97,40 @@ def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:
 
 def _show_details(what: str, drawn: Drawn, stream: str) -> bool:
     """What else the change needs to know; False where it can't be added yet."""
-    if what == "temp":
-        st.session_state.setdefault("edit-temperature", 0.5)
-        st.number_input(
-            "Temperature", LOWEST, HIGHEST, key="edit-temperature", step=0.1, width=130, persist_state="session"
-        )
-    if what == "block":
-        _pick_token("Who may not look", "edit-query", drawn.trace.query_tokens(stream))
-        _pick_token("At whom", "edit-key", drawn.trace.key_tokens(stream))
-    return what != "draw" or bool(_pattern(drawn, stream))
+    match EDITS[what].asks:
+        case Nothing():
+            return True
+        case Number() as asks:
+            key = _number_key(asks)
+            st.session_state.setdefault(key, asks.start)
+            st.number_input(
+                asks.label, asks.lowest, asks.highest, key=key, step=asks.step, width=130, persist_state="session"
+            )
+            return True
+        case OneCell() as asks:
+            _pick_token(asks.query, "edit-query", drawn.trace.query_tokens(stream))
+            _pick_token(asks.key, "edit-key", drawn.trace.key_tokens(stream))
+            return True
+        case Drawing():
+            return bool(_pattern(drawn, stream))
+
+
+def _chosen_detail(what: str, drawn: Drawn, stream: str) -> Detail:
+    """What the widgets hold of it at the moment of a click."""
+    held = st.session_state
+    match EDITS[what].asks:
+        case Nothing():
+            return None
+        case Number() as asks:
+            return round(float(held[_number_key(asks)]), 4)
+        case OneCell():
+            return ((int(held["edit-query"]), int(held["edit-key"])),)
+        case Drawing():
+            return _pattern(drawn, stream)
+
+
+def _number_key(asks: Number) -> str:
+    return f"edit-{asks.label.lower()}"
 
 
 def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
@@ -179,18 +164,11 @@ def _no_pattern_words(drawn: Drawn, stream: str) -> str:
 
 def _add(drawn: Drawn, layer: int | None, head: int | None, stream: str | None) -> None:
     """What the widgets hold at the moment of the click, as the last change."""
-    held = st.session_state
-    change = Change(held["edit-what"], layer, head, stream)
-    if change.what == "temp":
-        change = Change("temp", layer, head, stream, value=round(float(held["edit-temperature"]), 4))
-    if change.what == "block":
-        change = Change("block", layer, head, stream, cells=((int(held["edit-query"]), int(held["edit-key"])),))
-    if change.what == "draw":
-        cells = _pattern(drawn, stream or drawn.trace.streams[0])
-        if not cells:
-            return
-        change = Change("draw", layer, head, stream, cells=cells)
-    _step(write_changes([*read_changes(held_edits())[0], change]))
+    what = st.session_state["edit-what"]
+    detail = _chosen_detail(what, drawn, stream or drawn.trace.streams[0])
+    if detail != ():  # a drawing that is gone since the button was shown
+        change = Change(what, layer, head, stream, detail)
+        _step(write_changes([*read_changes(held_edits())[0], change]))
 
 
 def _remove(number: int) -> None:
@@ -226,9 +204,15 @@ def _show_list(drawn: Drawn) -> None:
     with st.container(key="edit-list", gap=None):
         for number, change in enumerate(changes):
             why = misfit(change, drawn.trace)
-            said = f"{number + 1}. {describe(change, drawn.trace)}" + (f" – left out here: {why}" if why else "")
+            left_out = f" – left out here: {why}" if why else ""
+            said = f"{number + 1}. {describe(change, drawn.trace, _spelled)}{left_out}"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(plain(said), width="content")
                 st.button("Remove", key=f"edit-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
     if len(held_edits()) > SETTINGS.longest_link:
         st.caption("These changes are too long for a link, which leaves them out.")
+
+
+def _spelled(label: str) -> str:
+    """A token's label as sentences on pages write it."""
+    return shortened(spelled(label))

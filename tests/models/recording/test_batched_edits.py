@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 import attention_viz as av
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.models.recording import batched_edits as trying
 from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.scratch.model import Scratch

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 from transformers import PreTrainedModel
 
 import attention_viz as av
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.models.model import AttentionModel
 from recipes.induction import SEGMENT, trials
 from scripts.tiny import Family, tiny

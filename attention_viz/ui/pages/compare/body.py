@@ -11,9 +11,11 @@ from attention_viz.analysis.compare import Comparison
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import verify
 from attention_viz.ui.address import State
-from attention_viz.ui.controls.edits import show_edit_controls
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.edits import begin_edits, show_edit_controls
+from attention_viz.ui.controls.edits_choice import CHANGES
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, tell_both
@@ -40,6 +42,10 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
         chosen: what the pickers say of the first side.
         places: from `hold_places`.
     """
+    begin_edits()
+    if choice.what == "edit":
+        # Until now the address said of the changes what it had been asked for, whether that can be read or not.
+        pickers.keep(chosen, COMPARE_CHOICES, CHANGES)
     state = replace(chosen, second="", more=0)
     first, second = _run(choice, state, places)
     with places.notes:

@@ -12,7 +12,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
-from attention_viz.ui.controls.edits import CHANGES
+from attention_viz.ui.controls.edits_choice import CHANGES
 from attention_viz.ui.parts import open_trace as opening
 
 __all__ = [

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.edits import CHANGES, begin_edits
+from attention_viz.ui.controls.edits_choice import CHANGES
 from attention_viz.ui.pages.compare.choice import ADDRESS, COMPARE_CHOICES, TRAINED
 from attention_viz.ui.pages.compare.pickers import choose_kind, first_state, show_pickers, take_trained
 from attention_viz.ui.pages.compare.places import HEIGHT, hold_places
@@ -24,7 +24,6 @@ _LEFT_OUT = ("second", "more")
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS, example=first_state())
-    begin_edits()
     show_header()
     chosen = pickers.choose(leave_out=_LEFT_OUT, with_readings=True)
     state = replace(chosen, second="", more=0)

@@ -7,13 +7,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.compare import Comparison, compare
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw, is_loaded
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.controls.edits import held_edits, made
+from attention_viz.ui.controls.edits import made
+from attention_viz.ui.controls.edits_choice import held_edits
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import hold, show_problem, tell, tell_cut

@@ -8,7 +8,7 @@ from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import OneOf, Text
 from attention_viz.ui.address.session import Choices
-from attention_viz.ui.controls.edits import CHANGES
+from attention_viz.ui.controls.edits_choice import CHANGES
 
 __all__ = ["ADDRESS", "HEADS_CHOICES", "SEARCHES", "VIEWS", "HeadsChoice"]
 

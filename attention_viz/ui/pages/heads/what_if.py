@@ -6,12 +6,15 @@ import pandas
 import plotly.graph_objects as go
 import streamlit as st
 
+from attention_viz.edits.change import Change
+from attention_viz.edits.changes import misfit, read_changes
 from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
+from attention_viz.edits.registry import EDITS
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
 from attention_viz.ui.address import State
-from attention_viz.ui.controls.edit_text import Change, misfit, read_changes
-from attention_viz.ui.controls.edits import held_edits, made, show_edit_controls
+from attention_viz.ui.controls.edits import made, show_edit_controls
+from attention_viz.ui.controls.edits_choice import held_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.effects import Head, effects_of, heads_of, known_effects
 from attention_viz.ui.pages.heads.search import take_head
@@ -151,13 +154,7 @@ def _last(before: Drawn, stream: str) -> Change | None:
 
 def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
     """The chosen head among those that were tried."""
-    done = {
-        "zero": "that says nothing",
-        "mean": "that always says its average",
-        "temp": f"at temperature {change.value:g}",
-        "block": "in which that cell is blocked",
-        "draw": "with the drawn pattern",
-    }.get(change.what, "so changed")
+    done = EDITS[change.what].short(change)
     if chosen not in moved.index:
         return f"Tried so far: {len(moved)} heads, each {done}."
     here = float(moved.loc[chosen])

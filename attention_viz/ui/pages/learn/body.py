@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import EXERCISES, LESSONS, Exercise, Scene
 from attention_viz.lesson.scene import LONGEST

@@ -10,7 +10,7 @@ from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
 
 if TYPE_CHECKING:
-    from attention_viz.edits.kinds import Allow
+    from attention_viz.edits.kinds.masks import Allow
     from attention_viz.trace.tokens import Tokens
 
 __all__ = ["ADDRESS", "BATCHED", "MASKS", "MASK_CHOICES", "ROWS", "MaskChoice", "edits", "window_words"]
@@ -96,7 +96,7 @@ def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "t
     """
     import torch
 
-    from attention_viz.edits.kinds import Allow
+    from attention_viz.edits.kinds.masks import Allow
     from attention_viz.operation import masks
 
     count = len(tokens)

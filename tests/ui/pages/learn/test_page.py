@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from attention_viz.edits.kinds import Edit
+from attention_viz.edits.edit import Edit
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet
 from attention_viz.lesson.exercise import Cells
 from attention_viz.serving.request import Request

@@ -9,19 +9,12 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import attention_viz as av
+from attention_viz.edits.asks import Drawing, Nothing, Number, OneCell
+from attention_viz.edits.change import Cell, Change
+from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
+from attention_viz.edits.registry import EDITS
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
-from attention_viz.ui.controls.edit_text import (
-    CHANGES,
-    MOST,
-    Cell,
-    Change,
-    describe,
-    misfit,
-    read_changes,
-    to_edits,
-    write_changes,
-)
 
 TEXT = "the bank of the river was flooded"
 
@@ -31,7 +24,7 @@ cells = st.tuples(positions, positions)
 
 # What a change is made of: made into one in the test, since checking its types takes a random look at its cells.
 parts = st.tuples(
-    st.sampled_from(list(CHANGES)),
+    st.sampled_from(list(EDITS)),
     st.tuples(positions, st.none() | positions) | st.just((None, None)),
     st.sampled_from([None, "encoder", "decoder", "cross"]),
     st.integers(100, 1_000_000),
@@ -40,8 +33,8 @@ parts = st.tuples(
 
 
 def change(what: str, place: tuple[int | None, int | None], stream: str | None, value: int, drawn: set[Cell]) -> Change:
-    several = {"block": 1, "draw": 6}.get(what, 0)
-    return Change(what, *place, stream, value / 10_000 if what == "temp" else 1.0, tuple(sorted(drawn)[:several]))
+    details = {Nothing: None, Number: value / 10_000, OneCell: (min(drawn),), Drawing: tuple(sorted(drawn))}
+    return Change(what, *place, stream, details[type(EDITS[what].asks)])
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +61,9 @@ def test_whatever_was_typed_is_read_or_told_and_what_was_read_is_written_the_sam
 def test_the_address_is_short_and_plain() -> None:
     several = (
         Change("zero", 3, 1),
-        Change("temp", 3, value=0.5),
-        Change("block", cells=((4, 5),)),
-        Change("draw", 3, 1, "cross", cells=((2, 4), (3, 4))),
+        Change("temp", 3, detail=0.5),
+        Change("block", detail=((4, 5),)),
+        Change("draw", 3, 1, "cross", detail=((2, 4), (3, 4))),
     )
     assert write_changes(several) == "zero@3.1;temp:0.5@3;block:4>5;draw:2>4,3>4@cross.3.1"
 
@@ -102,7 +95,7 @@ def test_the_address_is_short_and_plain() -> None:
 )
 def test_a_part_that_is_none_is_told_and_the_rest_holds(part: str) -> None:
     found, notices = read_changes(f"zero@3.1;{part};block:1>2")
-    assert found == (Change("zero", 3, 1), Change("block", cells=((1, 2),)))
+    assert found == (Change("zero", 3, 1), Change("block", detail=((1, 2),)))
     (notice,) = notices
     assert f"“{part}”" in notice and "zero, mean, temp:0.5, block:4>5 or draw:2>4,3>4" in notice
 
@@ -150,7 +143,7 @@ def test_the_edits_are_those_that_were_asked_for(trace: Trace) -> None:
 
 
 def test_drawn_rows_share_their_weight_evenly_and_the_others_keep_theirs(trace: Trace) -> None:
-    (edit,) = to_edits(Change("draw", 0, 1, cells=((2, 0), (2, 5), (4, 4))), trace)
+    (edit,) = to_edits(Change("draw", 0, 1, detail=((2, 0), (2, 5), (4, 4))), trace)
     assert isinstance(edit, av.Replace) and (edit.layer, edit.head) == (0, 1)
     expected = trace.weights(0, 1).clone()
     expected[2] = torch.tensor([0.5, 0, 0, 0, 0, 0.5, 0])
@@ -164,7 +157,7 @@ def test_drawn_rows_share_their_weight_evenly_and_the_others_keep_theirs(trace: 
 def test_a_model_with_several_streams_needs_one_named() -> None:
     translated = av.load("translation").trace("the small cat sees a dog")
     assert misfit(Change("zero", 0, 0), translated) == "this model has the encoder, the decoder, cross-attention"
-    one = Change("block", 0, 0, "cross", cells=((0, 2),))
+    one = Change("block", 0, 0, "cross", detail=((0, 2),))
     assert not misfit(one, translated)
     assert describe(one, translated).endswith("in layer 0, head 0 of cross-attention")
     (edit,) = to_edits(one, translated)

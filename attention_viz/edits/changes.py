@@ -1,0 +1,118 @@
+"""Changes to a model as text: few letters each in the address, and a sentence each on the page."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attention_viz.edits.change import Change, stream_of
+from attention_viz.edits.entry import Spell
+from attention_viz.edits.registry import EDITS
+from attention_viz.edits.words import STREAMS
+
+if TYPE_CHECKING:
+    from attention_viz.edits.edit import Edit
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["MOST", "describe", "misfit", "read_changes", "to_edits", "write_changes"]
+
+# As many as a list on a page can tell.
+MOST = 20
+
+_PART = re.compile(r"([a-z]+)(?::([^@]*))?(?:@(.+))?")
+_PLACE = re.compile(
+    r"(?P<stream>encoder|decoder|cross)?(?:(?(stream)\.)(?P<layer>[0-9]{1,4})(?:\.(?P<head>[0-9]{1,4}))?)?"
+)
+
+
+def write_changes(changes: Sequence[Change]) -> str:
+    """The changes as one parameter of the address, such as "zero@3.1;temp:0.5@3;block:4>5"."""
+    return ";".join(_written(change) for change in changes)
+
+
+def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
+    """What an address asks for, and a plain sentence for each part of it that can't be read.
+
+    Args:
+        text: the parameter, as anybody may have typed it.
+    """
+    changes, notices = list[Change](), list[str]()
+    for part in (one.strip() for one in text.split(";")):
+        change = _read(part) if part else None
+        if change is not None and len(changes) < MOST:
+            changes.append(change)
+        elif change is not None:
+            notices.append(f"The address asks for more than {MOST} changes; {_short(part)} is left out.")
+        elif part:
+            notices.append(f"The address asks for the change {_short(part)}, left out here. Allowed are {_allowed()}.")
+    return tuple(changes), notices[:MOST]
+
+
+def misfit(change: Change, trace: "Trace") -> str:
+    """Why a change can't be made in this model and text, in words; empty where it can."""
+    if change.stream not in trace.streams and (change.stream is not None or len(trace.streams) > 1):
+        return f"this model has {', '.join(STREAMS[stream] for stream in trace.streams)}"
+    stream = stream_of(change, trace)
+    layers = trace.layer_count(stream)
+    if change.layer is not None and change.layer >= layers:
+        return f"this model has {_upto('layer', layers)}"
+    if change.head is not None and change.head >= (heads := trace.head_count(change.layer or 0, stream)):
+        return f"this layer has {_upto('head', heads)}"
+    queries, keys = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))
+    if any(query >= queries or key >= keys for query, key in change.cells):
+        columns = "" if keys == queries else f", and {_upto('position', keys)} to look at"
+        return f"this text has {_upto('position', queries)}{columns}"
+    return EDITS[change.what].misfit(change, trace)
+
+
+def describe(change: Change, trace: "Trace", spell: Spell = str) -> str:
+    """A change in plain words, with the tokens' names where the text has them.
+
+    Args:
+        change: the change.
+        trace: the run before any change.
+        spell: how a token's label is written; by default as it is.
+    """
+    return EDITS[change.what].words(change, trace, spell)
+
+
+def to_edits(change: Change, trace: "Trace") -> "tuple[Edit, ...]":
+    """What the change is to the model: for what edits only one head at a time, an edit for each head that is meant.
+
+    Args:
+        change: one that fits, as `misfit` tells.
+        trace: the run before any change, of which a drawing keeps the rows that weren't drawn.
+    """
+    return EDITS[change.what].make(change, trace)
+
+
+def _written(change: Change) -> str:
+    detail = EDITS[change.what].asks.write(change)
+    place = ".".join(str(part) for part in (change.stream, change.layer, change.head) if part is not None)
+    return change.what + (f":{detail}" if detail is not None else "") + (f"@{place}" if place else "")
+
+
+def _read(part: str) -> Change | None:
+    """One part of the address; None for what can't be read."""
+    found = _PART.fullmatch(part)
+    place = None if found is None else _PLACE.fullmatch(found[3] or "")
+    if found is None or place is None or found[1] not in EDITS:
+        return None
+    layer, head = (None if place[name] is None else int(place[name]) for name in ("layer", "head"))
+    return EDITS[found[1]].asks.read(Change(found[1], layer, head, place["stream"]), found[2])
+
+
+def _allowed() -> str:
+    """What an address may ask for, in words."""
+    *first, last = (entry.example for entry in EDITS.values())
+    return (
+        f"{', '.join(first)} or {last}, each for all heads or with its place, such as @3 for a layer, @3.1 for a head, "
+        "@cross.3.1 for one of a stream; several are parted by “;”"
+    )
+
+
+def _upto(what: str, count: int) -> str:
+    return f"only {what} 0" if count == 1 else f"{what}s 0 to {count - 1}"
+
+
+def _short(part: str) -> str:
+    return f"“{part if len(part) <= 40 else part[:39] + '…'}”"

@@ -1,0 +1,48 @@
+"""What every edit of a model can say of itself and do."""
+
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from attention_viz.edits.places import Placed
+from attention_viz.operation.attention import Attention
+
+__all__ = ["Edit"]
+
+
+@runtime_checkable
+class Edit(Placed, Protocol):
+    """A change made inside a model while it runs, in the same place where recording happens.
+
+    It is a frozen dataclass, so that runs can be told apart by their edits; as text, it is what a trace's provenance
+    says of it.
+
+    Attributes:
+        masks_only: whether it does no more than block cells, so that any implementation can be given it as a mask.
+    """
+
+    masks_only: ClassVar[bool]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Edit":
+        """The edit with tensors of its own, as those of whoever asks may be written into while a trace needs them.
+
+        Args:
+            real: which queries aren't padding; None where no padding is known of.
+        """
+        ...
+
+    def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
+        """What becomes of one layer's call: another call, whose weights and output are the edited ones.
+
+        Args:
+            attention: the call, head first: query is (head, query, d_k).
+            place: the layer's stream, and its place there, from 0.
+
+        Raises:
+            ShapeError: the edit doesn't fit the call, or names a head it doesn't have.
+            UnsupportedModel: the call's terms can't express the edit.
+        """
+        ...

@@ -1,0 +1,186 @@
+"""Edits that block cells of the weights: a whole mask, or one cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attention_viz.edits.asks import OneCell
+from attention_viz.edits.change import Change
+from attention_viz.edits.edit import Edit
+from attention_viz.edits.entry import EditKind, Spell
+from attention_viz.edits.places import check_head, check_shape, check_whole, concerns, where
+from attention_viz.edits.words import place_of, tokens_of
+from attention_viz.errors import ShapeError
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.trace import Trace
+
+__all__ = ["KINDS", "Allow", "Block", "narrow"]
+
+
+@dataclass(frozen=True, eq=False)
+class Allow:
+    """A mask and-ed with the model's own: it can only take away, never open what the model blocks.
+
+    Attributes:
+        allowed: True where a query may look at a key, (query, key).
+        layer: only in this layer; in all by default.
+        head: only in this head; in all by default.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+
+    Raises:
+        ShapeError: `allowed` is no boolean matrix; in a run, it doesn't fit the text, or its place isn't there.
+    """
+
+    allowed: Bool[Tensor, "query key"]
+    layer: int | None = None
+    head: int | None = None
+    stream: str | None = None
+    kind: ClassVar[str] = "a mask"
+    masks_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no mask of one matrix."""
+        if not isinstance(self.allowed, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"allowed has to be a tensor, (query, key); got {type(self.allowed).__name__}")
+        if self.allowed.dtype != torch.bool or self.allowed.ndim != 2:
+            raise ShapeError(
+                f"allowed has to be boolean, (query, key), True where a query may look; got {self.allowed.dtype} "
+                f"{tuple(self.allowed.shape)}"
+            )
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        queries, keys = self.allowed.shape
+        blocked = int((~self.allowed).sum())
+        return f"allow: {blocked} of {queries} × {keys} cells blocked in {where(self)}"
+
+    def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Allow":
+        """The edit with a mask of its own."""
+        return replace(self, allowed=self.allowed.clone())
+
+    def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
+        """The call with a narrower mask."""
+        return _masked(self, place, attention)
+
+
+@dataclass(frozen=True)
+class Block:
+    """No weight from one position to another: an `Allow` with one cell closed, which needs no matrix.
+
+    Attributes:
+        query: the position that may not look, from 0.
+        key: the position that it may not look at, from 0.
+        layer: only in this layer; in all by default.
+        head: only in this head; in all by default.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+
+    Raises:
+        ShapeError: a position below 0; in a run, one that the text doesn't have, or a place that isn't there.
+    """
+
+    query: int
+    key: int
+    layer: int | None = None
+    head: int | None = None
+    stream: str | None = None
+    kind: ClassVar[str] = "a block"
+    masks_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no position in any text."""
+        check_whole("query", self.query)
+        check_whole("key", self.key)
+        if min(self.query, self.key) < 0:
+            raise ShapeError(f"positions count from 0; got query {self.query}, key {self.key}")
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        return f"block: query {self.query} may not look at key {self.key} in {where(self)}"
+
+    def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Block":
+        """Itself, as it holds no tensor."""
+        return self
+
+    def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
+        """The call with a narrower mask."""
+        check_head(self, place[1], attention.shape[0])
+        return _masked(self, place, attention)
+
+
+def narrow(
+    edits: Sequence[Allow | Block],
+    place: tuple[str, int],
+    heads: int,
+    shape: tuple[int, int],
+    own: Bool[Tensor, "..."] | None,
+) -> Bool[Tensor, "..."] | None:
+    """The model's own mask of one layer with every edit that concerns it and-ed on.
+
+    Args:
+        edits: edits of the run that block cells.
+        place: the layer's stream, and its place there, from 0.
+        heads: how many heads the layer has.
+        shape: (query, key) of its weights.
+        own: the model's own mask, None where it blocks nothing.
+
+    Raises:
+        ShapeError: an edit that doesn't fit the layer's matrix or names a head it doesn't have.
+    """
+    for edit in edits:
+        if not concerns(edit, place):
+            continue
+        mask = _allowed(edit, shape)
+        check_head(edit, place[1], heads)
+        mask = mask if own is None else mask.to(own.device)
+        if edit.head is not None:
+            chosen = torch.arange(heads, device=mask.device)[:, None, None] == edit.head
+            mask = mask | ~chosen
+        own = mask if own is None else own & mask
+    return own
+
+
+def _masked(edit: Allow | Block, place: tuple[str, int], attention: Attention) -> Attention:
+    heads, queries, keys = attention.shape
+    allowed = narrow([edit], place, heads, (queries, keys), attention.allowed)
+    assert allowed is not None
+    return replace(attention, allowed=allowed.to(attention.query.device).expand(heads, queries, keys))
+
+
+def _allowed(edit: Allow | Block, shape: tuple[int, int]) -> Tensor:
+    if isinstance(edit, Allow):
+        check_shape(edit, edit.allowed, shape)
+        return edit.allowed
+    if edit.query >= shape[0] or edit.key >= shape[1]:
+        raise ShapeError(
+            f"a block of query {edit.query} and key {edit.key} was asked for; this text has {shape[0]} queries and "
+            f"{shape[1]} keys, counted from 0"
+        )
+    allowed = torch.ones(shape, dtype=torch.bool)
+    allowed[edit.query, edit.key] = False
+    return allowed
+
+
+def _block(change: Change, trace: Trace) -> tuple[Edit, ...]:
+    return tuple(Block(*cell, change.layer, change.head, change.stream) for cell in change.cells)
+
+
+def _words(change: Change, trace: Trace, spell: Spell) -> str:
+    ((query, key),) = (tokens_of(cell, change, trace, spell) for cell in change.cells)
+    return f"{query} may not look at {key} in {place_of(change, trace)}"
+
+
+KINDS = (
+    EditKind(
+        name="block",
+        label="one word may not look at another",
+        asks=OneCell("Who may not look", "At whom"),
+        example="block:4>5",
+        words=_words,
+        short=lambda change: "in which that cell is blocked",
+        make=_block,
+    ),
+)

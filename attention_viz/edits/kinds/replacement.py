@@ -1,0 +1,143 @@
+"""The edit that gives a head other weights."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.edits.asks import Drawing
+from attention_viz.edits.change import Change, calls_of, heads_of, stream_of
+from attention_viz.edits.each_head import bias_of_each_head, rows_of_each_head
+from attention_viz.edits.entry import EditKind, Spell
+from attention_viz.edits.places import check_head, check_shape, check_whole, where
+from attention_viz.edits.words import rows_of_cells, subject_of
+from attention_viz.errors import ShapeError
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.trace import Trace
+
+__all__ = ["KINDS", "Replace"]
+
+# How far the rows of given weights may be from summing to 1.
+_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Replace:
+    """The head's weights become this matrix, and its output weights · value.
+
+    The matrix counts as it is, also where the model's own mask blocks a cell, and it goes past softcap, bias and sinks.
+    Rows are divided by their sum, which rounding may have left a little beside 1.
+
+    In a trace, the head's query is 0, its bias the logarithm of the weights, blocked where a weight is 0, and its
+    attention sink, where the model has one, −∞.
+
+    Attributes:
+        layer: the head's layer.
+        head: which head.
+        weights: (query, key), finite and not below 0; each row sums to 1, or to 0 for a query that looks at nothing.
+        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+
+    Raises:
+        ShapeError: a matrix that can't be weights; in a run, it doesn't fit the text, or its place isn't there.
+    """
+
+    layer: int
+    head: int
+    weights: Float[Tensor, "query key"]
+    stream: str | None = None
+    kind: ClassVar[str] = "a replacement"
+    masks_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be weights."""
+        check_whole("layer", self.layer)
+        check_whole("head", self.head)
+        _check_weights(self.weights)
+
+    def __str__(self) -> str:
+        """In words, as it stands in a trace's provenance."""
+        queries, keys = self.weights.shape
+        return f"replace: weights of {queries} × {keys} given in {where(self)}"
+
+    def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Replace":
+        """The edit with weights of its own."""
+        return replace(self, weights=self.weights.detach().clone())
+
+    def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
+        """The call with a query, bias and mask of the head's own, of which these weights come."""
+        check_head(self, place[1], attention.shape[0])
+        heads, queries, keys = attention.shape
+        check_shape(self, self.weights, (queries, keys))
+        query, bias = rows_of_each_head(attention.query, attention), bias_of_each_head(attention)
+        weights = self.weights.to(query.device).double()
+        chosen = weights > 0
+        shares = weights / weights.sum(dim=-1, keepdim=True)
+        query[self.head] = 0
+        bias[self.head] = torch.where(chosen, shares, 1).log().to(bias.dtype)
+        allowed = attention.allowed
+        if allowed is None:
+            allowed = torch.ones((), dtype=torch.bool, device=query.device)
+        allowed = allowed.expand(heads, queries, keys).clone()
+        allowed[self.head] = chosen
+        sinks = attention.sinks
+        if sinks is not None:
+            sinks = sinks.expand(attention.shape[:1]).clone()
+            sinks[self.head] = -torch.inf
+        return replace(attention, query=query, bias=bias, allowed=allowed, sinks=sinks)
+
+
+def _check_weights(given: object) -> None:
+    if not isinstance(given, Tensor):
+        raise ShapeError(f"weights has to be a tensor, (query, key); got {type(given).__name__}")
+    if not given.is_floating_point() or given.ndim != 2:
+        raise ShapeError(f"weights have to be floating, (query, key); got {given.dtype} {tuple(given.shape)}")
+    if not bool(given.isfinite().all()) or bool((given < 0).any()):
+        raise ShapeError("weights have to be finite and not below 0; something else came")
+    sums = given.double().sum(dim=-1)
+    wrong = (((sums - 1).abs() > _ROUNDING) & (sums != 0)).nonzero()
+    if len(wrong):
+        row = int(wrong[0])
+        raise ShapeError(f"each row of weights has to sum to 1, or to 0; row {row} sums to {float(sums[row]):.4g}")
+
+
+def _drawn(change: Change, trace: Trace, layer: int, head: int) -> Tensor:
+    """A head's weights, with each row that was drawn shared evenly by its cells."""
+    one = trace.attention(layer, stream_of(change, trace)).head(head)
+    weights = one.weights.detach().cpu().double()
+    drawn = torch.zeros(weights.shape, dtype=torch.bool)
+    for cell in change.cells:
+        drawn[cell] = True
+    rows = drawn.any(dim=-1)
+    weights[rows] = drawn[rows].double()
+    # A row that looks at nothing stays one; of half a precision, a row's sum may be a little beside 1.
+    sums = weights.sum(dim=-1, keepdim=True)
+    return (weights / sums.where(sums > 0, 1)).float()
+
+
+def _misfit(change: Change, trace: Trace) -> str:
+    sinks = [call.sinks for call in calls_of(change, trace)]
+    if any(one is not None and bool((one > float("-inf")).any()) for one in sinks):
+        return "an attention sink takes a share of each row here, so rows that weren't drawn can't stay what they are"
+    return ""
+
+
+def _words(change: Change, trace: Trace, spell: Spell) -> str:
+    return f"{subject_of(change, trace)} looks where it was drawn: {rows_of_cells(change, trace, spell)}"
+
+
+KINDS = (
+    EditKind(
+        name="draw",
+        label="its weights become the drawn pattern",
+        asks=Drawing(),
+        example="draw:2>4,3>4",
+        words=_words,
+        short=lambda change: "with the drawn pattern",
+        make=lambda change, trace: tuple(
+            Replace(*one, _drawn(change, trace, *one), change.stream) for one in heads_of(change, trace)
+        ),
+        misfit=_misfit,
+    ),
+)

@@ -1,0 +1,71 @@
+"""What changes are in words: who changes, where that is, and which tokens are meant."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attention_viz.edits.change import Cell, Change, stream_of
+from attention_viz.edits.entry import Spell
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["STREAMS", "place_of", "rows_of_cells", "subject_of", "tokens_of"]
+
+# Each stream in a sentence.
+STREAMS = {"encoder": "the encoder", "decoder": "the decoder", "cross": "cross-attention"}
+
+_SHOWN_ROWS = 2
+
+
+def subject_of(change: Change, trace: "Trace") -> str:
+    """Who it is that changes, as a sentence begins."""
+    several = _several(change, trace)
+    if change.layer is None:
+        return f"Every head{several}"
+    if change.head is None:
+        return f"Every head of layer {change.layer}{several}"
+    return place_of(change, trace).capitalize()
+
+
+def place_of(change: Change, trace: "Trace") -> str:
+    """Where a change acts, as a sentence goes on."""
+    if change.layer is None:
+        return f"all layers{_several(change, trace)}"
+    head = "" if change.head is None else f", head {change.head}"
+    return f"layer {change.layer}{head}{_several(change, trace)}"
+
+
+def tokens_of(cell: Cell, change: Change, trace: "Trace", spell: Spell) -> tuple[str, str]:
+    """The query and the key of a cell by their tokens; by their positions where the text doesn't have them."""
+    stream = stream_of(change, trace)
+    axes = (trace.query_tokens(stream), trace.key_tokens(stream))
+    first, second = (_token(tokens, position, spell) for tokens, position in zip(axes, cell, strict=True))
+    return first, second
+
+
+def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
+    """The cells of a change row by row: each query, and the keys that it looks at."""
+    rows: dict[int, list[Cell]] = {}
+    for cell in change.cells:
+        rows.setdefault(cell[0], []).append(cell)
+    named = [[tokens_of(cell, change, trace, spell) for cell in cells] for cells in list(rows.values())[:_SHOWN_ROWS]]
+    parts = [f"{cells[0][0]} at {_listed([key for _, key in cells])}" for cells in named]
+    more = len(rows) - len(parts)
+    return "; ".join([*parts, *([f"{more} more {'row' if more == 1 else 'rows'}"] if more else [])])
+
+
+def _several(change: Change, trace: "Trace") -> str:
+    return f" of {STREAMS[change.stream]}" if change.stream is not None and len(trace.streams) > 1 else ""
+
+
+def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
+    if position >= len(tokens):
+        return f"position {position}"
+    label = tokens.labels[position]
+    repeated = f" (position {position})" if tokens.labels.count(label) > 1 else ""
+    return f"“{spell(label)}”{repeated}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -1,0 +1,67 @@
+"""Every kind of change has what pages need of it, is written as it is read, told in words, and runs."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+import attention_viz as av
+from attention_viz.edits import kinds
+from attention_viz.edits.changes import describe, misfit, read_changes, to_edits, write_changes
+from attention_viz.edits.registry import EDITS
+from attention_viz.scratch.model import Scratch
+from tests.controls import asked_of
+
+TEXT = "the bank of the river was flooded"
+
+every_kind = pytest.mark.parametrize("name", EDITS)
+
+
+def test_kinds_stand_in_the_order_of_what_they_ask_for() -> None:
+    assert [name for name in EDITS if name in ("zero", "mean", "temp", "block", "draw")] == [
+        *("zero", "mean", "temp", "block", "draw")
+    ]
+    assert av.EDITS is EDITS
+
+
+def test_no_kind_takes_the_name_of_another() -> None:
+    modules = [import_module(f"{kinds.__name__}.{found.name}") for found in iter_modules(kinds.__path__)]
+    assert sorted(EDITS) == sorted(entry.name for module in modules for entry in module.KINDS)
+    assert len({entry.label for entry in EDITS.values()}) == len(EDITS)
+
+
+@every_kind
+def test_the_example_of_a_kind_is_one_of_it(name: str) -> None:
+    entry = EDITS[name]
+    assert re.fullmatch("[a-z]+", name) and re.split("[:@]", entry.example)[0] == name
+    changes, notices = read_changes(entry.example)
+    assert not notices and write_changes(changes) == entry.example and changes[0].what == name
+
+
+@every_kind
+def test_a_change_of_a_kind_fits_is_told_and_is_what_ran(name: str) -> None:
+    before = Scratch(heads=2).trace(TEXT)
+    ((change,), _) = read_changes(f"{EDITS[name].example}@0.1")
+    assert not misfit(change, before)
+    assert describe(change, before).strip() and EDITS[name].short(change).strip()
+    edits = to_edits(change, before)
+    after = Scratch(heads=2).trace(TEXT, edits=edits)
+    assert not after.output.allclose(before.output)
+    assert after.provenance.edits == tuple(str(edit) for edit in edits)
+    assert after.attention(0).head(0).output.allclose(before.attention(0).head(0).output)
+    assert all(isinstance(edit, av.Edit) and edit.kind and "head 1" in str(edit) for edit in edits)
+
+
+def test_the_document_lists_every_kind() -> None:
+    text = (Path(av.__file__).parents[1] / "docs" / "pages" / "heads.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| `av\.", text, re.MULTILINE)
+    assert rows == [(entry.example, entry.label) for entry in EDITS.values()]
+    assert not [label for entry in EDITS.values() for label in asked_of(entry) if f"*{label}*" not in text]
+
+
+def test_tokens_are_written_as_whoever_tells_it_writes_them() -> None:
+    before = Scratch().trace(TEXT)
+    ((change,), _) = read_changes("block:1>4@0")
+    assert describe(change, before, str.upper) == "“BANK” may not look at “RIVER” in layer 0"
