@@ -40,7 +40,7 @@ def labels(names: frozenset[str]) -> set[str]:
 
 
 def strings(names: frozenset[str]) -> set[str]:
-    """Every piece of text in some modules, with what the kinds of change ask for where a page lets people choose one."""
+    """Every piece of text in some modules, and what changes ask for where a page lets people choose one."""
     asked = {text for entry in EDITS.values() for text in asked_of(entry)} if "controls.edits" in names else set[str]()
     return asked | {
         node.value
