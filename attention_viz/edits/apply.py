@@ -13,10 +13,10 @@ from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import concerns
 from attention_viz.operation.attention import Attention
 
-__all__ = ["edited", "kept"]
+__all__ = ["edited", "snapshots"]
 
 
-def kept(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] | None]) -> tuple[Edit, ...]:
+def snapshots(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] | None]) -> tuple[Edit, ...]:
     """The edits with tensors of their own, as those of whoever asks may be written into while a trace needs them.
 
     Args:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.edits.apply import edited, kept
+from attention_viz.edits.apply import edited, snapshots
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
@@ -150,7 +150,7 @@ class Scratch:
         with torch.no_grad():
             embeddings = self.embed(words)
             own = module.attention(embeddings, allowed)
-            attention = edited(kept(edits, {self.stream: None}), (self.stream, 0), own)
+            attention = edited(snapshots(edits, {self.stream: None}), (self.stream, 0), own)
             joined = module.join(attention)
         tokens = {stream: Tokens(words, tuple(word_id(word) for word in words), tuple(range(count)))}
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}

@@ -27,14 +27,18 @@ parts = st.tuples(
     st.sampled_from(list(EDITS)),
     st.tuples(positions, st.none() | positions) | st.just((None, None)),
     st.sampled_from([None, "encoder", "decoder", "cross"]),
-    st.integers(100, 1_000_000),
+    st.floats(0, 1),
     st.sets(cells, min_size=1, max_size=6),
 )
 
 
-def change(what: str, place: tuple[int | None, int | None], stream: str | None, value: int, drawn: set[Cell]) -> Change:
-    details = {Nothing: None, Number: value / 10_000, OneCell: (min(drawn),), Drawing: tuple(sorted(drawn))}
-    return Change(what, *place, stream, details[type(EDITS[what].asks)])
+def change(
+    what: str, place: tuple[int | None, int | None], stream: str | None, share: float, drawn: set[Cell]
+) -> Change:
+    asks = EDITS[what].asks
+    number = round(asks.lowest + share * (asks.highest - asks.lowest), 4) if isinstance(asks, Number) else None
+    details = {Nothing: None, Number: number, OneCell: (min(drawn),), Drawing: tuple(sorted(drawn))}
+    return Change(what, *place, stream, details[type(asks)])
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +101,8 @@ def test_a_part_that_is_none_is_told_and_the_rest_holds(part: str) -> None:
     found, notices = read_changes(f"zero@3.1;{part};block:1>2")
     assert found == (Change("zero", 3, 1), Change("block", detail=((1, 2),)))
     (notice,) = notices
-    assert f"“{part}”" in notice and "zero, mean, temp:0.5, block:4>5 or draw:2>4,3>4" in notice
+    *first, last = (entry.example for entry in EDITS.values())
+    assert f"“{part}”" in notice and f"Allowed are {', '.join(first)} or {last}, each for all heads" in notice
 
 
 def test_more_changes_than_a_page_can_list_are_told() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from attention_viz.edits.apply import kept
+from attention_viz.edits.apply import snapshots
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
@@ -91,7 +91,7 @@ class Tracer:
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers)
-        edits = kept(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
+        edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
         recorded = self.runner.record(inputs, edits, anatomy.places)
         self._check_calls(recorded)
         calls = zip(recorded.calls, anatomy.labels, strict=True)
