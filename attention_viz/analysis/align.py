@@ -37,12 +37,12 @@ class Axis:
         return tuple(place for place, pair in places if None not in pair)
 
     @property
-    def gone(self) -> tuple[int, ...]:
+    def removed(self) -> tuple[int, ...]:
         """The places of tokens that only the first text has."""
         return tuple(place for place, position in enumerate(self.other) if position is None)
 
     @property
-    def come(self) -> tuple[int, ...]:
+    def inserted(self) -> tuple[int, ...]:
         """The places of tokens that only the second text has: inserted there."""
         return tuple(place for place, position in enumerate(self.one) if position is None)
 

@@ -69,7 +69,7 @@ class Comparison:
     def difference(self) -> Float[Tensor, "query key"]:
         """The second head's weights minus the first's; a key that a text lacks counts as 0, a row it lacks is NaN."""
         apart = self.other_weights.nan_to_num() - self.weights.nan_to_num()
-        apart[[*self.queries.gone, *self.queries.come]] = torch.nan
+        apart[[*self.queries.removed, *self.queries.inserted]] = torch.nan
         return apart
 
     def table(self) -> "pandas.DataFrame":

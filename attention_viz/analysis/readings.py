@@ -54,8 +54,8 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
 
     Has the one stream that was read. Of a reading that takes heads together, each layer has a single head. Numbers that
     aren't shares by themselves are divided by the sum of their row; a row of zeros stays zeros. The numbers are no
-    call's (see `given`); the output is the run's own. The provenance says the reading and, among the edits, what was
-    done.
+    call's (see `attention_of`); the output is the run's own. The provenance says the reading and, among the edits,
+    what was done.
 
     Args:
         name: of `READINGS`.
@@ -71,7 +71,7 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
             trace, with the reason.
         UnsupportedModel: no gradient goes through the model.
     """
-    from attention_viz.trace.from_weights import given, shares
+    from attention_viz.trace.from_weights import attention_of, shares
     from attention_viz.trace.trace import Layer
 
     if name not in READINGS:
@@ -83,7 +83,7 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
         return trace.only(stream)
     layers, told = reading.function(trace, model, stream)
     found = tuple(
-        Layer(given(shares(numbers), allowed), layer.label)
+        Layer(attention_of(shares(numbers), allowed), layer.label)
         for (numbers, allowed), layer in zip(layers, trace.layers[stream], strict=True)
     )
     done = f"read afterwards: {reading.label}{told and f', {told}'}{', rows divided by their sums' * reading.scaled}"

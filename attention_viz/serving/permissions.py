@@ -13,7 +13,19 @@ from attention_viz.errors import AttentionVizError, ModelNotFound
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["FOLDER", "HUB", "canonical", "folder", "folders", "hub_name", "kind", "refusal", "shown", "split", "ways"]
+__all__ = [
+    "FOLDER",
+    "HUB",
+    "canonical",
+    "folder",
+    "folders",
+    "hub_name",
+    "kind",
+    "other_sources",
+    "refusal",
+    "shown",
+    "split",
+]
 
 # What the picker offers besides the catalogue.
 FOLDER, HUB = "a folder on this machine", "a hub id"
@@ -26,7 +38,7 @@ _OFF = {
 _DEEPEST, _MOST_PLACES = 3, 2_000
 
 
-def ways() -> tuple[str, ...]:
+def other_sources() -> tuple[str, ...]:
     """How a model can be chosen that is not in the catalogue."""
     return (FOLDER,) * bool(SETTINGS.models) + (HUB,) * SETTINGS.hub
 
@@ -99,7 +111,7 @@ def shown(name: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """The same model's one name: a folder by its whole path, the main branch unsaid."""
+    """The one name of a model that can be asked for by several: a folder's whole path, the main branch unsaid."""
     if kind(name) == "folder":
         return str(next((path for path in _candidates(name) if _allowed(path)), name))
     return name if name in CATALOGUE else hub_name(*split(name))

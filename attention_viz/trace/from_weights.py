@@ -1,4 +1,4 @@
-"""An attention call made of given weights, for numbers that no call computed but that are read as weights are."""
+"""An attention call made of weights, for numbers that no call computed but that are read as weights are."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -6,10 +6,10 @@ from torch import Tensor
 
 from attention_viz.operation.attention import Attention, attend
 
-__all__ = ["given", "shares"]
+__all__ = ["attention_of", "shares"]
 
 
-def given(
+def attention_of(
     weights: Float[Tensor, "head query key"], allowed: Bool[Tensor, "... _query _key"] | None = None
 ) -> Attention:
     """A call whose weights are these: what all pictures and tables know how to show.

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
-from attention_viz.trace.from_weights import given
+from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.tokens import Tokens, without_marks
 from attention_viz.trace.trace import Layer, Trace
 
@@ -29,8 +29,8 @@ def merge_words(trace: Trace) -> Trace:
     such as [CLS] or a punctuation mark that the tokenizer counts by itself, stay as they are. The output of a word is
     the mean over its pieces', where there is one a piece.
 
-    The weights are no call's: no query and key of these words ever met (see `given`). `ids` count the words as they
-    first occur.
+    The weights are no call's: no query and key of these words ever met (see `attention_of`). `ids` count the words as
+    they first occur.
 
     Source: Clark et al. 2019, "What Does BERT Look At?", section 4.1.
 
@@ -78,7 +78,7 @@ def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
         )
     rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
     words = torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
-    return given(words, None if call.allowed is None else _open(call.allowed.expand(call.shape), queries, keys))
+    return attention_of(words, None if call.allowed is None else _open(call.allowed.expand(call.shape), queries, keys))
 
 
 def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces) -> Bool[Tensor, "head word_a word_b"]:

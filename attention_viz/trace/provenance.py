@@ -77,5 +77,5 @@ class Fidelity:
         return self.output_error <= self.bound and self.weight_error <= self.bound
 
     def before(self, change: str) -> "Fidelity":
-        """The same errors as those of the run before a change, in words that end a sentence; itself without any."""
+        """A fidelity with these errors whose reference says that they are those of the run before a change."""
         return replace(self, reference=f"{self.reference}, before {change}") if change else self

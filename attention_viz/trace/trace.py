@@ -137,7 +137,7 @@ class Trace:
         return behind(self)
 
     def only(self, stream: str | None = None) -> "Trace":
-        """The same run with one stream alone; this trace itself where it has no other.
+        """The run with one stream alone; this trace itself where it has no other.
 
         Raises:
             TraceError: there is no such stream.
@@ -196,7 +196,7 @@ class Trace:
         return attach(made, rerun)
 
     def detached(self) -> "Trace":
-        """The same, its fidelity measured now, and no run behind it any more: it keeps neither model nor input alive.
+        """A trace of the run, its fidelity measured now, with no model behind it, which keeps no model or input alive.
 
         What stands around the attention calls is kept where somebody asked for it before.
         """

@@ -55,14 +55,14 @@ def test_a_replaced_word_stands_beside_the_one_that_it_replaced() -> None:
     assert axis.labels == ("the", "bank", "of", "the", "river", "city", "burns")
     assert axis.one == (0, 1, 2, 3, 4, None, None)
     assert axis.other == (0, 1, 2, 3, None, 4, 5)
-    assert (axis.both, axis.gone, axis.come) == ((0, 1, 2, 3), (4,), (5, 6))
+    assert (axis.both, axis.removed, axis.inserted) == ((0, 1, 2, 3), (4,), (5, 6))
 
 
 def test_a_word_that_is_put_in_moves_the_others_and_parts_none() -> None:
     axis = align(tokens("the", "cat", "sat"), tokens("the", "old", "cat", "sat"))
     assert axis.labels == ("the", "old", "cat", "sat")
     assert axis.one == (0, None, 1, 2)
-    assert axis.come == (1,)
+    assert axis.inserted == (1,)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_an_axis_holds_every_token_of_both_in_their_order_and_aligns_only_what_i
     assert [at for at in axis.other if at is not None] == list(range(len(other)))
     for place in axis.both:
         assert one[axis.one[place] or 0] == other[axis.other[place] or 0] == axis.labels[place]
-    assert sorted((*axis.both, *axis.gone, *axis.come)) == list(range(len(axis)))
+    assert sorted((*axis.both, *axis.removed, *axis.inserted)) == list(range(len(axis)))
     back = align(tokens(*other), tokens(*one))
     assert align(tokens(*one), tokens(*one)).both == tuple(range(len(one)))
     assert len(back) <= len(one) + len(other)

@@ -105,9 +105,9 @@ def test_an_id_is_taken_with_its_revision(root: Path) -> None:
 
 
 def test_either_way_can_be_switched_off(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert allowed.ways() == (FOLDER, HUB)
+    assert allowed.other_sources() == (FOLDER, HUB)
     monkeypatch.setattr(allowed, "SETTINGS", Settings(models=(), hub=False))
-    assert allowed.ways() == ()
+    assert allowed.other_sources() == ()
     assert allowed.folders() == []
     for name, words in ((str(root / "tiny"), "folders on this machine are"), ("owner/name", "ids on the hub are")):
         state, notices = read_address({"model": name})

@@ -89,7 +89,7 @@ class Runner:
         places: Sequence[tuple[str, int]],
         wirings: Sequence[Wiring],
     ) -> tuple[Pass, Listener]:
-        """The same, listening to what stands around the calls, which costs some more."""
+        """A recorded run that also listens to what stands around the calls, which costs some more."""
         recorder = Recorder(edits, places)
         around = Listener(recorder, wirings)
         with around.listening():
@@ -139,7 +139,7 @@ def _tell(
 
 
 def _twin(model: PreTrainedModel) -> PreTrainedModel:
-    """The same modules over the same tensors, with configurations of their own: eager, in evaluation mode."""
+    """A twin of the model: modules over the same tensors, with configurations of their own, eager, not training."""
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     try:
         with HOOKS:

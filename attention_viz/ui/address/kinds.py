@@ -255,5 +255,5 @@ class Model(Kind):
         reason = permissions.refusal(given)
         if reason is None:
             return permissions.canonical(given), []
-        said = notice(name, given, ", ".join((*CATALOGUE, *permissions.ways())), instead)
+        said = notice(name, given, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
         return instead, [f"{said} Why: {reason}."]

@@ -46,6 +46,10 @@ def _several(state: "State", known: object) -> bool:
     return len(state.facts.heads) != 1
 
 
+def _readings(choice: object, known: object) -> tuple[str, ...]:
+    return tuple(READINGS)
+
+
 @dataclass(frozen=True)
 class State:
     """Everything that decides which head of what is shown; each is what its parameter `means`."""
@@ -65,7 +69,7 @@ class State:
     more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
-    reading: str = parameter("raw", OneOf(lambda *_: tuple(READINGS)), "how weights are read", brief=True)
+    reading: str = parameter("raw", OneOf(_readings), "how weights are read", brief=True)
     words: Switch = parameter("off", _SWITCH, "pieces of words put together", brief=True)
     d_model: int = parameter(8, Number(range(1, 513)), "width of `scratch`", applies=_own)
     heads: int = parameter(2, Number(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own)
@@ -102,7 +106,7 @@ class State:
         return Request(self.model, self.text, self.second, self.target, self.more, special, chat, own)
 
     def within(self) -> "State":
-        """The same with layer and head as far in as the model has them: another model may have fewer."""
+        """This state with layer and head as far in as the model has them: another model may have fewer."""
         return read(self, {}, only=("layer", "head"))[0]
 
 

@@ -41,7 +41,9 @@ def pick_model() -> None:
     # A way stays chosen before anything is chosen on it, and what was shown is shown on; another model brings its own.
     if st.session_state.get("way_of") != of or "way" not in st.session_state:
         st.session_state["way_of"], st.session_state["way"] = of, (file or [_way(model) or model])[0]
-    st.selectbox("Model", [*CATALOGUE, *allowed.ways(), *file], key="way", on_change=_take_way, persist_state="session")
+    st.selectbox(
+        "Model", [*CATALOGUE, *allowed.other_sources(), *file], key="way", on_change=_take_way, persist_state="session"
+    )
 
 
 def _name_in_file(trace: "Trace") -> str:
@@ -55,7 +57,7 @@ def show_way() -> None:
         _ask_folder()
     elif way == HUB:
         _ask_hub()
-    if way in allowed.ways() and "model_refused" in st.session_state:
+    if way in allowed.other_sources() and "model_refused" in st.session_state:
         st.error(plain(f"This can't be had here: {st.session_state['model_refused']}."))
 
 
@@ -107,7 +109,7 @@ def prepare(state: State) -> State:
 def _way(model: str) -> str | None:
     """The way that leads to a model; None for the catalogue."""
     way = {"folder": FOLDER, "hub": HUB}.get(allowed.kind(model))
-    return way if way in allowed.ways() else None
+    return way if way in allowed.other_sources() else None
 
 
 def _take_way() -> None:

@@ -119,7 +119,7 @@ def _far(comparison: Comparison) -> str:
 
 def _labels(axis: Axis) -> list[str]:
     """Each token, with a sign before it where only one text has it."""
-    signs = dict.fromkeys(axis.gone, f"{_GONE} ") | dict.fromkeys(axis.come, f"{_COME} ")
+    signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_COME} ")
     return [signs.get(place, "") + label for place, label in enumerate(readable(axis.labels))]
 
 
@@ -220,7 +220,7 @@ def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palet
     """A band along the rows and columns of tokens that only one text has."""
     ends = (len(comparison.keys) - 0.5, len(comparison.queries) - 0.5)
     for axis, down in ((comparison.keys, False), (comparison.queries, True)):
-        for first, last in _runs(sorted((*axis.gone, *axis.come))):
+        for first, last in _runs(sorted((*axis.removed, *axis.inserted))):
             across = (-0.5, ends[0], first - 0.5, last + 0.5) if down else (first - 0.5, last + 0.5, -0.5, ends[1])
             x0, x1, y0, y1 = across
             edges: dict[str, Any] = {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "row": 1, "col": column}

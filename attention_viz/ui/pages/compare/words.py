@@ -59,8 +59,8 @@ def token_words(comparison: Comparison) -> str:
     told = [
         f"{sign} only in the {which}: {', '.join(dict.fromkeys(_name(axis, place) for place in places))}"
         for sign, which, axis, places in (
-            ("−", "first", comparison.keys, comparison.keys.gone),
-            ("+", "second", comparison.keys, comparison.keys.come),
+            ("−", "first", comparison.keys, comparison.keys.removed),
+            ("+", "second", comparison.keys, comparison.keys.inserted),
         )
         if places
     ]

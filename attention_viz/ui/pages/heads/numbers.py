@@ -1,4 +1,4 @@
-"""What is worked out of the traces that the app keeps, made once each: whoever looks at a text wants the same."""
+"""What is worked out of the traces in the cache, made once each for everybody who looks at them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -13,38 +13,38 @@ from attention_viz.analysis.metrics import head_table, mean_table
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.trace import Trace
 
-__all__ = ["distances", "kept", "mean_numbers", "numbers", "packed"]
+__all__ = ["distances", "made_once", "mean_numbers", "numbers", "packed"]
 
 _Made = TypeVar("_Made")
 
 # How many results are kept of one trace: searches are made of words that anybody may type.
 _MOST = 24
 
-_kept: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
+_results: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
-def kept(trace: Trace, wish: Hashable, make: Callable[[], _Made]) -> _Made:
+def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
     """What was made of a trace before; made now where it wasn't, in place of the oldest where there are many.
 
     Args:
         trace: with all its streams, as the app keeps it.
-        wish: what is made, and what it depends on besides the trace.
+        what: what is made, and what it depends on besides the trace.
         make: makes it; an error of it is nothing to keep.
     """
-    of_trace = _kept.setdefault(trace, {})
-    if wish not in of_trace:
+    of_trace = _results.setdefault(trace, {})
+    if what not in of_trace:
         made = make()
         while len(of_trace) >= _MOST:
             # Another visitor's run may have taken the same one away meanwhile.
             of_trace.pop(next(iter(of_trace)), None)
-        of_trace[wish] = made
+        of_trace[what] = made
         return made
-    return of_trace[wish]
+    return of_trace[what]
 
 
 def numbers(trace: Trace, stream: str) -> pandas.DataFrame:
     """Every metric of every head of one text."""
-    return kept(trace, ("table", stream), lambda: head_table(trace, stream))
+    return made_once(trace, ("table", stream), lambda: head_table(trace, stream))
 
 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
@@ -56,9 +56,9 @@ def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
 
 def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
     """How far every head is from every other."""
-    return kept(trace, ("distances", stream), lambda: head_distances(trace, stream))
+    return made_once(trace, ("distances", stream), lambda: head_distances(trace, stream))
 
 
 def packed(trace: Trace, stream: str, table: pandas.DataFrame, texts: Hashable) -> bytes:
     """The atlas for the browser; `texts` tells of which texts the table is, besides the trace's."""
-    return kept(trace, ("atlas", stream, texts), lambda: pack_atlas(trace, stream, table))
+    return made_once(trace, ("atlas", stream, texts), lambda: pack_atlas(trace, stream, table))

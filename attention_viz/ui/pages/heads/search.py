@@ -16,7 +16,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, SEARCHES, HeadsChoice
-from attention_viz.ui.pages.heads.numbers import kept
+from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.scale import round_up
@@ -92,9 +92,9 @@ def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.
         st.caption("Type the word that looks and the word that it looks at.")
         return None
     traces = (atlas.trace, *atlas.others)
-    wish = ("words", atlas.stream, atlas.texts, choice.query_word, choice.key_word)
+    what = ("words", atlas.stream, atlas.texts, choice.query_word, choice.key_word)
     asked = traces if atlas.others else atlas.trace
-    found = kept(atlas.trace, wish, lambda: find_heads(asked, choice.query_word, choice.key_word, atlas.stream))
+    found = made_once(atlas.trace, what, lambda: find_heads(asked, choice.query_word, choice.key_word, atlas.stream))
     if atlas.others:
         return found.rename(columns={"mean_rank": "mean rank"}), "weight", several_words(found, len(traces))
     return found, "weight", found_words(atlas.trace, found, atlas.stream)
@@ -116,7 +116,7 @@ def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas
     if not cells.any():
         st.caption("Mark cells on the matrix beside: the heads that look most like them come first.")
         return None
-    found = kept(atlas.trace, ("pattern", atlas.stream, choice.pattern), lambda: _alike(atlas, cells.tolist()))
+    found = made_once(atlas.trace, ("pattern", atlas.stream, choice.pattern), lambda: _alike(atlas, cells.tolist()))
     return found, "likeness", like_words(found, int(cells.any(axis=1).sum()))
 
 

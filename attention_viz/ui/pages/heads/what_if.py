@@ -168,7 +168,7 @@ def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
 
 
 def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: list[Head]) -> None:
-    """The same change for every head of the model in turn, when somebody asks; a click elsewhere stops it."""
+    """The last change made to every head of the model in turn, when somebody asks; a click elsewhere stops it."""
     known = known_effects(before, change, stream)
     missing = len([head for head in every if head not in known])
     if not missing:

@@ -32,7 +32,7 @@ def label_of(opened: OpenHead, axis: str, place: int) -> str:
 
 
 def in_notation(words: str, step: Step, notation: str) -> str:
-    """The same said of columns, where the notation writes the step's rows as columns."""
+    """A sentence about rows, said of columns where the notation writes the step's rows as columns."""
     return re.sub(r"\b([Rr])ow(s?)\b", _column, words) if transposed(step, notation) else words
 
 
