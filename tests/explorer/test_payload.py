@@ -144,7 +144,7 @@ def uneven(heads: int, queries: int, keys: int, **terms: Any) -> Trace:
     call = av.attend(8 * query, key, torch.zeros(heads, keys, 0), **terms)
     axes = {"encoder": Tokens.of_ids(range(queries))}, {"encoder": Tokens.of_ids(range(keys))}
     measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
-    return Trace({"encoder": (Layer(call, "0"),)}, *axes, torch.zeros(1, 2), Provenance("made"), lambda: measured)
+    return Trace({"encoder": (Layer(call, "0"),)}, *axes, torch.zeros(1, 2), Provenance("made"), measured)
 
 
 def test_a_head_with_more_cells_than_a_browser_holds_is_refused_before_any_weight_is_computed() -> None:

@@ -7,7 +7,6 @@ from typing import Any, get_args
 import streamlit as st
 
 from attention_viz.models import CATALOGUE
-from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import EXAMPLES, Positions, State, write_address
 from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.address.session import Choices, went_through_history
@@ -67,8 +66,6 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
     with model:
         model_choice.pick_model()
     with st.container():
-        if any(len(st.session_state[name]) > SETTINGS.longest_link for name in ("text", "second", "target")):
-            st.caption("The text is too long for a link, which leaves it out.")
         model_choice.show_way()
         held = model_choice.prepare(SHARED.current())
     if two_texts.asks_target(held) != asked:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
@@ -80,6 +81,9 @@ def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool 
 def tell_added(trace: "Trace") -> None:
     """Say what was added to the text, in the line of the sentence box's label, and below what the model added."""
     added = added_words(trace)
+    if any(len(st.session_state.get(name, "")) > SETTINGS.longest_link for name in ("text", "second", "target")):
+        # Instead, since both are wider than the line; here no part below has to make room for it.
+        added = "Too long for a link, which leaves it out"
     for place, words, key in ((_PLACE, added, "added"), (_OWN_PLACE, own_words(trace), "own-words")):
         there = st.session_state[place]
         if words and there is not None:

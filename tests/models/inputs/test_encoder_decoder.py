@@ -11,6 +11,7 @@ from attention_viz.models.model import AttentionModel
 from scripts.tiny import Family, tiny
 from tests.models.families import build, eager_twin, ids
 from tests.shipped import shipped
+from tests.terms import assert_same_terms
 
 SENTENCE = "the boy finds the key and he sells it"
 FRENCH = "le garçon trouve la clé et il la vend"
@@ -132,7 +133,8 @@ def test_the_trace_survives_a_file(tmp_path: Any) -> None:
     assert loaded.streams == STREAMS
     assert loaded.provenance == trace.provenance
     assert loaded.query_tokens("cross") == trace.query_tokens("cross")
-    assert torch.equal(loaded.weights(0, 2, "cross"), trace.weights(0, 2, "cross"))
+    for stream in STREAMS:
+        assert_same_terms(loaded.attention(0, stream), trace.attention(0, stream))
 
 
 def test_projections_are_asked_by_stream() -> None:

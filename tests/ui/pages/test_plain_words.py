@@ -49,10 +49,10 @@ def test_what_enters_a_later_layer_is_called_hidden_states(screen: Screen) -> No
     assert "hidden states" in said(screen)
 
 
-def test_a_text_too_long_for_a_link_is_said_in_a_line_of_its_own(screen: Screen) -> None:
+def test_a_text_too_long_for_a_link_is_said_whole(screen: Screen) -> None:
     screen.back_to("/?model=coreference&text=The+bank")
     screen.pick("Sentence", "bank " * 900)
-    assert "The text is too long for a link, which leaves it out." in [one.value for one in screen.app.caption]
+    assert "Too long for a link, which leaves it out" in [one.value for one in screen.app.caption]
     assert "text" not in screen.address
 
 

@@ -25,7 +25,7 @@ def test_the_bars_are_the_probabilities_and_the_heads_own_row() -> None:
     assert list(guesses.x) == pytest.approx(list(likely.probability))
     assert guesses.text[0] == f"frog  {likely.probability[0]:.3f}"
     heaviest = trace.weights(1, 1)[-1].sort(descending=True)
-    assert list(looks.x) == pytest.approx(heaviest.values[: len(looks.x)].tolist())
+    assert list(looks.x) == pytest.approx(heaviest.values[: len(looks.x)].tolist(), abs=1e-6)
     assert looks.text[0] == f"frog  {heaviest.values[0]:.3f}"
 
 

@@ -181,7 +181,7 @@ def test_what_an_address_cant_have_and_strange_texts_are_answered_in_words(stay:
     screen = stay("/learn?lesson=magic&notation=x&done=magic&choice=99&seed=-1")
     expect(screen.get_by_text("The address asks for lesson “magic”")).to_be_visible()
     expect(screen.get_by_text("The address asks for choice “99”")).to_be_visible()
-    expect(screen.get_by_text("The address asks for seed “-1”")).to_be_visible()
+    expect(screen.get_by_text("The address asks for exercise_seed “-1”")).to_be_visible()
     expect(screen.get_by_role("heading", name="1. Why attention")).to_be_visible()
     screen = stay("/learn?lesson=scores&text=")
     expect(screen.get_by_text("There is no word in the box")).to_be_visible()

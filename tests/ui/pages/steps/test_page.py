@@ -376,7 +376,7 @@ def test_the_chosen_cell_is_in_sight_on_any_screen(stay: OpenPage) -> None:
     for width in (390, 1360):
         screen = stay("/steps?step=scores&query=2&key=8", width=width, height=844)
         table = screen.get_by_test_id("window")
-        outer, chosen = table.bounding_box(), table.locator('td[style*="outline"]').bounding_box()
+        outer, chosen = table.bounding_box(), table.locator("td.steps-chosen").bounding_box()
         assert outer is not None and chosen is not None
         assert chosen["x"] + chosen["width"] <= outer["x"] + outer["width"] <= width
 
