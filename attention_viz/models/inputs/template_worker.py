@@ -45,10 +45,11 @@ def _render(render: Any, request: dict[str, Any]) -> str:
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # Windows has none: there, time is the only bound
+
+        with open("/proc/self/statm", encoding="ascii") as file:
+            taken = int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):  # only Linux tells what is taken: elsewhere time is the only bound
         return
-    with open("/proc/self/statm", encoding="ascii") as file:
-        taken = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + _MEMORY, taken + _MEMORY))
 
 
