@@ -15,7 +15,7 @@ from attention_viz.errors import TraceError
 from attention_viz.explorer import pack
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation import masks
-from attention_viz.trace.from_weights import given, shares
+from attention_viz.trace.from_weights import attention_of, shares
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.captions import caption
 from tests.models.families import ids, wrapped
@@ -34,7 +34,7 @@ def minilm() -> AttentionModel:
 def test_given_weights_are_the_calls_and_an_open_cell_of_zero_is_not_blocked() -> None:
     weights = torch.tensor([[[0.25, 0.75, 0.0], [0.0, 0.0, 0.0]]])
     allowed = torch.tensor([[True, True, True], [True, True, False]])
-    call = given(weights, allowed)
+    call = attention_of(weights, allowed)
     assert_close(call.weights, weights)
     assert call.allowed is allowed and call.output.shape == (1, 2, 0)
     assert_close(shares(4 * weights), weights.double())
