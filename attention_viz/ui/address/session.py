@@ -137,6 +137,10 @@ class Choices(Generic[ChoiceT]):
         """Choose something else, before its widget is drawn; by the names of the parameters."""
         self._hold(values, afresh=False)
 
+    def set_afresh(self, **values: Any) -> None:
+        """Choose again, though it may be chosen already: its label may now belong to another option."""
+        self._hold(values, afresh=True)
+
     def _hold(self, values: Mapping[str, Any], *, afresh: bool) -> None:
         for name, value in values.items():
             held = self._parameters[name].kind.to_widget(value)

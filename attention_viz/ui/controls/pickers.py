@@ -153,7 +153,7 @@ def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float
 def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
     # Said each time: the browser holds a choice by its label, and another model may call the same layer otherwise.
-    st.session_state[SHARED.key(name)] = nearest(getattr(SHARED.current(), name), range(count), 0)
+    SHARED.set_afresh(**{name: nearest(getattr(SHARED.current(), name), range(count), 0)})
     if together:
         st.selectbox(name.capitalize(), ["all"], key=f"all-{name}s", width=width, disabled=True)
         return
