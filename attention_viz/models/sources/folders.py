@@ -12,6 +12,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, cast
 
+from safetensors import SafetensorError, safe_open
+
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 
 __all__ = [
@@ -42,8 +44,6 @@ TOKENIZER_FILES = (
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 # How much of a file is read at a time.
 _AT_ONCE = 4_000_000
-# A header as long as safetensors itself takes: what announces more is no such file.
-_LONGEST_HEADER = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -177,29 +177,19 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
 
 
 def _count(file: Path, name: str) -> int:
-    """How many numbers a safetensors file holds, by its header; a file that is not as long as that says is refused."""
+    """How many numbers a safetensors file has, by its header; a file of another length than that says is refused."""
+    broken = f"{name}: {file.name} is broken or half-written"
     try:
-        numbers, told = _header(file)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ModelNotFound(f"{name}: {file.name} is broken or half-written: it has no header of safetensors") from None
-    size = file.stat().st_size
-    if size != told:
-        raise ModelNotFound(
-            f"{name}: {file.name} is broken or half-written: it has {size:,} bytes, and its header announces {told:,}"
-        )
-    return numbers
-
-
-def _header(file: Path) -> tuple[int, int]:
-    """How many numbers a safetensors file says it holds, and how many bytes it has to have."""
-    with file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if length > _LONGEST_HEADER:
-            raise ValueError(f"a header of {length} bytes")
-        content = cast("dict[str, dict[str, Any]]", json.loads(stream.read(length)))
-    tensors = {key: value for key, value in content.items() if key != "__metadata__"}
-    end = max((int(tensor["data_offsets"][1]) for tensor in tensors.values()), default=0)
-    return sum(prod(cast("list[int]", tensor["shape"])) for tensor in tensors.values()), 8 + length + end
+        with safe_open(file, framework="np") as weights:
+            shapes = [weights.get_slice(key).get_shape() for key in weights.keys()]
+    except SafetensorError as error:
+        if "not fully covered" not in str(error):
+            raise ModelNotFound(f"{broken}: it has no header of safetensors that can be read") from None
+        size = file.stat().st_size
+        raise ModelNotFound(f"{broken}: it has {size:,} bytes, and its header announces another number") from None
+    except OSError as error:  # its own words would tell the path
+        raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
+    return sum(prod(shape) for shape in shapes)
 
 
 def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:

@@ -148,6 +148,16 @@ def weights_that_are_a_page(folder: Path) -> None:
     (folder / "model.safetensors").write_text("<html>Sign in to the network first</html>")
 
 
+def weights_of_another_length(folder: Path) -> None:
+    with (folder / "model.safetensors").open("ab") as file:
+        file.write(b"more")
+
+
+def weights_whose_header_lies(folder: Path) -> None:
+    header = b'{"a": {"dtype": "F32", "shape": [1000, 1000], "data_offsets": [0, 4]}}'
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"1234")
+
+
 def weights_lacking_a_layer(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if "layer.1" not in name}
@@ -195,6 +205,8 @@ def index_of_nothing(folder: Path) -> None:
         ),
         (weights_of_nothing, "model.safetensors is broken or half-written: it has no header of safetensors"),
         (weights_that_are_a_page, "model.safetensors is broken or half-written: it has no header of safetensors"),
+        (weights_of_another_length, r"half-written: it has [\d,]+ bytes, and its header announces"),
+        (weights_whose_header_lies, "model.safetensors is broken or half-written: it has no header of safetensors"),
         (weights_lacking_a_layer, r"incomplete: 16 are missing, such as bert.encoder.layer.1.*random numbers"),
         (garbled_tokenizer, "the tokenizer of .* can't be loaded"),
         (half_a_tokenizer, "the tokenizer of .* can't be loaded"),
