@@ -1,22 +1,46 @@
 """What a model says of itself, by the names that its users know."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from attention_viz.models.inputs.text import label_ids
 from attention_viz.scratch.facts import ModelFacts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["Described"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Described:
-    """A model that knows its facts.
+    """A transformers model that knows its facts.
 
     Attributes:
         facts: what it is and can do.
+        hf_model: the transformers model itself.
+        tokenizer: what turns text into its tokens, where there is one.
     """
 
     facts: ModelFacts
+    hf_model: "PreTrainedModel"
+    tokenizer: "PreTrainedTokenizerBase | None"
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its parameters and buffers take in memory."""
+        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+    @property
+    def mask_id(self) -> int | None:
+        """The id of the token behind which an encoder guesses; None where there is none."""
+        return getattr(self.tokenizer, "mask_token_id", None)
+
+    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The tokens of these ids, as the tokenizer writes them; the ids as text where there is no tokenizer."""
+        return label_ids(self.tokenizer, ids).labels
 
     @property
     def streams(self) -> tuple[str, ...]:

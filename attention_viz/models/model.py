@@ -15,22 +15,23 @@ from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.continuation import Growing
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.padding import padded
 from attention_viz.models.inputs.text import (
     Reading,
     Wording,
     count_tokens,
-    label_ids,
     read,
     read_target,
     token_limit,
 )
+from attention_viz.models.recording.batched_edits import batch_outputs
 from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
-from attention_viz.trace.tokens import Fit, fit_text
-from attention_viz.trace.trace import Fidelity, Provenance, Trace
+from attention_viz.scratch.text_model import TextModel
+from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
     import pandas
@@ -40,19 +41,15 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionModel(Described):
+class AttentionModel(Described, TextModel):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
     Attributes:
         name: the name it was loaded by.
-        hf_model: the transformers model itself.
-        tokenizer: what turns text into its tokens, where there is one.
         limit: how many tokens it can read at once; None where nothing says.
     """
 
     name: str
-    hf_model: "PreTrainedModel"
-    tokenizer: "PreTrainedTokenizerBase | None"
     limit: int | None
     _tracer: Tracer
     _inputs: Inputs
@@ -76,7 +73,7 @@ class AttentionModel(Described):
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
-        return cls(name, hf_model, tokenizer, limit, tracer, inputs, provenance, facts=facts)
+        return cls(name, limit, tracer, inputs, provenance, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
 
     @property
     def runner(self) -> Runner:
@@ -91,21 +88,6 @@ class AttentionModel(Described):
         """
         tracer = replace(self._tracer, runner=replace(self.runner, door=door))
         return replace(self, _tracer=tracer)
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes its parameters and buffers take in memory."""
-        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-    @property
-    def mask_id(self) -> int | None:
-        """The id of the token behind which an encoder guesses; None where there is none."""
-        return getattr(self.tokenizer, "mask_token_id", None)
-
-    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The tokens of these ids, as the tokenizer writes them; the ids as text where there is no tokenizer."""
-        return label_ids(self.tokenizer, ids).labels
 
     def trace(
         self,
@@ -154,6 +136,39 @@ class AttentionModel(Described):
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
             return self._answering.trace(reading, produced, edits, replace(provenance, target=target))
         return self._trace(reading, edits, provenance)
+
+    def trace_padded(
+        self,
+        text: str,
+        padding: int,
+        *,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Trace:
+        """Run a text with so many positions of padding after it, labelled as padding, which every position sees.
+
+        Raises:
+            UnsupportedModel: the tokenizer has no token to pad with.
+            UnusableText: nothing to read in the text.
+            TextTooLong: more tokens than the model has positions.
+        """
+        ids, tokens = padded(self.name, self.tokenizer, text, padding, Wording(special_tokens, chat))
+        # Gradients can't be asked of it: what the model says doesn't count padding, and the run doesn't know of any.
+        return self.trace_ids(ids, edits=edits).derived(queries={self.stream: tokens}, keys={self.stream: tokens})
+
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
+        """The outputs of a trace's text under several lists of edits, from one batch; None where it takes single runs.
+
+        Raises:
+            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
+        """
+        if self.answers:
+            return None
+        origin = before.provenance
+        wording = Wording(origin.special_tokens, origin.chat)
+        reading = read(self.name, self.tokenizer, origin.text or "", origin.second_text, wording)
+        return batch_outputs(self._tracer, reading, before, tries)
 
     def generate(
         self,
@@ -225,10 +240,6 @@ class AttentionModel(Described):
             return self._answering.trace(reading, None, edits, self._provenance)
         return self._answering.trace_ids(reading, decoder_input_ids, edits, self._provenance)
 
-    def verify(self, text: str) -> Fidelity:
-        """How far the model's output with our attention is from its output without, on this text."""
-        return self.trace(text).fidelity
-
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """The likeliest tokens at a position of a trace of this model: columns token, id, probability.
 
@@ -243,35 +254,12 @@ class AttentionModel(Described):
             raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
         return candidates(self.hf_model, self.tokenizer, trace, position, count)
 
-    def fit(
-        self,
-        text: str,
-        limit: int | None = None,
-        *,
-        before: str | None = None,
-        special_tokens: bool = True,
-        chat: bool = False,
-    ) -> Fit:
-        """Which part of a text the model can read at once, and what would have to be cut.
+    def _longest(self) -> int | None:
+        return self.limit
 
-        Args:
-            text: what to read.
-            limit: a lower limit than the model's own, in tokens.
-            before: of a second sentence, the first, which is read whole.
-            special_tokens: as in `trace`.
-            chat: as in `trace`.
-
-        Raises:
-            UnusableText: no tokenizer to read it with.
-        """
-        bounds = [bound for bound in (limit, self.limit) if bound is not None]
-        wording = Wording(special_tokens, chat)
-
-        def count(part: str) -> int:
-            pair = (part, None) if before is None else (before, part)
-            return count_tokens(self.name, self.tokenizer, *pair, wording)
-
-        return fit_text(text, count, min(bounds, default=None))
+    def _count(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
+        pair = (text, None) if before is None else (before, text)
+        return count_tokens(self.name, self.tokenizer, *pair, Wording(special_tokens, chat))
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
         """The learned matrices around one layer's attention, by "query", "key", "value" and "output".

@@ -19,6 +19,7 @@ class ModelFacts:
         has_chat_template: whether its tokenizer has a template for chats.
         adds_special_tokens: whether its tokenizer adds special tokens around a text.
         layers_without_attention: the model's own numbers of layers that do something else, as in hybrids.
+        trained: whether its weights were learnt; random ones say nothing that could be asked about.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -26,6 +27,7 @@ class ModelFacts:
     has_chat_template: bool = False
     adds_special_tokens: bool = False
     layers_without_attention: tuple[str, ...] = ()
+    trained: bool = True
 
     @property
     def streams(self) -> tuple[str, ...]:

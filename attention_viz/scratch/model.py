@@ -19,11 +19,12 @@ from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import check_sizes, uneven
 from attention_viz.scratch.facts import ModelFacts
+from attention_viz.scratch.text_model import TextModel
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.trace.rerun import Rerun, attach
-from attention_viz.trace.tokens import Fit, Tokens, check_text, fit_text, split_words
-from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.tokens import Tokens, check_text, split_words
+from attention_viz.trace.trace import Layer, Provenance, Trace
 
 if TYPE_CHECKING:
     import pandas
@@ -34,6 +35,9 @@ POSITIONS = ("sinusoidal", "none")
 
 _LARGEST_WIDTH = 1024
 _LONGEST_TEXT = 1024
+
+# A sign that is read as one word, and that hardly anybody types.
+_PADDING = "▢"
 
 
 def scratch(
@@ -64,7 +68,7 @@ def scratch(
 
 
 @dataclass(frozen=True)
-class Scratch:
+class Scratch(TextModel):
     """Our own module in the place of a pretrained model: one layer of multi-head attention, weights from a seed.
 
     Attributes:
@@ -121,7 +125,7 @@ class Scratch:
             UnsupportedModel: a target.
             ShapeError: an edit that doesn't fit, or for another layer than the only one.
         """
-        self._check_wishes(second_text, chat)
+        self._check_one_text(second_text, chat)
         if target is not None:
             raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
         check_text(text)
@@ -129,6 +133,24 @@ class Scratch:
         if count > self.limit:
             raise TextTooLong(self.name, count, self.limit)
         return self.run(text, None, edits)
+
+    def trace_padded(
+        self,
+        text: str,
+        padding: int,
+        *,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Trace:
+        """Run a text with so many words of padding after it, which every word sees; else as `trace`."""
+        trace = self.trace(text + f" {_PADDING}" * padding, edits=edits, special_tokens=special_tokens, chat=chat)
+        tokens = trace.query_tokens()
+        tokens = tokens.padded_after(len(tokens) - padding)
+        return trace.derived(queries={self.stream: tokens}, keys={self.stream: tokens})
+
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]]) -> None:
+        """None: this model has no batches."""
 
     def run(
         self, text: str, allowed: Bool[Tensor, "*#head #query #key"] | None = None, edits: Sequence[Edit] = ()
@@ -174,7 +196,7 @@ class Scratch:
     @property
     def facts(self) -> ModelFacts:
         """What it is and can do: one layer that looks at the whole text, and nothing else."""
-        return ModelFacts({self.stream: (self.heads,)})
+        return ModelFacts({self.stream: (self.heads,)}, trained=False)
 
     @property
     def nbytes(self) -> int:
@@ -212,36 +234,14 @@ class Scratch:
         """
         raise UnsupportedModel(f"{self.name} has no head that chooses tokens")
 
-    def verify(self, text: str) -> Fidelity:
-        """How far our module's output is from that of torch's own with the same weights, on this text."""
-        return self.trace(text).fidelity
+    def _longest(self) -> int | None:
+        return self.limit
 
-    def fit(
-        self,
-        text: str,
-        limit: int | None = None,
-        *,
-        before: str | None = None,
-        special_tokens: bool = True,
-        chat: bool = False,
-    ) -> Fit:
-        """Which part of a text is within the limit, and what would have to be cut.
+    def _count(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
+        self._check_one_text(before, chat)
+        return len(split_words(text))
 
-        Args:
-            text: what to read.
-            limit: a lower limit than the model's own, in words.
-            before: refused, as this model reads one sentence.
-            special_tokens: as in `trace`.
-            chat: as in `trace`.
-
-        Raises:
-            UnusableText: another sentence before it, or a chat template.
-        """
-        self._check_wishes(before, chat)
-        limit = self.limit if limit is None else min(limit, self.limit)
-        return fit_text(text, lambda part: len(split_words(part)), limit)
-
-    def _check_wishes(self, other_text: str | None, chat: bool) -> None:
+    def _check_one_text(self, other_text: str | None, chat: bool) -> None:
         if other_text:
             raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
         if chat:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from torch import Tensor
+
 from attention_viz.edits.edit import Edit
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
@@ -64,6 +66,22 @@ class Model(Protocol):
         chat: bool = False,
     ) -> Trace:
         """Run a text through the model with our attention and keep what it computed."""
+        ...
+
+    def trace_padded(
+        self,
+        text: str,
+        padding: int,
+        *,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Trace:
+        """Run a text with so many positions of padding after it, labelled as padding, which every position sees."""
+        ...
+
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
+        """What a trace's text gives under each list of edits, from one batch; None where it takes single runs."""
         ...
 
     def generate(

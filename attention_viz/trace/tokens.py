@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 
-__all__ = ["Fit", "Tokens", "check_text", "fit_text", "split_words", "without_marks"]
+__all__ = ["PADDING", "Fit", "Tokens", "check_text", "fit_text", "split_words", "without_marks"]
+
+# What stands at a position that only fills up a row.
+PADDING = "[PAD]"
 
 # What tokenizers write around a piece: WordPiece before one that goes on, SentencePiece and byte-level BPE before one
 # that begins a word, CLIP's after one that ends it.
@@ -80,6 +83,17 @@ class Tokens:
                 groups.append([position])
             last = here
         return tuple(map(tuple, groups))
+
+    def padded_after(self, real: int) -> "Tokens":
+        """These tokens, with all after the first `real` ones marked as padding."""
+        filling = len(self) - real
+        return Tokens(
+            (*self.labels[:real], *[PADDING] * filling),
+            self.ids,
+            words=(*self.words[:real], *[None] * filling),
+            special=(*self.special[:real], *[True] * filling),
+            padding=(*[False] * real, *[True] * filling),
+        )
 
     @classmethod
     def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":

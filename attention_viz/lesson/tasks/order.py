@@ -10,11 +10,11 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw, named, of_two_words
 from attention_viz.operation import masks
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.tokens import PADDING
 
 __all__ = ["mask", "path", "permute"]
 
 _MOST_WORDS = 4
-_PADDING = "[PAD]"
 _RULES = {
     "causal": "causal: nobody looks ahead at a later word",
     "padding": "a padding mask: nobody looks at [PAD]",
@@ -31,7 +31,7 @@ def mask(scene: Scene, seed: int) -> Exercise:
     count = min(_MOST_WORDS, len(words))
     start, kind = draw.below(len(words) - count + 1), draw.pick(tuple(_RULES))
     padded = 0 if kind == "causal" else draw.whole(1, 2)
-    names = (*named(words)[start : start + count], *named([_PADDING] * padded))
+    names = (*named(words)[start : start + count], *named([PADDING] * padded))
     size = len(names)
     causal = masks.causal(size)
     real = masks.padding(torch.tensor([1] * count + [0] * padded), 0).expand(size, size)

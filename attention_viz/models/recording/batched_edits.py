@@ -11,14 +11,14 @@ from attention_viz.edits.apply import edited
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.models.inputs.text import Wording, read
-from attention_viz.models.model import AttentionModel
+from attention_viz.models.inputs.text import Reading
 from attention_viz.models.recording.recorder import Call, Recorder, recording
+from attention_viz.models.recording.tracer import Tracer
 from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
 
-__all__ = ["rows_at_once", "try_each"]
+__all__ = ["batch_outputs", "rows_at_once", "try_each"]
 
 # A batch of so many tokens and rows fills the processor, and one of so many numbers doesn't fill the memory.
 _TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
@@ -53,18 +53,8 @@ def try_each(model: Model, before: Trace, tries: Sequence[Sequence[Edit]]) -> li
     """
     if before.provenance.text is None:
         raise UnusableText("the run before the edits is of token ids; needed: one of a text, which can be run again")
-    if isinstance(model, AttentionModel) and len(tries) > 1 and _can_be_batched(model, before):
-        try:
-            outputs = _in_one_batch(model, before, tries)
-        except UnsupportedModel:
-            outputs = None
-        if outputs is not None:
-            return outputs
-    return [_alone(model, before, edits) for edits in tries]
-
-
-def _can_be_batched(model: AttentionModel, before: Trace) -> bool:
-    return not model.answers and before.output.dtype in (torch.float32, torch.float64)
+    outputs = model.run_batch(before, tries) if len(tries) > 1 else None
+    return [_alone(model, before, edits) for edits in tries] if outputs is None else outputs
 
 
 def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
@@ -80,31 +70,49 @@ def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
     ).output
 
 
-def _in_one_batch(model: AttentionModel, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
-    """The outputs; None where the row without edits came out otherwise than before."""
-    origin, runner = before.provenance, model.runner
+def batch_outputs(
+    tracer: Tracer, reading: Reading, before: Trace, tries: Sequence[Sequence[Edit]]
+) -> list[Tensor] | None:
+    """The output of a run for each of several lists of edits, from one batch.
+
+    Args:
+        tracer: of a model with one stream, the one that `before` is of.
+        reading: the text of `before`.
+        before: the run without edits.
+        tries: of each run, its edits.
+
+    Returns:
+        The outputs; None in half precision, or where the row without edits came out otherwise than before.
+
+    Raises:
+        ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
+    """
     for edits in tries:
-        check_places(edits, {stream: len(heads) for stream, heads in model.heads.items()})
-    wording = Wording(origin.special_tokens, origin.chat)
-    reading = read(model.name, model.tokenizer, origin.text or "", origin.second_text, wording)
-    rows = 1 + len(tries)
+        check_places(edits, tracer.anatomy.layers)
+    if before.output.dtype not in (torch.float32, torch.float64):
+        return None
+    try:
+        outputs = _run_rows(tracer, reading, ((), *tries))
+    except UnsupportedModel:
+        return None
+    shape = (1 + len(tries), *before.output.shape)
+    found = [one for one in outputs if one.shape == shape and _same(one[0], before.output)]
+    return list(found[0][1:]) if found else None
+
+
+def _run_rows(tracer: Tracer, reading: Reading, tries: Sequence[Sequence[Edit]]) -> list[Tensor]:
+    """Every tensor that the model returns of a batch with a row for each list of edits."""
+    runner, rows = tracer.runner, len(tries)
     inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
-    token = recording.set(_Rows(places=_places(model), tries=((), *tries)))
+    token = recording.set(_Rows(places=tracer.anatomy.places, tries=tries))
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
             result = runner.model(**inputs, **settings)
     finally:
         recording.reset(token)
-    given = result if isinstance(result, tuple) else tuple(result.values())
-    shape = (rows, *before.output.shape)
-    found = [one for one in given if isinstance(one, Tensor) and one.shape == shape and _same(one[0], before.output)]
-    return list(found[0][1:]) if found else None
-
-
-def _places(model: AttentionModel) -> list[tuple[str, int]]:
-    """Of each call, its stream and which of that stream's layers it is: the calls of one stream run in order."""
-    return [(model.stream, layer) for layer in range(model.layer_count)]
+    returned = result if isinstance(result, tuple) else tuple(result.values())
+    return [one for one in returned if isinstance(one, Tensor)]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

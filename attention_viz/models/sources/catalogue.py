@@ -52,7 +52,8 @@ class Entry:
     def facts(self) -> ModelFacts:
         """What it is and can do, known before it is loaded."""
         heads = {stream: (self.heads,) * self.layers for stream in self.streams}
-        return ModelFacts(heads, predicts=self.predicts, adds_special_tokens=self.marks)
+        trained = self.package is not None
+        return ModelFacts(heads, predicts=self.predicts, adds_special_tokens=self.marks, trained=trained)
 
     @property
     def path(self) -> Path | None:
