@@ -63,6 +63,8 @@ class Fidelity:
         bound: what either may reach in this precision.
         reference: what ours was compared with, in words.
         seconds: what the comparison took, apart from the recorded run.
+        rows: of how many queries in each layer the weights were compared, in all heads; None where of all. The output
+            is always compared whole.
     """
 
     output_error: float
@@ -70,6 +72,7 @@ class Fidelity:
     bound: float
     reference: str
     seconds: float = 0.0
+    rows: int | None = None
 
     @property
     def ok(self) -> bool:

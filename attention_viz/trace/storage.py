@@ -188,7 +188,8 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
 
 def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
     numbers = {name: float(_as(float, entry[name])) for name in ("output_error", "weight_error", "bound", "seconds")}
-    return Fidelity(reference=_as(str, entry["reference"]), **numbers)
+    rows = entry.get("rows")  # files from before there were samples don't say
+    return Fidelity(reference=_as(str, entry["reference"]), rows=None if rows is None else _as(int, rows), **numbers)
 
 
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:

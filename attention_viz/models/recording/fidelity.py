@@ -1,21 +1,29 @@
-"""A model's pass without our attention, which ours is measured against."""
+"""How far a recorded pass is from the model's own: which runs of it are compared, and how much of them.
+
+The output is compared whole. The weights are, too, where a text is short. On longer ones eager attention, which hands
+weights back, costs several plain runs and all of a layer's weights at once. In a decoder nobody looks ahead, so that
+eager attention on the first tokens gives their rows of the whole text; elsewhere a sample of rows is worked out by the
+family's own eager function beside a run with the model's own implementation.
+"""
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.recorder import Call
+from attention_viz.models.recording.differences import Difference, cut, kept_rows
+from attention_viz.models.recording.eager_rows import BY_ROWS, EagerRows
+from attention_viz.models.recording.eager_weights import EagerWeights, is_closed_prefix, prefix
+from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.runner import Pass, Runner
-from attention_viz.operation.attention import Attention
+from attention_viz.models.recording.twin import Twin
 from attention_viz.trace.trace import Fidelity
 
-__all__ = ["BOUNDS", "REFERENCE", "Real", "compare"]
+__all__ = ["BOUNDS", "REFERENCE", "compare"]
 
 REFERENCE = "the same model with transformers' eager attention"
 
@@ -23,30 +31,119 @@ REFERENCE = "the same model with transformers' eager attention"
 # last bits. In half precision one rounding is already 5e-4 (float16) or 4e-3 (bfloat16), and layers add up.
 BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
-# How far a row of weights may be from 1 and still be meant to sum to it, in half precision too.
-_ROUNDING = 5e-3
-
-# Weights of a whole layer are made at once up to 16 MiB of them.
-_AT_ONCE = 2**22
+# Up to so many tokens all weights are compared.
+_WHOLE = 128
+# Of longer texts, how many rows: of a decoder an eighth of the text, between these two; of others the fewest.
+_FEWEST, _MOST = 128, 512
+# Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB.
+_AFFORDABLE = 2**31
 
 
 @dataclass(frozen=True)
-class Real:
-    """Which rows are not padding; None where all are real.
+class _Compared:
+    """What one way of comparing found; `rows` of each layer, None for all."""
 
-    What happens at padding concerns nobody and differs by design: ours gives zeros where a row has nothing to look at.
+    output_error: float
+    weight_error: float
+    reference: str
+    rows: int | None = None
 
-    Attributes:
-        output: of the model's output.
-        calls: of each attention call.
-    """
 
-    output: Sequence[bool] | None = None
-    calls: Sequence[Sequence[bool] | None] = ()
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """What is compared: a recorded pass, and a twin of its model to be run on the same inputs."""
 
-    def of_call(self, number: int) -> Sequence[bool] | None:
-        """Of one call; all real where nothing is known."""
-        return self.calls[number] if number < len(self.calls) else None
+    recorded: Pass
+    twin: Twin
+    inputs: Mapping[str, Tensor]
+    real: Real
+    bound: float
+
+    def make(self) -> _Compared:
+        """As much as can be compared at about the price of a plain run."""
+        for way in self._ways():
+            try:
+                found = way()
+            except _FOREIGN:
+                continue
+            if found is None:
+                continue
+            # What a part finds wrong only the whole may overrule: a family may do otherwise with a part of a text.
+            wrong = max(found.output_error, found.weight_error) > self.bound
+            return self.whole() if wrong and self._largest_layer <= _AFFORDABLE else found
+        return self.whole()
+
+    def whole(self) -> _Compared:
+        """Everything, by a run with eager attention."""
+        eager = EagerWeights.of(self.recorded, self.real)
+        plain = self.twin.run(self.inputs, "eager", eager.hear)
+        eager.check_complete()
+        return _Compared(self._output_error(plain), eager.error, REFERENCE)
+
+    def by_prefix(self) -> _Compared | None:
+        """The output whole, and weights by eager attention on the first tokens, where those look at nothing else."""
+        count = min(_MOST, max(_FEWEST, self._length // 8))
+        closed = all(is_closed_prefix(call.attention, count) for call in self.recorded.calls)
+        if not closed or not self.real.everywhere or not self._goes_by_position:
+            return None
+        eager = EagerWeights.of(prefix(self.recorded, count), self.real)
+        _ = self.twin.run({name: tensor[:, :count] for name, tensor in self.inputs.items()}, "eager", eager.hear)
+        eager.check_complete()
+        output, ours = Difference(), self.recorded.output
+        self.twin.run_in_pieces(self.inputs, len(ours), lambda rows, theirs: output.add(ours[rows], theirs))
+        reference = (
+            f"the same model with its own attention ({self.twin.implementation}) for the output, and with "
+            f"transformers' eager attention on the first {count} tokens, which see none of the others, for the weights"
+        )
+        return _Compared(output.relative, eager.error, reference, count)
+
+    def by_rows(self) -> _Compared | None:
+        """The output whole, and some rows of weights by the family's eager function."""
+        own, recorded = self.twin.implementation, self.recorded
+        rows = EagerRows.of(recorded, self.twin.original, own, _FEWEST, self.real)
+        with rows.listening():
+            plain = self.twin.run(self.inputs, BY_ROWS)
+        if rows.heard != len(recorded.modules):
+            return None
+        error = self._output_error(plain)
+        if own == "eager":
+            return _Compared(error, rows.error, REFERENCE)
+        reference = (
+            f"the same model with its own attention ({own}) for the output, and with transformers' eager attention on "
+            f"{_FEWEST} rows from all over the text for the weights"
+        )
+        return _Compared(error, rows.error, reference, _FEWEST)
+
+    def _ways(self) -> list[Callable[[], _Compared | None]]:
+        if self._length <= _WHOLE:
+            return []
+        if self.twin.implementation == "eager":  # all of it then costs what a plain run costs
+            return [self.by_rows, self.by_prefix]
+        return [self.by_prefix, self.by_rows] if self.twin.implementation == "sdpa" else [self.by_prefix]
+
+    @property
+    def _length(self) -> int:
+        return max((side for call in self.recorded.calls for side in call.attention.shape[1:]), default=0)
+
+    @property
+    def _largest_layer(self) -> int:
+        """Bytes of the weights of the largest layer."""
+        calls = (call.attention for call in self.recorded.calls)
+        return max((math.prod(call.shape) * call.query.element_size() for call in calls), default=0)
+
+    @property
+    def _goes_by_position(self) -> bool:
+        """Whether a part of the text can be run by cutting the inputs."""
+        return all(tensor.shape == (1, self._length) for tensor in self.inputs.values())
+
+    def _output_error(self, plain: Tensor) -> float:
+        rows, found = kept_rows(self.real.output, len(self.recorded.output), plain.device), Difference()
+        found.add(cut(self.recorded.output, rows), cut(plain, rows))
+        return found.relative
+
+
+# What a family's own code may raise when it is given a part of what it expects.
+_FOREIGN = (UnsupportedModel, RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 
 
 def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real | None = None) -> Fidelity:
@@ -62,144 +159,13 @@ def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: 
         UnsupportedModel: a module didn't hand back weights to compare with.
     """
     started = time.perf_counter()
-    calls, output, real = recorded.calls, recorded.output, real or Real()
-    listener = _Listener(calls, real)
-    plain = runner.plain(inputs, listener.hear)
-    if listener.heard != len(calls) or listener.outside:
-        raise UnsupportedModel(
-            f"{len(calls)} attention calls ran with ours and {listener.heard + listener.outside} with the model's own; "
-            "part of the attention runs outside the interface that can be recorded; needed: all of it inside"
-        )
-    keep = _kept(real.output, len(output), output.device)
-    return Fidelity(
-        output_error=_relative(output[keep], plain[keep]),
-        weight_error=max(listener.errors, default=0.0),
-        bound=max(BOUNDS.get(dtype, 0.0) for dtype in _dtypes(recorded, runner)),
-        reference=REFERENCE,
-        seconds=time.perf_counter() - started,
-    )
+    bound = max(BOUNDS.get(dtype, 0.0) for dtype in _dtypes(recorded, runner))
+    found = _Comparison(recorded, runner.twin(), inputs, real or Real(), bound).make()
+    seconds = time.perf_counter() - started
+    return Fidelity(found.output_error, found.weight_error, bound, found.reference, seconds, found.rows)
 
 
 def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:
     """Every precision that was at work: a model may compute in half precision and hand out float32."""
     inside = {call.attention.query.dtype for call in recorded.calls}
     return {recorded.output.dtype, runner.model.dtype, *inside}
-
-
-@dataclass(eq=False)
-class _Listener:
-    """Hears the weights that the model's own attention hands back, and compares each as it comes.
-
-    Attributes:
-        calls: what was recorded with ours.
-        real: which rows are not padding.
-        heard: how many turns modules took that had called ours.
-        outside: how many turns other modules took that attend all the same.
-        errors: of each turn, how far its weights are from ours.
-        latest: the weights heard last, which the modules around the attention hand on.
-    """
-
-    calls: Sequence[Call]
-    real: Real
-    heard: int = 0
-    outside: int = 0
-    errors: list[float] = field(default_factory=list[float])
-    latest: Tensor | None = None
-
-    def hear(self, module: nn.Module, outputs: object) -> None:
-        """Compare what one module returned with the call that is next in the record, where it made one."""
-        if any(call.module is module for call in self.calls):
-            self._compare(module, outputs)
-        elif any(type(call.module) is type(module) for call in self.calls) or self._attends(outputs):
-            self.outside += 1
-
-    def _compare(self, module: nn.Module, outputs: object) -> None:
-        position, self.heard = self.heard, self.heard + 1
-        if position >= len(self.calls):
-            return
-        call = self.calls[position]
-        self.latest = _weights_in(outputs, call.attention.shape)
-        if call.module is not module or self.latest is None:
-            raise UnsupportedModel(
-                f"{type(module).__name__} hands back no attention weights of shape {call.attention.shape} "
-                "to compare with, so what it computes can't be proven; needed: an eager attention that hands them back"
-            )
-        self.errors.append(_weights_error(call.attention, self.latest[0], self.real.of_call(position)))
-
-    def _attends(self, outputs: object) -> bool:
-        """Whether something returned looks like weights: a square a head, whose rows share out 1, and not heard yet."""
-        shapes = {call.attention.shape[1:] for call in self.calls}
-        candidates = (_weights_in(outputs, (None, *shape)) for shape in shapes if shape[-1] > 1)
-        found = next((one for one in candidates if one is not None), None)
-        if found is None or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
-            return False
-        self.latest = found
-        return bool((found >= 0).all()) and 0.5 < _largest(found.sum(dim=-1)) < 1.01
-
-
-def _weights_in(outputs: object, shape: Sequence[int | None]) -> Tensor | None:
-    """The weights among the things an attention module returns: the last tensor of their shape, None for any size."""
-    if not isinstance(outputs, tuple):
-        return None
-    fitting = [
-        item
-        for item in cast("tuple[object, ...]", outputs)
-        if isinstance(item, Tensor)
-        and item.ndim == 4
-        and all(wanted in (None, size) for wanted, size in zip((1, *shape), item.shape, strict=True))
-    ]
-    return fitting[-1] if fitting else None
-
-
-def _weights_error(attention: Attention, theirs: Tensor, real: Sequence[bool] | None) -> float:
-    """The largest difference in a layer, relative to its largest weight.
-
-    Some models let the sink take its share of the output instead of the weights, softmax(·) V × (1 − share), which is
-    the same, and hand back the weights from before: rows that sum to 1, to be compared with ours before the share.
-    That the share is right shows in the output.
-    """
-    rows = _kept(real, attention.shape[-2], theirs.device)
-    size = _largest(theirs[:, rows])
-    error = _ratio(max(_largest(ours[rows] - plain[rows]) for ours, plain in _matrices(attention, theirs)), size)
-    if attention.sinks is None or bool(((theirs[:, rows].sum(dim=-1) - 1).abs() > _ROUNDING).any()):
-        return error
-    pairs = _matrices(replace(attention, sinks=None), theirs)
-    return min(error, _ratio(max(_largest(ours[rows] - plain[rows]) for ours, plain in pairs), size))
-
-
-def _kept(real: Sequence[bool] | None, count: int, device: torch.device) -> slice | Tensor:
-    """The rows to compare: the real ones, where that many are known of."""
-    return slice(None) if real is None or len(real) != count else torch.tensor(real, device=device)
-
-
-def _matrices(attention: Attention, theirs: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Our weights and theirs, (query, key); worked out one head at a time where a whole layer is big."""
-    if theirs.numel() <= _AT_ONCE:
-        yield from zip(attention.weights, theirs, strict=True)
-    else:
-        yield from ((attention.head(number).weights, plain) for number, plain in enumerate(theirs))
-
-
-def _relative(ours: Tensor, theirs: Tensor) -> float:
-    """The largest difference relative to the largest number of the reference.
-
-    Some heads say "never" with the lowest number there is, beside which any difference would vanish: those have to be
-    the same in both, and count no further.
-    """
-    if ours.shape != theirs.shape:
-        return math.inf
-    never = theirs.abs() > torch.finfo(theirs.dtype).max / 2
-    if not torch.equal(ours[never], theirs[never]):
-        return math.inf
-    ours, theirs = ours[~never], theirs[~never]
-    return _ratio(_largest(ours - theirs), _largest(theirs))
-
-
-def _largest(numbers: Tensor) -> float:
-    """The largest size among some numbers; infinite where one is not a number, which no comparison may hide."""
-    largest = numbers.abs().amax().item() if numbers.numel() else 0.0
-    return math.inf if math.isnan(largest) else largest
-
-
-def _ratio(difference: float, size: float) -> float:
-    return difference / size if 0 < size < math.inf else math.inf if difference else 0.0

@@ -39,6 +39,11 @@ class _Loans:
         """Those of the owners whose field is ours already."""
         return [owner for owner in owners if id(owner) in self._loans] if self._loans else []
 
+    def found(self, owner: object) -> object:
+        """What an owner's field is when nobody has borrowed it."""
+        loan = self._loans.get(id(owner))
+        return getattr(owner, self._field, None) if loan is None else loan.found
+
     def take(self, owners: Iterable[object]) -> None:
         for owner in owners:
             loan = self._loans.get(id(owner))
@@ -73,6 +78,12 @@ class Switch:
     def of(cls, model: PreTrainedModel) -> "Switch":
         """Find what has to be turned."""
         return cls(configurations(model), tuple(model.modules()))
+
+    def found(self) -> list[tuple[PreTrainedConfig, str]]:
+        """Each configuration and the attention implementation it has of its own, where it names one."""
+        with _LOCK:
+            own = [(config, _OURS.found(config)) for config in self.configs]
+        return [(config, name) for config, name in own if isinstance(name, str)]
 
     @contextlib.contextmanager
     def ours(self) -> Generator[None]:

@@ -4,7 +4,7 @@ The function is registered once with transformers' attention and mask interfaces
 that several threads can run one model at the same time and each hears only its own calls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,6 +72,11 @@ class Call:
         """
         return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
 
+    def beside(self, other: "Call") -> "Call":
+        """This call with the values of another that has the same weights beside its own."""
+        both = torch.cat([self.attention.value, other.attention.value], dim=-1)
+        return replace(self, attention=replace(self.attention, value=both))
+
 
 @dataclass(eq=False)
 class Recorder:
@@ -82,11 +87,14 @@ class Recorder:
     Attributes:
         edits: changes to make.
         places: of each call, its stream and its place there; needed for edits only.
+        keep: the places among all calls of those whose numbers are kept; all by default.
     """
 
     edits: Sequence[Edit] = ()
     places: Sequence[tuple[str, int]] = ()
-    _calls: list[Call] = field(default_factory=list[Call])
+    keep: Collection[int] | None = None
+    _calls: dict[int, Call] = field(default_factory=dict[int, Call])
+    _modules: list[nn.Module] = field(default_factory=list[nn.Module])
     _last: Call | None = None
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
     _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
@@ -94,11 +102,21 @@ class Recorder:
     @property
     def count(self) -> int:
         """How many calls were heard so far."""
-        return len(self._calls)
+        return len(self._modules)
+
+    @property
+    def modules(self) -> tuple[nn.Module, ...]:
+        """Which module made each call."""
+        return tuple(self._modules)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Of each call that was kept, its place among all."""
+        return tuple(self._calls)
 
     def calls(self) -> tuple[Call, ...]:
-        """What was heard, head first."""
-        return tuple(call.of_row() for call in self._calls)
+        """What was kept, head first."""
+        return tuple(call.of_row() for call in self._calls.values())
 
     def hear(self, call: Call) -> Tensor:
         """Take down one call, with its batch axis, and hand back what it computes, edited: (1, head, query, d_v)."""
@@ -112,12 +130,11 @@ class Recorder:
         self._last = call
         if self.edits:
             call = self._edited(call, self.count - again)
-        if again:
-            earlier = self._calls[-1].attention
-            both = torch.cat([earlier.value, call.attention.value], dim=-1)
-            self._calls[-1] = replace(self._calls[-1], attention=replace(earlier, value=both))
-        else:
-            self._calls.append(call)
+        if not again:
+            self._modules.append(call.module)
+        number = self.count - 1
+        if self.keep is None or number in self.keep:
+            self._calls[number] = self._calls[number].beside(call) if again else call
         return self._output(call)
 
     def _edited(self, call: Call, number: int) -> Call:

@@ -1,25 +1,23 @@
 """One pass through a model: recorded with our attention, or plain with its own."""
 
-import copy
-import functools
 import inspect
 import platform
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import PreTrainedModel
-from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
+from attention_viz.models.recording.implementation import Switch
+from attention_viz.models.recording.outputs import output_of
 from attention_viz.models.recording.recorder import Call, Recorder, recording
-from attention_viz.models.recording.wiring import HOOKS, Listener, Wiring
+from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.wiring import Listener, Wiring
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import same_terms
 
@@ -32,11 +30,20 @@ class Pass:
 
     Attributes:
         output: the model's, without its batch axis.
-        calls: every attention call in order.
+        calls: the attention calls that were kept, in order.
+        modules: which module made each call, of those that weren't kept, too.
+        numbers: of each kept call, its place among all.
     """
 
     output: Tensor
     calls: tuple[Call, ...]
+    modules: tuple[nn.Module, ...]
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, output: Tensor, recorder: Recorder) -> "Pass":
+        """What a recorder heard of a run, and the run's output."""
+        return cls(output, recorder.calls(), recorder.modules, recorder.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +83,22 @@ class Runner:
         return {name: tensor.to(device) for name, tensor in tensors.items() if all_of_them or name in self.named}
 
     def record(
-        self, inputs: Mapping[str, Tensor], edits: Sequence[Edit] = (), places: Sequence[tuple[str, int]] = ()
+        self,
+        inputs: Mapping[str, Tensor],
+        edits: Sequence[Edit] = (),
+        places: Sequence[tuple[str, int]] = (),
+        keep: Collection[int] | None = None,
     ) -> Pass:
-        """Run with our attention, in the model itself; edits need to know the place of each call."""
-        recorder = Recorder(edits, places)
-        return Pass(self._run(recorder, inputs), recorder.calls())
+        """Run with our attention, in the model itself.
+
+        Args:
+            inputs: what to run.
+            edits: changes to make.
+            places: of each call, its stream and its place there; needed for edits only.
+            keep: the places among all calls of those that are kept; all by default.
+        """
+        recorder = Recorder(edits, places, keep)
+        return Pass.of(self._run(recorder, inputs), recorder)
 
     def record_around(
         self,
@@ -88,19 +106,20 @@ class Runner:
         edits: Sequence[Edit],
         places: Sequence[tuple[str, int]],
         wirings: Sequence[Wiring],
+        keep: Collection[int] | None = None,
     ) -> tuple[Pass, Listener]:
         """A recorded run that also listens to what stands around the calls, which costs some more."""
-        recorder = Recorder(edits, places)
+        recorder = Recorder(edits, places, keep)
         around = Listener(recorder, wirings)
         with around.listening():
             output = self._run(recorder, inputs)
-        return Pass(output, recorder.calls()), around
+        return Pass.of(output, recorder), around
 
     def _run(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         token = recording.set(recorder)
         try:
             with self.door, torch.no_grad(), self.switch.ours():
-                return _output(self.model(**inputs, **self._settings))
+                return output_of(self.model(**inputs, **self._settings))
         finally:
             recording.reset(token)
 
@@ -109,68 +128,19 @@ class Runner:
         token = recording.set(recorder)
         try:
             with self.door, torch.inference_mode(False), torch.enable_grad(), self.switch.ours():
-                return _output(self.model(**inputs, **self._settings))
+                return output_of(self.model(**inputs, **self._settings))
         finally:
             recording.reset(token)
 
-    def plain(self, inputs: Mapping[str, Tensor], hear: Callable[[nn.Module, object], None]) -> Tensor:
-        """Run with transformers' eager attention, in a twin of the model, and hand back the output.
+    def twin(self) -> Twin:
+        """A twin of the model, to be run without our attention.
 
         The model itself is not touched, so whoever uses it at the same time notices nothing.
-
-        Args:
-            inputs: what to run.
-            hear: called with each module of the model and what its twin returned, each time it returned.
 
         Raises:
             UnsupportedModel: the model can't be copied.
         """
-        twin = _twin(self.model)
-        for module, copied in zip(self.model.modules(), twin.modules(), strict=True):
-            copied.register_forward_hook(functools.partial(_tell, module, hear))
-        with self.door, torch.no_grad():
-            return _output(twin(**inputs, **self._settings))
-
-
-def _tell(
-    module: nn.Module, hear: Callable[[nn.Module, object], None], _twin: nn.Module, _inputs: object, outputs: object
-) -> None:
-    hear(module, outputs)
-
-
-def _twin(model: PreTrainedModel) -> PreTrainedModel:
-    """A twin of the model: modules over the same tensors, with configurations of their own, eager, not training."""
-    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    try:
-        with HOOKS:
-            twin = copy.deepcopy(model, shared)
-    except Exception as error:
-        raise UnsupportedModel(
-            f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"
-        ) from error
-    for config in configurations(twin):
-        setattr(config, IMPLEMENTATION, "eager")
-    for module in twin.modules():
-        module.training = False
-    return twin
-
-
-def _output(result: Any) -> Tensor:
-    """Logits where the model has a head, else the last hidden state; (position, width), without the batch axis.
-
-    A head that says one thing of the whole text gives one row.
-    """
-    found = {name: getattr(result, name, None) for name in ("start_logits", "end_logits")}
-    if all(isinstance(tensor, Tensor) for tensor in found.values()):
-        return torch.stack([tensor[0] for tensor in found.values() if tensor is not None], dim=-1)
-    first = result[0] if isinstance(result, tuple) else None
-    for tensor in (*(getattr(result, name, None) for name in _OUTPUTS), first):
-        if isinstance(tensor, Tensor):
-            return tensor[0] if tensor.ndim > 2 else tensor
-    raise UnsupportedModel(f"the model returns {type(result).__name__}, with neither logits nor a last hidden state")
-
-
-_OUTPUTS = ("logits", "prediction_logits", "last_hidden_state")
+        return Twin.of(self.model, self.switch, self.named, self._settings, self.door)
 
 
 def versions(device: torch.device) -> dict[str, str]:

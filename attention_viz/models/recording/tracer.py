@@ -10,9 +10,10 @@ from attention_viz.edits.apply import snapshots
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.models.recording.fidelity import Real, compare
+from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.probe import Anatomy
+from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.rerun import Rerun, attach

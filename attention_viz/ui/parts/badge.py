@@ -10,7 +10,7 @@ from attention_viz.ui.parts.markdown import plain
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Badge"]
+__all__ = ["Badge", "comparison_words"]
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -34,7 +34,7 @@ class Badge:
         """
         colour, words = _verdict(trace, from_file, switched)
         self._words.badge(words, color=colour)
-        self._meaning.markdown(plain(_comparison(trace)))
+        self._meaning.markdown(plain(comparison_words(trace)))
 
 
 def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
@@ -55,12 +55,13 @@ def _unedited(trace: "Trace") -> bool:
     return bool(trace.provenance.edits) and trace.fidelity.reference.endswith("before the edits")
 
 
-def _comparison(trace: "Trace") -> str:
+def comparison_words(trace: "Trace") -> str:
     """What the badge means, in words."""
     fidelity = trace.fidelity
+    rows = "" if fidelity.rows is None else f" of these {fidelity.rows:,} rows, in all layers and heads,"
     return (
         f"The same text ran twice: with our attention, which you see, and with {fidelity.reference}. The largest "
-        f"difference in the output is {_power(fidelity.output_error)} and in any weight "
+        f"difference in the output is {_power(fidelity.output_error)} and in any weight{rows} "
         f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
         "as the same: that is how far two orders of adding the same numbers can lie apart."
     ) + (f" The {_edit(trace)} was added afterwards, in the same place." if _unedited(trace) else "")

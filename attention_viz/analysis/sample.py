@@ -1,0 +1,25 @@
+"""A sample of the rows of a matrix that is too large to be gone through: spread over all of it, the same each time."""
+
+from collections.abc import Sequence
+
+import numpy
+
+__all__ = ["sample_of"]
+
+
+def sample_of(positions: Sequence[int], count: int) -> tuple[int, ...]:
+    """So many of some positions, one from each of as many stretches of equal length; all where there are no more.
+
+    Which one of a stretch is left to chance, with a fixed seed: every tenth row would always meet the same place of a
+    text that repeats itself every ten tokens. Source: Cochran 1977, "Sampling Techniques", section 5.1.
+
+    Args:
+        positions: what is chosen from, in order.
+        count: how many are chosen at most.
+    """
+    if len(positions) <= count:
+        return tuple(positions)
+    edges = numpy.linspace(0, len(positions), count + 1)
+    places = edges[:-1] + numpy.random.default_rng(0).random(count) * numpy.diff(edges)
+    chosen = numpy.minimum(places.astype(int), len(positions) - 1)
+    return tuple(positions[int(place)] for place in numpy.unique(chosen))

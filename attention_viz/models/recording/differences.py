@@ -1,0 +1,116 @@
+"""How far two tensors of one shape lie apart, a few rows at a time: copies of them may not fit into memory."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.operation.attention import Attention
+
+__all__ = ["Difference", "cut", "kept_rows", "weights_difference"]
+
+# How many numbers are compared at a time: 4 MiB in float32, which stay in the processor's caches.
+_AT_ONCE = 2**20
+
+# How far a row of weights may be from 1 and still be meant to sum to it, in half precision too.
+_ROUNDING = 5e-3
+
+
+@dataclass
+class Difference:
+    """The largest difference between two tensors, and the largest number of the second, as far as both were seen."""
+
+    apart: float = 0.0
+    size: float = 0.0
+
+    def add(self, ours: Tensor, theirs: Tensor) -> None:
+        """See some more rows of both.
+
+        Some heads say "never" with the lowest number there is, beside which any difference would vanish: those have to
+        be the same in both, and count no further. What is not a number counts as infinitely far.
+        """
+        if ours.shape != theirs.shape:
+            self.apart = math.inf
+            return
+        for some in _pieces(theirs):
+            self._add(ours[some], theirs[some])
+
+    @property
+    def relative(self) -> float:
+        """The difference relative to the largest number of the reference."""
+        if 0 < self.size < math.inf:
+            return self.apart / self.size
+        return math.inf if self.apart else 0.0
+
+    def _add(self, ours: Tensor, theirs: Tensor) -> None:
+        size = _largest(theirs)
+        if size > torch.finfo(theirs.dtype).max / 2:
+            never = theirs.abs() > torch.finfo(theirs.dtype).max / 2
+            if not torch.equal(ours[never], theirs[never]):
+                self.apart = math.inf
+            ours, theirs = ours[~never], theirs[~never]
+            size = _largest(theirs)
+        self.size = max(self.size, size)
+        self.apart = max(self.apart, _largest(ours - theirs))
+
+
+def _pieces(tensor: Tensor) -> list[slice]:
+    """Slices of the first axis, none of which holds many numbers."""
+    rows = len(tensor) if tensor.ndim else 0
+    step = max(1, _AT_ONCE // max(1, tensor[:1].numel()))
+    return [slice(start, start + step) for start in range(0, rows, step)]
+
+
+def _largest(numbers: Tensor) -> float:
+    """The largest size among some numbers; infinite where one is not a number, which no comparison may hide."""
+    if not numbers.numel():
+        return 0.0
+    low, high = torch.stack(torch.aminmax(numbers.detach())).tolist()
+    return math.inf if math.isnan(low) or math.isnan(high) else max(-low, high)
+
+
+def kept_rows(real: Sequence[bool] | None, count: int, device: torch.device) -> Bool[Tensor, " row"] | None:
+    """Which rows to compare: the real ones, where that many are known of; None stands for all."""
+    return None if real is None or len(real) != count else torch.tensor(real, device=device)
+
+
+def cut(tensor: Tensor, rows: Bool[Tensor, " row"] | None) -> Tensor:
+    """The chosen rows of (…, row, column); the tensor itself, without a copy, where that is all."""
+    return tensor if rows is None else tensor[..., rows, :]
+
+
+def weights_difference(
+    attention: Attention, theirs: Float[Tensor, "head query key"], real: Sequence[bool] | None = None
+) -> float:
+    """The largest difference in a layer's weights, relative to its largest weight; made one head at a time.
+
+    Some models let the sink take its share of the output instead of the weights, softmax(·) V × (1 − share), which is
+    the same, and hand back the weights from before: rows that sum to 1, to be compared with ours before the share.
+    That the share is right shows in the output.
+
+    Args:
+        attention: our call.
+        theirs: the weights of the model's own attention.
+        real: which rows are not padding; None where all are.
+    """
+    error = _of_heads(attention, theirs, real)
+    if attention.sinks is None or not _sum_to_one(cut(theirs, kept_rows(real, theirs.shape[-2], theirs.device))):
+        return error
+    return min(error, _of_heads(replace(attention, sinks=None), theirs, real))
+
+
+def _of_heads(attention: Attention, theirs: Tensor, real: Sequence[bool] | None) -> float:
+    rows, found = kept_rows(real, attention.shape[-2], theirs.device), Difference()
+    if theirs.numel() <= _AT_ONCE:
+        found.add(cut(attention.weights, rows), cut(theirs, rows))
+        return found.relative
+    for number, plain in enumerate(theirs):
+        found.add(cut(attention.head(number).weights, rows), cut(plain, rows))
+    return found.relative
+
+
+def _sum_to_one(weights: Tensor) -> bool:
+    return bool(((weights.sum(dim=-1) - 1).abs() <= _ROUNDING).all())

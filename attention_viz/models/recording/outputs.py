@@ -1,0 +1,27 @@
+"""Which of the things that a model returns is its output."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+
+__all__ = ["output_of"]
+
+_OUTPUTS = ("logits", "prediction_logits", "last_hidden_state")
+
+
+def output_of(result: Any) -> Tensor:
+    """Logits where the model has a head, else the last hidden state; (position, width), without the batch axis.
+
+    A head that says one thing of the whole text gives one row.
+    """
+    found = {name: getattr(result, name, None) for name in ("start_logits", "end_logits")}
+    if all(isinstance(tensor, Tensor) for tensor in found.values()):
+        return torch.stack([tensor[0] for tensor in found.values() if tensor is not None], dim=-1)
+    first = result[0] if isinstance(result, tuple) else None
+    for tensor in (*(getattr(result, name, None) for name in _OUTPUTS), first):
+        if isinstance(tensor, Tensor):
+            return tensor[0] if tensor.ndim > 2 else tensor
+    raise UnsupportedModel(f"the model returns {type(result).__name__}, with neither logits nor a last hidden state")

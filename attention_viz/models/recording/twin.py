@@ -1,0 +1,189 @@
+"""A twin of a model that runs without our attention, so that the model itself is not touched meanwhile."""
+
+import contextlib
+import copy
+import functools
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.huggingface import PreTrainedModel
+from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
+from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.wiring import HOOKS
+
+__all__ = ["Hear", "Twin"]
+
+# How many numbers of an output are made at a time, where nobody needs it whole: 16 MiB in float32.
+_AT_ONCE = 2**22
+
+# Hears each module of a model and what its twin returned.
+Hear = Callable[[nn.Module, object], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """Modules over the same tensors as a model's, with configurations of their own, and not training.
+
+    Attributes:
+        model: the twin.
+        original: the model's module by the twin's.
+        own: of each configuration of the twin, the attention implementation that the model was found with.
+        named: what its forward takes, by name.
+        settings: what its forward is always given.
+        door: entered for every forward.
+    """
+
+    model: PreTrainedModel
+    original: Mapping[nn.Module, nn.Module]
+    own: Mapping[int, str]
+    named: frozenset[str]
+    settings: Mapping[str, object]
+    door: AbstractContextManager[object]
+
+    @classmethod
+    def of(
+        cls,
+        model: PreTrainedModel,
+        switch: Switch,
+        named: frozenset[str],
+        settings: Mapping[str, object],
+        door: AbstractContextManager[object],
+    ) -> "Twin":
+        """Copy a model.
+
+        Raises:
+            UnsupportedModel: it can't be copied.
+        """
+        memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        try:
+            with HOOKS:
+                twin = copy.deepcopy(model, memo)
+        except Exception as error:
+            raise UnsupportedModel(
+                f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"
+            ) from error
+        for module in twin.modules():
+            module.training = False
+        own = {id(memo[id(config)]): name for config, name in switch.found() if id(config) in memo}
+        return cls(twin, dict(zip(twin.modules(), model.modules(), strict=True)), own, named, settings, door)
+
+    @property
+    def implementation(self) -> str:
+        """The name of the attention implementation that the model was found with."""
+        return self.own.get(id(self.model.config)) or "eager"
+
+    def run(self, inputs: Mapping[str, Tensor], implementation: str | None = None, hear: Hear | None = None) -> Tensor:
+        """The output of one run.
+
+        Args:
+            inputs: what to run.
+            implementation: which attention; by default the model's own.
+            hear: told of each module of the model, each time its twin returned.
+        """
+        with self._turned(implementation), self._heard(hear), self.door, torch.no_grad():
+            return output_of(self.model(**inputs, **self.settings))
+
+    def run_in_pieces(
+        self,
+        inputs: Mapping[str, Tensor],
+        rows: int,
+        take: Callable[[slice, Tensor], None],
+        implementation: str | None = None,
+    ) -> None:
+        """One run whose output, of so many rows, is handed over some rows at a time.
+
+        The logits of a long text are the largest thing about it. Where a head makes them of each position by itself,
+        they are made piece by piece from what the rest of the model handed over once.
+
+        Args:
+            inputs: what to run.
+            rows: how many the output has.
+            take: given which rows these are, and the rows.
+            implementation: which attention; by default the model's own.
+        """
+        with self._turned(implementation), self.door, torch.no_grad():
+            body = self._run_body(inputs, rows)
+            if body is None:
+                take(slice(0, rows), output_of(self.model(**inputs, **self.settings)))
+                return
+            (last, hidden), name = body, self.model.base_model_prefix
+            step = max(1, _AT_ONCE // max(1, last.shape[-1]))
+            found = getattr(self.model, name)
+            try:
+                for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
+                    setattr(self.model, name, _Answer(hidden[:, some]))
+                    take(some, output_of(self.model(**inputs, **self.settings)))
+            finally:
+                setattr(self.model, name, found)
+
+    def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Tensor, Tensor] | None:
+        """The output's last row and what the head is given; None where they don't go by position, or aren't to be had.
+
+        That the head makes each row of that position alone is tried on the last one.
+        """
+        body = getattr(self.model, self.model.base_model_prefix, None)
+        if not isinstance(body, nn.Module) or "logits_to_keep" not in self.named:
+            return None
+        told: list[object] = []
+        handle = body.register_forward_hook(lambda _module, _inputs, output: told.append(output))
+        try:
+            last = output_of(self.model(**inputs, **self.settings, logits_to_keep=1))
+        finally:
+            handle.remove()
+        hidden = getattr(told[0], "last_hidden_state", None) if len(told) == 1 else None
+        if not isinstance(hidden, Tensor) or hidden.shape[:2] != (1, rows) or last.shape[0] != 1:
+            return None
+        setattr(self.model, self.model.base_model_prefix, _Answer(hidden[:, -1:]))
+        try:
+            again = output_of(self.model(**inputs, **self.settings))
+        except Exception:
+            return None
+        finally:
+            setattr(self.model, self.model.base_model_prefix, body)
+        return (last, hidden) if again.shape == last.shape and torch.equal(again, last) else None
+
+    @contextlib.contextmanager
+    def _turned(self, implementation: str | None) -> Generator[None]:
+        """With one attention implementation in all configurations; by default each with the one it was found with."""
+        for config in configurations(self.model):
+            setattr(config, IMPLEMENTATION, implementation or self.own.get(id(config)) or "eager")
+        yield
+
+    @contextlib.contextmanager
+    def _heard(self, hear: Hear | None) -> Generator[None]:
+        if hear is None:
+            yield
+            return
+        handles = [
+            module.register_forward_hook(functools.partial(_tell, original, hear))
+            for module, original in self.original.items()
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+class _Answer(nn.Module):
+    """Stands where the body of a model stood, and gives some of what that gave."""
+
+    def __init__(self, hidden: Tensor) -> None:
+        super().__init__()
+        self._hidden = hidden
+
+    def forward(self, *_inputs: object, **_named: object) -> object:
+        """What a body returns, without anything but its last hidden state."""
+        from transformers.modeling_outputs import BaseModelOutputWithPast
+
+        return BaseModelOutputWithPast(last_hidden_state=cast("Any", self._hidden))
+
+
+def _tell(module: nn.Module, hear: Hear, _twin: nn.Module, _inputs: object, outputs: object) -> None:
+    hear(module, outputs)

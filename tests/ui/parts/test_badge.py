@@ -1,0 +1,21 @@
+"""The badge's sentence says what was compared, and what it does not say was not."""
+
+import attention_viz as av
+from attention_viz.trace.trace import Fidelity, Trace
+from attention_viz.ui.parts.badge import comparison_words
+
+
+def compared(rows: int | None) -> str:
+    """What is said of a comparison of so many rows."""
+    trace = av.scratch("a cat sat")
+    fidelity = Fidelity(2e-7, 3e-7, 1e-5, "the same model with another attention", 0.0, rows)
+    layers, queries, keys = trace.layers, trace.queries, trace.keys
+    return comparison_words(Trace(layers, queries, keys, trace.output, trace.provenance, fidelity))
+
+
+def test_of_a_short_text_any_weight_was_compared() -> None:
+    assert "in the output is 2×10⁻⁷ and in any weight 3×10⁻⁷" in compared(None)
+
+
+def test_of_a_long_text_it_says_how_many_rows_of_weights_were_compared() -> None:
+    assert "and in any weight of these 1,280 rows, in all layers and heads, 3×10⁻⁷" in compared(1280)
