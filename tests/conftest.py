@@ -91,6 +91,14 @@ def minilm() -> "AttentionModel":
 
 
 @pytest.fixture(scope="session")
+def smollm2() -> "AttentionModel":
+    """The real language model, as anybody loads it."""
+    from tests.shipped import SMOLLM2, shipped
+
+    return shipped(SMOLLM2)
+
+
+@pytest.fixture(scope="session")
 def eager_minilm() -> "PreTrainedModel":
     """The same weights under transformers' eager attention, which ours never touched."""
     from tests.shipped import MINILM, plain

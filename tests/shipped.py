@@ -10,6 +10,7 @@ import attention_viz as av
 from attention_viz.models.model import AttentionModel
 
 MINILM = "all-MiniLM-L6-v2"
+SMOLLM2 = "SmolLM2-135M-Instruct"  # half a gigabyte in each process that asks for it: most tests do with a smaller one
 
 
 @cache

@@ -74,9 +74,15 @@ def verify(arguments: Namespace) -> int:
 
 
 def models(arguments: Namespace) -> int:
-    """Print the catalogue."""
+    """Print the catalogue, or bring models onto this machine."""
     from attention_viz.models import catalogue
 
+    if arguments.install is not None:
+        from attention_viz.models.sources.install import install, installable
+
+        for name in arguments.install or installable():
+            install(name, tell)
+        return 0
     show(catalogue().reset_index(), arguments.format)
     return 0
 

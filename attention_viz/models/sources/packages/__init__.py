@@ -1,0 +1,1 @@
+"""Models that come inside packages of PyPI: which they are, what is made of their files, and where that is kept."""

@@ -1,0 +1,58 @@
+"""SmolLM2, the language model that ships: whose numbers these are, what it says, and what its heads are known for."""
+
+import json
+
+import pytest
+
+import attention_viz as av
+from attention_viz.models.model import AttentionModel
+from tests.shipped import SMOLLM2
+
+GIVING = "When Mary and John went to the store, John gave a drink to"
+
+
+def likeliest(model: AttentionModel, text: str) -> tuple[str, float]:
+    row = model.candidates(model.trace(text), count=1).iloc[0]
+    return row.token, row.probability
+
+
+def test_it_is_the_converted_file_that_is_loaded(smollm2: AttentionModel) -> None:
+    entry = av.CATALOGUE[SMOLLM2]
+    assert entry.path is not None
+    weights = json.loads((entry.path / "manifest.json").read_text())["files"]["model.safetensors"]
+    assert weights["sha256"] == entry.sha256
+    assert weights["bytes"] == entry.size
+    assert smollm2.trace("a").provenance.sha256 == entry.sha256
+    assert smollm2.limit == 8_192
+
+
+def test_what_the_recorded_run_says_is_what_the_model_says(smollm2: AttentionModel) -> None:
+    fidelity = smollm2.verify(GIVING)
+    assert fidelity.ok
+    assert fidelity.output_error <= 1e-5
+    assert fidelity.weight_error <= 1e-5
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "probability"), [("The capital of France is", "ĠParis", 0.773), (GIVING, "ĠMary", 0.923)]
+)
+def test_it_knows_what_comes_next(smollm2: AttentionModel, text: str, token: str, probability: float) -> None:
+    found, likely = likeliest(smollm2, text)
+    assert found == token
+    assert likely == pytest.approx(probability, abs=2e-3)
+
+
+def test_it_answers_in_the_chat_template_of_its_own_file(smollm2: AttentionModel) -> None:
+    *_, last = smollm2.generate("What is the capital of France?", 7, chat=True)
+    labels = last.query_tokens().labels
+    assert labels[:3] == ("<|im_start|>", "system", "Ċ")
+    assert labels[-7:] == ("The", "Ġcapital", "Ġof", "ĠFrance", "Ġis", "ĠParis", ".")
+
+
+def test_half_of_its_heads_and_more_rest_on_the_first_token(smollm2: AttentionModel) -> None:
+    table = av.head_table(smollm2.trace(GIVING))
+    assert (table["first"] > 0.5).mean() > 0.5
+
+
+def test_digits_are_read_one_by_one(smollm2: AttentionModel) -> None:
+    assert smollm2.trace("2048").query_tokens().labels == ("2", "0", "4", "8")
