@@ -76,8 +76,8 @@ def idle() -> Callable[[Page], None]:
     """Waits until the app has done what was asked of it: `idle(screen)` after every click."""
 
     def wait(page: Page) -> None:
-        page.evaluate("window.atRestSince = undefined")
-        page.wait_for_function(AT_REST, timeout=90_000)
+        page.evaluate("window.atRestSince = undefined; window.atRestFrames = 0")
+        page.wait_for_function(AT_REST, timeout=90_000, polling=50)
 
     return wait
 

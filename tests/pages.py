@@ -12,12 +12,29 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 # Opened at /steps, Streamlit first asks for its health below /steps, is told 404, and asks again at the root.
 HARMLESS = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
 
-# True once the script has been at rest for a moment: straight after a click it has not begun to run yet.
+# Notes when the page last asked the app for something, and when it last heard from it.
+LISTEN = """(() => {
+    window.asked = window.heard = 0;
+    const send = WebSocket.prototype.send;
+    const followed = new WeakSet();
+    WebSocket.prototype.send = function (data) {
+        if (!followed.has(this)) this.addEventListener("message", () => { window.heard = performance.now(); });
+        followed.add(this);
+        window.asked = performance.now();
+        send.call(this, data);
+    };
+})()"""
+
+# True once the script has been at rest for a moment. Straight after a click the page has not asked yet, and straight
+# after it has asked the script has not begun to run; frames are counted, too, since a busy machine draws few of them.
 AT_REST = """() => {
     const app = document.querySelector('[data-testid="stApp"]');
-    const still = app?.getAttribute("data-test-script-state") === "notRunning";
-    window.atRestSince = still ? (window.atRestSince ?? performance.now()) : undefined;
-    return still && performance.now() - window.atRestSince > 300;
+    const now = performance.now();
+    const answered = !(window.asked > window.heard) || now - window.asked > 10_000;
+    const still = answered && app?.getAttribute("data-test-script-state") === "notRunning";
+    window.atRestSince = still ? (window.atRestSince ?? now) : undefined;
+    window.atRestFrames = still ? (window.atRestFrames ?? 0) + 1 : 0;
+    return still && now - window.atRestSince > 250 && window.atRestFrames > 4;
 }"""
 
 
@@ -109,7 +126,11 @@ def with_text(address: str) -> str:
 
 def spare_page(spare_pages: list[Watched], browser: Browser) -> Watched:
     """A page that is empty: one that was handed on, or else a new one."""
-    return spare_pages.pop() if spare_pages else Watched(browser.new_context().new_page())
+    if spare_pages:
+        return spare_pages.pop()
+    screen = browser.new_context().new_page()
+    screen.add_init_script(LISTEN)
+    return Watched(screen)
 
 
 def hand_on(opened: list[Watched], spare_pages: list[Watched]) -> None:

@@ -1,12 +1,15 @@
 """The app's pages without a browser: an address in, and what the page decided out."""
 
+import base64
 import functools
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy
 import pytest
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
@@ -57,6 +60,20 @@ class Screen:
     def parts(address: str) -> dict[str, str]:
         """The parameters of an address."""
         return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+
+    @property
+    def words(self) -> str:
+        """Whatever stands on the page as text, without the marks that keep it plain."""
+        kinds = ("markdown", "caption", "info", "warning", "error", "success", "html")
+        said = [str(one.value) for kind in kinds for one in self.app.get(kind)]
+        return re.sub(r"\\(.)", r"\1", "\n".join(said))
+
+    def matrix(self, key: str) -> numpy.ndarray:
+        """The numbers that a heatmap draws: what the page sends to the browser."""
+        (chart,) = [one for one in self.app.get("plotly_chart") if getattr(one, "key", None) == key]
+        (cells,) = [one["z"] for one in json.loads(chart.proto.spec)["data"] if one["type"] == "heatmap"]
+        shape = [int(count) for count in cells["shape"].split(",")]
+        return numpy.frombuffer(base64.b64decode(cells["bdata"]), dtype=cells["dtype"]).reshape(shape)
 
     def picker(self, label: str) -> Any:
         """A widget by its label."""

@@ -50,7 +50,8 @@ export default function penComponent({data, parentElement, setStateValue}) {
   if (pen.pointer === null && !isFocused(pen)) clear(pen);
   return () => {
     listening.abort();
-    if (pen.listening === listening) clear(pen);
+    // A drag goes on while the page is drawn anew beneath it.
+    if (pen.listening === listening && pen.pointer === null) clear(pen);
   };
 }
 
