@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from attention_viz.trace.tokens import Tokens, without_marks
+from attention_viz.trace.tokens import Tokens
 
 __all__ = ["Axis", "align"]
 
@@ -19,12 +19,18 @@ class Axis:
         one: of each place its position in the first text, None where the first lacks it.
         other: the same of the second.
         counted: True for the places that both have and that aren't padding in either: what is averaged over.
+        written: of each place its token as people read it.
     """
 
     labels: tuple[str, ...]
     one: tuple[int | None, ...]
     other: tuple[int | None, ...]
     counted: tuple[bool, ...]
+    written: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Write tokens as their labels where nothing else is said."""
+        object.__setattr__(self, "written", self.written or self.labels)
 
     def __len__(self) -> int:
         """How many places there are."""
@@ -70,6 +76,7 @@ def align(one: Tokens, other: Tokens) -> Axis:
         tuple(i for i, _ in pairs),
         tuple(j for _, j in pairs),
         tuple(i is not None and j is not None and not (one.padding[i] or other.padding[j]) for i, j in pairs),
+        tuple(one.written[i] if i is not None else other.written[j or 0] for i, j in pairs),
     )
 
 
@@ -80,6 +87,6 @@ def _signs(tokens: Tokens) -> list[tuple[str, bool, bool, bool]]:
     for place, label in enumerate(tokens.labels):
         word = tokens.sentence[place], tokens.words[place]
         goes_on = label.startswith(_CONTINUES) if word[1] is None else word == last
-        signs.append((without_marks(label), goes_on, tokens.special[place], tokens.padding[place]))
+        signs.append((tokens.texts[place], goes_on, tokens.special[place], tokens.padding[place]))
         last = word
     return signs

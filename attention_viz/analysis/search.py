@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.tokens import Tokens, without_marks
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def find_heads(
 
     Args:
         traces: one text's trace; or several texts' of one model, of which those count that have both words.
-        query: the word that is looking, in any case; or a token as the tokenizer writes it.
+        query: the word that is looking, in any case; or a token as the tokenizer or the explorer writes it.
         key: the word that is looked at.
         stream: which attention; the only one there is, if none is named.
 
@@ -154,19 +154,13 @@ def _shares(places: list[tuple[int, ...]], count: int, *, mean: bool) -> Float[T
 def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
     """The positions of each occurrence of a word: one, or as many as it has pieces."""
     wanted = word.strip().casefold()
-    places = {
-        (position,) for position, label in enumerate(tokens.labels) if wanted in (label.casefold(), _plain(label))
-    }
+    names = enumerate(zip(tokens.labels, tokens.written, tokens.texts, strict=True))
+    places = {(position,) for position, said in names if wanted in map(str.casefold, said)}
     for pieces in tokens.pieces:
-        if "".join(_plain(tokens.labels[position]) for position in pieces) == wanted:
+        if tokens.text_of(pieces).casefold() == wanted:
             places = {one for one in places if one[0] not in pieces} | {pieces}
     places = {one for one in places if not any(tokens.padding[position] for position in one)}
     if not wanted or not places:
-        named = ", ".join(tokens.labels[:_MOST_NAMED]) + (" …" if len(tokens) > _MOST_NAMED else "")
+        named = ", ".join(tokens.written[:_MOST_NAMED]) + (" …" if len(tokens) > _MOST_NAMED else "")
         raise TraceError(f"the word “{word}” was asked for, which isn't in this text; its tokens are {named}")
     return sorted(places)
-
-
-def _plain(label: str) -> str:
-    """A piece without its tokenizer's marks, in small letters."""
-    return without_marks(label).casefold()

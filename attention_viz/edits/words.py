@@ -64,7 +64,7 @@ def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
         return f"position {position}"
     label = tokens.labels[position]
     repeated = f" (position {position})" if tokens.labels.count(label) > 1 else ""
-    return f"“{spell(label)}”{repeated}"
+    return f"“{spell(tokens.written[position])}”{repeated}"
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -114,8 +114,8 @@ def _levels(
 
 def _names(tokens: "Tokens") -> list[str]:
     """What stands beside each row or column: its token, or the first of those that it stands for."""
-    from attention_viz.views.style.wording import shortened, shown
+    from attention_viz.views.style.wording import shortened
 
     first = starts(len(tokens))
     every = "" if len(first) == len(tokens) else " …"
-    return [shortened(shown(tokens.labels[place]), 12) + every for place in first]
+    return [shortened(tokens.written[place], 12) + every for place in first]

@@ -232,6 +232,8 @@ class _Axes:
             "special": [place for place, special in enumerate(tokens.special) if special],
             "padding": [place for place, padding in enumerate(tokens.padding) if padding],
         }
+        if set(tokens.spelling) != {"unknown"}:
+            entry["spelling"] = tokens.spelling[0] if len(set(tokens.spelling)) == 1 else list(tokens.spelling)
         if 1 in tokens.sentence:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
         if self._generated:

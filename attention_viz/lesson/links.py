@@ -37,20 +37,20 @@ class Link:
 def word_positions(trace: Trace) -> tuple[int, ...]:
     """The positions whose tokens are words, neither special nor signs; every token where there are none."""
     tokens = trace.query_tokens()
-    words = tuple(at for at in tokens.counted if tokens.labels[at].strip("Ġ▁#").isalpha())
+    words = tuple(at for at in tokens.counted if tokens.texts[at].isalpha())
     return words or tuple(tokens.counted) or tuple(range(len(tokens)))
 
 
 def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:
     """Those of some positions whose words have a meaning of their own; all of them where none has."""
-    labels = trace.query_tokens().labels
-    return [at for at in places if tells_something(labels[at])] or places
+    texts = trace.query_tokens().texts
+    return [at for at in places if tells_something(texts[at])] or places
 
 
 def opening_position(trace: Trace) -> int:
     """The word most worth a look: a pronoun that stands for one before it, or else the first that tells much."""
-    places, labels = word_positions(trace), trace.query_tokens().labels
-    pronouns = [at for at in places[2:] if is_pronoun(labels[at])]
+    places, texts = word_positions(trace), trace.query_tokens().texts
+    pronouns = [at for at in places[2:] if is_pronoun(texts[at])]
     return (pronouns or telling_positions(trace, places))[0]
 
 

@@ -174,7 +174,8 @@ class Scratch(TextModel):
             own = module.attention(embeddings, allowed)
             attention = edited(snapshots(edits, {self.stream: None}), (self.stream, 0), own)
             joined = module.join(attention)
-        tokens = {stream: Tokens(words, tuple(word_id(word) for word in words), tuple(range(count)))}
+        ids, spelling = tuple(word_id(word) for word in words), ("text",) * count
+        tokens = {stream: Tokens(words, ids, tuple(range(count)), spelling=spelling)}
         layers = {stream: (Layer(attention, "0", embeddings, joined),)}
         provenance = replace(self._provenance(), text=text, edits=tuple(str(edit) for edit in edits))
         measured = attention if all(edit.masks_only for edit in edits) else own

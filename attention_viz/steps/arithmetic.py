@@ -20,7 +20,7 @@ class Term:
     """One product of the sum that a cell is.
 
     Attributes:
-        label: which one it is, such as "dimension 3", or a token's label as the tokenizer made it.
+        label: which one it is, such as "dimension 3", or a token as it is `written`.
         factors: what is multiplied, (name, number) each.
         product: the result.
     """
@@ -199,7 +199,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total = _at(opened.weights, row, column)
     logits = opened.attention.masked[row].double().tolist()
     sink = opened.attention.sinks
-    labels = [*opened.trace.key_tokens(opened.stream).labels]
+    labels = [*opened.trace.key_tokens(opened.stream).written]
     if all(logit == -math.inf for logit in logits):
         return Arithmetic("given", "Nothing in this row is allowed, so every weight in it is 0.", total)
     if sink is not None:
@@ -219,7 +219,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
 
 def _output(opened: OpenHead, row: int, column: int) -> Arithmetic:
     call = opened.attention
-    total, labels = _at(call.output, row, column), opened.trace.key_tokens(opened.stream).labels
+    total, labels = _at(call.output, row, column), opened.trace.key_tokens(opened.stream).written
     terms = _products(labels, ("weight", "value"), opened.weights[row], call.value[:, column])
     return Arithmetic("sum", f"The sum over {len(labels)} keys of weight × value.", total, terms)
 

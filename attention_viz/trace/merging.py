@@ -9,7 +9,8 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.from_weights import attention_of
-from attention_viz.trace.tokens import Tokens, without_marks
+from attention_viz.trace.spelling import join
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Trace
 
 __all__ = ["MERGED", "merge_words"]
@@ -88,10 +89,7 @@ def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces
 
 
 def _words(tokens: Tokens, groups: Pieces) -> Tokens:
-    labels = tuple(
-        tokens.labels[first] + "".join(without_marks(tokens.labels[position]) for position in rest)
-        for first, *rest in groups
-    )
+    labels = tuple(join([tokens.labels[position] for position in group], tokens.spelling[group[0]]) for group in groups)
     known: dict[str, int] = {}
     ids = tuple(known.setdefault(label, len(known)) for label in labels)
     firsts = [group[0] for group in groups]
@@ -102,4 +100,5 @@ def _words(tokens: Tokens, groups: Pieces) -> Tokens:
         tuple(tokens.special[first] for first in firsts),
         tuple(tokens.padding[first] for first in firsts),
         tuple(tokens.sentence[first] for first in firsts),
+        tuple(tokens.spelling[first] for first in firsts),
     )

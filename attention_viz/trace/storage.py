@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -19,6 +19,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, terms_of
 from attention_viz.trace.layers import AROUND, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ __all__ = ["read_trace", "write_trace"]
 
 _FORMAT = 1
 _KEY = "attention_viz"
+# Bytes: what is larger stays where the file lies in memory.
+_SMALL = 1_000_000
 _TERMS = terms_of(Attention)
 
 
@@ -112,7 +115,7 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
             metadata = file.metadata() or {}
             header = json.loads(metadata.get(_KEY, "null"))
             names = file.keys() if header else ()
-            tensors = {key: file.get_tensor(key) for key in names}
+            tensors = {key: _aligned(file.get_tensor(key)) for key in names}
     except SafetensorError:
         what = "broken or of another kind" if Path(path).stat().st_size else "empty"
         raise TraceError(f"{name} is not a readable safetensors file: it is {what}") from None
@@ -128,6 +131,11 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
     if not isinstance(header, dict):
         raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {_KEY!r} entry")
     return cast("dict[str, Any]", header), tensors
+
+
+def _aligned(tensor: Tensor) -> Tensor:
+    """A small tensor where torch's own would lie: what is computed of it is then the same to the last digit."""
+    return tensor if tensor.nbytes > _SMALL else tensor.clone()
 
 
 class _Shelf:
@@ -158,12 +166,13 @@ def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
 
 def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Trace":
     streams = header["streams"].items()
+    origin = _unpack_provenance(header["provenance"])
     return kind(
         layers={stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams},
-        queries={stream: _unpack_tokens(entry["queries"]) for stream, entry in streams},
-        keys={stream: _unpack_tokens(entry["keys"]) for stream, entry in streams},
+        queries={stream: _unpack_tokens(entry["queries"], origin) for stream, entry in streams},
+        keys={stream: _unpack_tokens(entry["keys"], origin) for stream, entry in streams},
         output=tensors[header["output"]],
-        provenance=_unpack_provenance(header["provenance"]),
+        provenance=origin,
         fidelity=_unpack_fidelity(header["fidelity"]),
     )
 
@@ -210,8 +219,8 @@ def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:
     return None if value is None and not term.axes.needed else float(_as(float, value))
 
 
-def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:
-    return Tokens(
+def _unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
+    tokens = Tokens(
         labels=tuple(_as(str, label) for label in _as(list, entry["labels"])),
         ids=tuple(_as_id(number) for number in _as(list, entry["ids"])),
         words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
@@ -219,7 +228,19 @@ def _unpack_tokens(entry: Mapping[str, Any]) -> Tokens:
         padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
         # Files from before there were two sentences don't say.
         sentence=tuple(None if one is None else _as(int, one) for one in _as(list, entry.get("sentence", []))),
+        spelling=tuple(_as(str, how) for how in _as(list, entry.get("spelling", []))),
     )
+    # Nor do files from before there were spellings; but where the pieces' bytes are the text, there is no doubt.
+    if "spelling" not in entry and any(_is_of_bytes(tokens, text) for text in (origin.text, origin.target)):
+        return replace(tokens, spelling=tuple("text" if special else "byte-level" for special in tokens.special))
+    return tokens
+
+
+def _is_of_bytes(tokens: Tokens, text: str | None) -> bool:
+    """Whether the pieces, read as byte-level BPE writes them, have the text in them, spaces included."""
+    pieces = "".join(tokens.labels[position] for position in tokens.counted)
+    read = decode(pieces, "byte-level")
+    return text is not None and bool(text.strip()) and text.strip() in read and read != pieces
 
 
 _Kind = TypeVar("_Kind")

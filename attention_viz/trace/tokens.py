@@ -1,20 +1,20 @@
 """The tokens that stand along the axes of an attention matrix, the words of a text, and how much of it fits there."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
+from attention_viz.trace.spelling import SPELLINGS, join, spell, without_marks
 
-__all__ = ["PADDING", "Fit", "Tokens", "check_text", "fit_text", "split_words", "without_marks"]
+__all__ = ["PADDING", "Fit", "Tokens", "check_text", "fit_text", "split_words"]
 
 # What stands at a position that only fills up a row.
 PADDING = "[PAD]"
 
-# What tokenizers write around a piece: WordPiece before one that goes on, SentencePiece and byte-level BPE before one
-# that begins a word, CLIP's after one that ends it.
-_BEFORE, _AFTER = ("##", "▁", "Ġ"), ("</w>",)
+_UNKNOWN, _TEXT = SPELLINGS[:2]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Tokens:
         special: True for pieces the tokenizer added by itself, such as [CLS].
         padding: True for positions that only fill up the row.
         sentence: which sentence of the text each piece belongs to, 0 or 1; None for what belongs to none.
+        spelling: how the tokenizer writes each piece, one of `spelling.SPELLINGS`: "byte-level" of one such as "Ġbank".
     """
 
     labels: tuple[str, ...]
@@ -36,6 +37,7 @@ class Tokens:
     special: tuple[bool, ...] = field(default=())
     padding: tuple[bool, ...] = field(default=())
     sentence: tuple[int | None, ...] = field(default=())
+    spelling: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         """Fill in what wasn't given (no words, nothing special …) and refuse rows of different length."""
@@ -44,6 +46,7 @@ class Tokens:
             "special": (False,) * len(self.labels),
             "padding": (False,) * len(self.labels),
             "sentence": (None,) * len(self.labels),
+            "spelling": (_UNKNOWN,) * len(self.labels),
         }
         for name, default in blank.items():
             if not getattr(self, name):
@@ -51,6 +54,8 @@ class Tokens:
         for name in ("ids", *blank):
             if len(getattr(self, name)) != len(self.labels):
                 raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
+        if unknown := set(self.spelling) - set(SPELLINGS):
+            raise TraceError(f"the spelling {min(unknown)!r} came with tokens; allowed are {', '.join(SPELLINGS)}")
 
     def __len__(self) -> int:
         """How many positions there are."""
@@ -93,7 +98,32 @@ class Tokens:
             words=(*self.words[:real], *[None] * filling),
             special=(*self.special[:real], *[True] * filling),
             padding=(*[False] * real, *[True] * filling),
+            spelling=(*self.spelling[:real], *[_TEXT] * filling),
         )
+
+    @functools.cached_property
+    def written(self) -> tuple[str, ...]:
+        """Each token as people read it, such as "·bank" for "Ġbank" and "‿ing" for "##ing"; nothing is invisible."""
+        return tuple("".join(spell(label, how)) for label, how in zip(self.labels, self.spelling, strict=True))
+
+    @functools.cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The text of each token, without the space before it: what a search looks for."""
+        return tuple(without_marks(label, how) for label, how in zip(self.labels, self.spelling, strict=True))
+
+    def text_of(self, positions: Sequence[int]) -> str:
+        """The text of a word, without the space before it.
+
+        Args:
+            positions: of its pieces, as in `pieces`.
+        """
+        how = self.spelling[positions[0]]
+        return without_marks(join([self.labels[position] for position in positions], how), how)
+
+    def write(self, label: str) -> str:
+        """Another piece of the same tokenizer, such as one that comes next, as people read it."""
+        found = next((how for how in self.spelling if how != _TEXT), _UNKNOWN)
+        return "".join(spell(label, found))
 
     @classmethod
     def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":
@@ -145,16 +175,6 @@ def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | Non
         middle = (low + high) // 2
         low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
     return ends[low - 1] if low else None
-
-
-def without_marks(label: str) -> str:
-    """A piece without what its tokenizer writes around it; a piece that is nothing but such a mark stays."""
-    plain = label
-    for mark in _BEFORE:
-        plain = plain.removeprefix(mark)
-    for mark in _AFTER:
-        plain = plain.removesuffix(mark)
-    return plain or label
 
 
 def check_text(text: object, what: str = "a text") -> None:

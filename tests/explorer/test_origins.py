@@ -33,7 +33,7 @@ def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: T
     assert unpack(pack(pair))[0]["axes"][0]["sentences"] == [[1, 2], [4, 5, 6]]
     assert unpack(pack(continued))[0]["axes"][0]["generated"] == [5, 6]
     (axis,) = unpack(pack(bank))[0]["axes"]
-    assert set(axis) == {"labels", "special", "padding"}
+    assert set(axis) == {"labels", "spelling", "special", "padding"}
 
 
 def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None:

@@ -6,7 +6,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.errors import TraceError
-from attention_viz.trace.tokens import without_marks
+from attention_viz.trace.spelling import without_marks
 from attention_viz.trace.trace import Layer, Trace
 from tests.shipped import shipped
 from tests.trace.test_trace import one_stream

@@ -33,7 +33,7 @@ def _trace(scene: Scene) -> Trace:
 def _options(scene: Scene) -> dict[str, str]:
     trace = _trace(scene)
     tokens = trace.query_tokens(_STREAM)
-    names = offered(tokens.labels)
+    names = offered(tokens.written)
     return {at: name for at, name in names.items() if not tokens.special[int(at)]} or names
 
 
@@ -41,7 +41,7 @@ def _show(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     rows = trace.attention(0, _STREAM).weights[:, query]
     head, key = divmod(int(rows.argmax()), rows.shape[-1])
-    said, read = trace.query_tokens(_STREAM).labels, trace.key_tokens(_STREAM).labels
+    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
     facts = {
         "own": _OWN if trace.provenance.text == scene.text else _OTHER,
         "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),

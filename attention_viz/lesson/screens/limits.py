@@ -39,7 +39,7 @@ def _show(scene: Scene) -> Shown:
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
     moved = effects(scene, layer)
     looking, moving = weights.index(max(weights)), moved.index(max(moved))
-    labels = trace.query_tokens().labels
+    labels = trace.query_tokens().written
     facts = {
         "word": in_words(labels[query]),
         "other": in_words(labels[other]),

@@ -14,7 +14,7 @@ _MODEL = "all-MiniLM-L6-v2"
 
 def _options(scene: Scene) -> dict[str, str]:
     trace = _trace(scene)
-    places, labels = word_positions(trace), trace.query_tokens().labels
+    places, labels = word_positions(trace), trace.query_tokens().written
     return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
 
 
@@ -28,7 +28,7 @@ def _trace(scene: Scene) -> Trace:
 
 def _show(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
-    labels, link = trace.query_tokens().labels, strongest_link(trace, query)
+    labels, link = trace.query_tokens().written, strongest_link(trace, query)
     word, other = in_words(labels[query]), in_words(labels[link.key])
     facts = {
         "word": word,

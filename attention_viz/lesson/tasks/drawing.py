@@ -11,8 +11,9 @@ from torch import Tensor
 from attention_viz.lesson.exercise import Table, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
+from attention_viz.trace.spelling import visible
 from attention_viz.trace.tokens import split_words
-from attention_viz.views.style.wording import shortened, shown
+from attention_viz.views.style.wording import shortened
 
 __all__ = [
     "EXAMPLE",
@@ -76,7 +77,7 @@ class Draw:
 
 def named(words: Sequence[str]) -> tuple[str, ...]:
     """The words as they stand in a task: visible, short, and numbered where one occurs more than once."""
-    names = [shortened(shown(word)) for word in words]
+    names = [shortened(visible(word)) for word in words]
     counts, seen = Counter(names), Counter[str]()
     for at, name in enumerate(names):
         if counts[name] > 1:

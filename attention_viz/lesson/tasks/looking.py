@@ -13,7 +13,7 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.words import is_pronoun
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.wording import listed, spelled
+from attention_viz.views.style.wording import listed
 
 __all__ = ["head", "matters", "strongest"]
 
@@ -38,7 +38,7 @@ def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
 
 
 def _names(trace: Trace) -> tuple[str, ...]:
-    return named([spelled(label) for label in trace.query_tokens().labels])
+    return named(trace.query_tokens().written)
 
 
 _Place = tuple[int, int]
@@ -129,9 +129,9 @@ def head(scene: Scene, seed: int) -> Exercise:
 
 def _backward(trace: Trace, draw: Draw) -> Link:
     """The strongest link of a pronoun to a word before it; of another word from the third on where there is none."""
-    places, labels = word_positions(trace), trace.query_tokens().labels
+    places, texts = word_positions(trace), trace.query_tokens().texts
     late = places[2:]
-    query = draw.pick([at for at in late if is_pronoun(labels[at])] or telling_positions(trace, late))
+    query = draw.pick([at for at in late if is_pronoun(texts[at])] or telling_positions(trace, late))
     found = strongest_link(trace, query)
     if found.key < query:
         return found

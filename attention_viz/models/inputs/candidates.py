@@ -56,5 +56,5 @@ def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", pos
         sign = "a mask token" if tokenizer is None or mask is None else str(tokenizer.mask_token)
         raise UnusableText(
             f"{trace.provenance.model} guesses what stands behind {sign}; at position {position} it can see the token "
-            f"{tokens.labels[position]!r} itself"
+            f"{tokens.written[position]!r} itself"
         )

@@ -58,6 +58,7 @@ def _longer(reading: Reading, more: Tokens) -> Reading:
         special=(*old.special, *more.special),
         padding=(*old.padding, *more.padding),
         sentence=(*old.sentence, *more.sentence),
+        spelling=(*old.spelling, *more.spelling),
     )
     ids = torch.tensor([tokens.ids])
     return Reading(tokens, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})

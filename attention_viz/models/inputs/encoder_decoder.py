@@ -73,4 +73,9 @@ class Answering:
             return label_ids(self.tokenizer, [*read.ids[1:], last])
         # Without a head nobody knows what the last step would produce.
         following = label_ids(self.tokenizer, read.ids[1:])
-        return Tokens((*following.labels, "…"), (*following.ids, -1), special=(*following.special, False))
+        return Tokens(
+            (*following.labels, "…"),
+            (*following.ids, -1),
+            special=(*following.special, False),
+            spelling=(*following.spelling, "text"),
+        )

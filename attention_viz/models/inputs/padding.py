@@ -85,5 +85,6 @@ def padded(
         ids,
         words=(*own.words, *[None] * padding),
         special=(*own.special, *[True] * padding),
+        spelling=(*own.spelling, *["text"] * padding),
     )
     return torch.tensor([ids]), longer.padded_after(len(own))

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnusableText
 from attention_viz.models.inputs.chat_template import render_chat
+from attention_viz.models.inputs.spelling import spellings
 from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.trace.tokens import Tokens
 
@@ -68,7 +69,8 @@ def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], p
     pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
     # A model may know more ids than its tokenizer has pieces for.
     labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
-    return Tokens(labels, tuple(ids), special=_reserved(tokenizer, ids), padding=tuple(padding))
+    special, spelling = _reserved(tokenizer, ids), spellings(tokenizer, ids)
+    return Tokens(labels, tuple(ids), special=special, padding=tuple(padding), spelling=spelling)
 
 
 def _reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
@@ -108,7 +110,8 @@ def read(
     labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
     sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
     typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
-    return Reading(Tokens(tuple(labels), tuple(ids), _words(encoding, sentences), special, sentence=typed), tensors)
+    words, spelling = _words(encoding, sentences), spellings(tokenizer, ids)
+    return Reading(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:

@@ -156,6 +156,6 @@ def _logit(run: Run, output: Tensor, position: int, token: int) -> tuple[Tensor,
         raise ShapeError(f"position {position} was asked for; the text has positions {-rows} to {rows - 1}")
     if not 0 <= token < width:
         raise ShapeError(f"token {token} was asked for; {run.name} has tokens 0 to {width - 1}")
-    (label,) = label_ids(run.tokenizer, [token]).labels
+    (label,) = label_ids(run.tokenizer, [token]).written
     where = f"at position {position % rows}" if "decoder" not in run.queries else f"after position {position % rows}"
     return output[position, token], f"of the logit of “{label}” {where}"

@@ -17,7 +17,7 @@ from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.controls.edits_choice import CHANGES, held_edits
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
-from attention_viz.views.style.wording import shortened, spelled
+from attention_viz.views.style.wording import shortened
 
 if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
@@ -136,7 +136,7 @@ def _number_key(asks: Number) -> str:
 def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
     # Another text may be shorter, and a label of the last one is no position of this.
     st.session_state[key] = nearest(st.session_state.get(key), range(len(tokens)), 1)
-    names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
+    names = [f"{position} {label}" for position, label in enumerate(tokens.written)]
     st.selectbox(label, range(len(names)), format_func=names.__getitem__, key=key, width=150, persist_state="session")
 
 
@@ -205,14 +205,9 @@ def _show_list(drawn: Drawn) -> None:
         for number, change in enumerate(changes):
             why = misfit(change, drawn.trace)
             left_out = f" – left out here: {why}" if why else ""
-            said = f"{number + 1}. {describe(change, drawn.trace, _spelled)}{left_out}"
+            said = f"{number + 1}. {describe(change, drawn.trace, shortened)}{left_out}"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(plain(said), width="content")
                 st.button("Remove", key=f"edit-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
     if len(held_edits()) > SETTINGS.longest_link:
         st.caption("These changes are too long for a link, which leaves them out.")
-
-
-def _spelled(label: str) -> str:
-    """A token's label as sentences on pages write it."""
-    return shortened(spelled(label))

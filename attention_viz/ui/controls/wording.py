@@ -11,7 +11,7 @@ from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.views.style.wording import listed, shown
+from attention_viz.views.style.wording import listed
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -98,8 +98,8 @@ def added_words(trace: "Trace") -> str:
     if not around:
         return "" if origin.special_tokens and not origin.chat else _NOTHING
     if origin.chat:
-        return f"The chat template added {_listed(around)}"
-    return f"{_listed(around)} {'was' if len(around) == 1 else 'were'} added{_place(tokens, end)}"
+        return f"The chat template added {listed(around)}"
+    return f"{listed(around)} {'was' if len(around) == 1 else 'were'} added{_place(tokens, end)}"
 
 
 def own_words(trace: "Trace") -> str:
@@ -121,7 +121,7 @@ def _own(trace: "Trace") -> int:
 
 def _around(tokens: "Tokens", end: int) -> list[str]:
     """The different tokens that were added, in order."""
-    kinds = zip(tokens.labels[:end], tokens.special[:end], tokens.padding[:end], strict=True)
+    kinds = zip(tokens.written[:end], tokens.special[:end], tokens.padding[:end], strict=True)
     return list(dict.fromkeys(label for label, special, padding in kinds if special and not padding))
 
 
@@ -132,10 +132,6 @@ def _place(tokens: "Tokens", end: int) -> str:
     real = [at for at in range(end) if not tokens.special[at]]
     before, after = any(tokens.special[: real[0]]), any(tokens.special[real[-1] + 1 : end])
     return " around the text" if before and after else " before the text" if before else " after the text"
-
-
-def _listed(labels: list[str]) -> str:
-    return listed([shown(label) for label in labels])
 
 
 def _going_on(state: State) -> None:

@@ -6,10 +6,11 @@ import streamlit as st
 
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.views.style.wording import shortened, spelled
+from attention_viz.views.style.wording import shortened
 
 __all__ = ["predicted", "show_likelier"]
 
@@ -40,7 +41,7 @@ def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[in
 
 
 def _title(trace: Trace, place: int) -> str:
-    label = spelled(trace.query_tokens("decoder" if "cross" in trace.streams else None).labels[place])
+    label = _tokens(trace).written[place]
     if trace.streams == ("encoder",):
         return f"What stands behind {label} (position {place})"
     return f"What comes after “{label}” (position {place})"
@@ -51,9 +52,14 @@ def _likelier(before: Trace, after: Trace, place: int, state: State) -> list[tup
     found = likelier(before, after, place)
 
     labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
-    return [(label, old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
+    return [(_tokens(before).write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
+
+
+def _tokens(trace: Trace) -> Tokens:
+    """Of the text that the model says."""
+    return trace.query_tokens("decoder" if "cross" in trace.streams else None)
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:
-    lines = [f"| {plain(shortened(spelled(label)))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
+    lines = [f"| {plain(shortened(label))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
     return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.serving.runs import candidates, is_full
 from attention_viz.ui.address import State
-from attention_viz.views.style.wording import listed, shown
+from attention_viz.views.style.wording import listed
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -37,7 +37,7 @@ def stopped_words(trace: "Trace", state: State) -> str:
     if is_full(state.request, trace):
         return f"{begun}it can read {len(trace.query_tokens())} at once, and no more."
     (likely,) = candidates(state.request, trace, 1).values()
-    return f"{begun}what it says next, “{shown(likely.token[0])}”, ends the text."
+    return f"{begun}what it says next, “{trace.query_tokens().write(likely.token[0])}”, ends the text."
 
 
 def unknown_words(trace: "Trace") -> str:

@@ -15,7 +15,7 @@ from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.hatching import segments
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ramp
-from attention_viz.views.style.wording import escaped, shortened, shown, spread
+from attention_viz.views.style.wording import escaped, shortened, spread
 
 __all__ = ["heatmap_svg"]
 
@@ -41,10 +41,10 @@ def heatmap_svg(trace: Trace, layer: int, head: int, stream: str | None = None) 
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     full = full_colour(blocks.values, max(blocks.shape))
     cell = min(_LARGEST_CELL, _SIDE / max(blocks.shape))
-    left, top = _margin(queries.labels) + 30, _TOP + _margin(keys.labels)
+    left, top = _margin(queries.written) + 30, _TOP + _margin(keys.written)
     wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
     matrix = f'<g transform="translate({left:.1f} {top:.1f})">{_cells(blocks, full, cell)}'
-    matrix += _labels(queries.labels, cell, across=False) + _labels(keys.labels, cell, across=True)
+    matrix += _labels(queries.written, cell, across=False) + _labels(keys.written, cell, across=True)
     matrix += _titles(wide, high, left) + _bar(wide, full) + "</g>"
     width = max(left + wide + _RIGHT, 640)
     title, note = escaped(caption(trace, layer, head, stream)), block_note(blocks)
@@ -72,7 +72,7 @@ def _footer(lines: list[str], top: float) -> str:
 
 
 def _margin(labels: tuple[str, ...]) -> float:
-    return max(len(shortened(shown(label))) for label in labels) * _LETTER + 12
+    return max(len(shortened(label)) for label in labels) * _LETTER + 12
 
 
 def _cells(blocks: Blocks, full: float, cell: float) -> str:
@@ -134,7 +134,7 @@ def _labels(labels: tuple[str, ...], cell: float, *, across: bool) -> str:
             if across
             else f'x="-6" y="{at + size / 3:.1f}"'
         )
-        name = escaped(shortened(shown(labels[position])))
+        name = escaped(shortened(labels[position]))
         texts.append(f'<text {place} text-anchor="{"start" if across else "end"}">{name}</text>')
     return f'<g font-family="{escaped(MONOSPACE)}" font-size="{size:.1f}">{"".join(texts)}</g>'
 

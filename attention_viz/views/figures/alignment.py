@@ -62,8 +62,8 @@ def alignment(
     if query is not None:
         trace.query_tokens(stream).require(query)
     links = _heaviest(call)
-    said = readable(trace.query_tokens(stream).labels)
-    read = readable(trace.key_tokens(stream).labels)
+    said = readable(trace.query_tokens(stream).written)
+    read = readable(trace.key_tokens(stream).written)
     figure = go.Figure([*_lines(links, query, (len(said), len(read)), colours), _names(links, said, read)])
     note = f"the {_MOST_LINKS:,} heaviest links" if len(links) == _MOST_LINKS else ""
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)

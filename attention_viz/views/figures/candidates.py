@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, shortened, spelled
+from attention_viz.views.style.wording import escaped, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -46,19 +46,20 @@ def candidates(
         ShapeError: there is no such head or position.
     """
     stream, colours = trace.stream(stream), palette(theme)
-    rows = len(trace.query_tokens(stream))
+    queries = trace.query_tokens(stream)
+    rows = len(queries)
     if not -rows <= position < rows:
         raise ShapeError(f"position {position} was asked for; the text has positions 0 to {rows - 1}")
     row = trace.attention(layer, stream).head(head).rows([position % rows])
     weights = row.weights[0].detach().float().cpu()
     heaviest = [int(key) for key in weights.topk(min(_KEYS, len(weights))).indices if weights[key] > 0]
-    keys = _numbered(trace.key_tokens(stream).labels, heaviest)
+    keys = _numbered(trace.key_tokens(stream).written, heaviest)
     counts = [len(likely), len(heaviest)]
     gap = _TITLE / (sum(counts) * _ROW + _TITLE)
     figure = make_subplots(rows=2, cols=1, row_heights=counts, vertical_spacing=gap)
-    figure.add_trace(_bars([spelled(one) for one in likely.token], list(likely.probability), colours.accent), 1, 1)
+    figure.add_trace(_bars(list(map(queries.write, likely.token)), list(likely.probability), colours.accent), 1, 1)
     figure.add_trace(_bars(keys, [float(weights[key]) for key in heaviest], colours.key), 2, 1)
-    query = escaped(shortened(spelled(trace.query_tokens(stream).labels[position])))
+    query = escaped(shortened(queries.written[position]))
     titles = (f"probability after “{query}”", f"“{query}” looks at, in layer {trace.label(layer, stream)}, head {head}")
     if trace.streams == ("encoder",):
         titles = (f"probability behind “{query}”", titles[1])
@@ -69,7 +70,7 @@ def candidates(
 def _numbered(labels: Sequence[str], places: Sequence[int]) -> list[str]:
     """Labels with their position where a token is repeated, so that no two bars are called the same."""
     digits = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-    return [spelled(labels[at]) + (str(at).translate(digits) if labels.count(labels[at]) > 1 else "") for at in places]
+    return [labels[at] + (str(at).translate(digits) if labels.count(labels[at]) > 1 else "") for at in places]
 
 
 def _bars(names: Sequence[str], shares: Sequence[float], colour: str) -> go.Bar:

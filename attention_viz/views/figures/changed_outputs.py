@@ -19,7 +19,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     """
     colours = palette(theme)
     moved = moved_output(before, after).numpy()
-    tokens = readable(before.query_tokens(before.streams[-1]).labels)
+    tokens = readable(before.query_tokens(before.streams[-1]).written)
     bars = go.Bar(
         x=moved,
         y=list(range(len(tokens))),

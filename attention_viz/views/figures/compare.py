@@ -120,7 +120,7 @@ def _far(comparison: Comparison) -> str:
 def _labels(axis: Axis) -> list[str]:
     """Each token, with a sign before it where only one text has it."""
     signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_COME} ")
-    return [signs.get(place, "") + label for place, label in enumerate(readable(axis.labels))]
+    return [signs.get(place, "") + label for place, label in enumerate(readable(axis.written))]
 
 
 def _cells(
@@ -186,8 +186,8 @@ def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.
         return f"not in the {which}" if numpy.isnan(value) else f"{most}{value:.6f} in the {which}"
 
     return hover_texts(
-        spans(one, 0, readable(comparison.queries.labels)),
-        spans(one, 1, readable(comparison.keys.labels)),
+        spans(one, 0, readable(comparison.queries.written)),
+        spans(one, 1, readable(comparison.keys.written)),
         lambda query, key, i, j: (
             f"{query} looks at {key}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
         ),

@@ -39,8 +39,8 @@ def difference(
     if old.shape != new.shape:
         raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
     change = _change(old, new)
-    queries = readable(before.query_tokens(stream).labels)
-    keys = readable(before.key_tokens(stream).labels)
+    queries = readable(before.query_tokens(stream).written)
+    keys = readable(before.key_tokens(stream).written)
     figure = go.Figure([_cells(change, _hover_texts(change, old, new, queries, keys), colours)])
     add_hatch(figure, change.blocked, colours, key=False, size=change.size)
     title = f"{escaped(caption(before, layer, head, stream))}: after − before"

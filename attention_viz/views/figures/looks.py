@@ -6,7 +6,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis, number_axis
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shown
+from attention_viz.views.style.wording import escaped, readable
 
 __all__ = ["looks"]
 
@@ -29,12 +29,12 @@ def looks(
         ShapeError: there is no such head or position.
     """
     stream, colours = trace.stream(stream), palette(theme)
-    queries = trace.query_tokens(stream).labels
+    queries = trace.query_tokens(stream).written
     trace.query_tokens(stream).require(query)
     row = trace.attention(layer, stream).head(head).rows([query])
     weights = row.weights[0].detach().float().cpu().tolist()
-    keys = readable(trace.key_tokens(stream).labels)
-    looking = escaped(shown(queries[query]))
+    keys = readable(trace.key_tokens(stream).written)
+    looking = escaped(queries[query])
     bars = go.Bar(
         x=weights,
         y=list(range(len(keys))),

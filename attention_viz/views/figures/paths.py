@@ -40,7 +40,7 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
         _arc(figure, at, at + step, _RECURRENT, colours.query)
     if start != end:
         _arc(figure, start, end, _DIRECT, colours.key)
-    _words(figure, readable(tokens.labels), (start, end), colours)
+    _words(figure, readable(tokens.written), (start, end), colours)
     steps = abs(end - start)
     arrange(figure, f"{steps} step{'s' * (steps != 1)} against {min(1, steps)}", colours)
     figure.update_xaxes(visible=False, range=[-0.7, len(tokens) - 0.3])

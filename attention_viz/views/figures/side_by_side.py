@@ -40,7 +40,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     down = -(-len(heads) // across)
     titles = [f"head {head}" for head in range(len(heads))]
     figure = make_subplots(down, across, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.3 / down)
-    queries, keys = (readable(tokens.labels) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
+    queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     full = max(full_colour(one.values, max(one.shape)) for one in heads)
     for head, one in enumerate(heads):
         figure.add_trace(_cells(one, head, queries, keys, full, colours), head // across + 1, head % across + 1)

@@ -1,7 +1,8 @@
 """How tokens are written in pictures and on pages: text stays text, whatever characters it is made of."""
 
-import unicodedata
 from collections.abc import Sequence
+
+from attention_viz.trace.spelling import visible
 
 __all__ = [
     "escaped",
@@ -9,25 +10,11 @@ __all__ = [
     "one_line",
     "readable",
     "shortened",
-    "shown",
-    "spelled",
     "spread",
     "with_minus",
 ]
 
 _LONGEST_LABEL = 18
-
-
-def shown(label: str) -> str:
-    """A token's label with what can't be seen made visible: control characters as their pictures, spaces as ␣."""
-    return "".join(_visible(character) for character in label) or "∅"
-
-
-def spelled(label: str) -> str:
-    """A token's label as the explorer writes it: a light mark for a space before it, another where a word goes on."""
-    if len(label) > 1 and label[0] in "Ġ▁":
-        return f"·{shown(label[1:])}"
-    return f"‿{shown(label[2:])}" if label.startswith("##") and len(label) > 2 else shown(label)
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -52,8 +39,8 @@ def escaped(text: str) -> str:
 
 
 def readable(labels: Sequence[str]) -> list[str]:
-    """Tokens' labels as pictures write them: what can't be seen made visible, and nothing taken for markup."""
-    return [escaped(shown(label)) for label in labels]
+    """Tokens as they are `written`, for pictures: nothing in them is taken for markup, and nothing is invisible."""
+    return [escaped(visible(label)) for label in labels]
 
 
 def with_minus(number: str) -> str:
@@ -69,17 +56,4 @@ def spread(count: int, most: int) -> list[int]:
 
 def one_line(text: str, longest: int) -> str:
     """A text of somebody's as part of a sentence: in one line, not too long, and without signs that turn it around."""
-    return shortened(shown(" ".join(text.split())).replace("␣", " "), longest)
-
-
-def _visible(character: str) -> str:
-    if character == " ":
-        return "␣"
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    # Joiners hold emoji and Indic letters together: they stay. Every other format or control character would be
-    # invisible, or (direction overrides) move the text around it.
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in "\u200c\u200d":
-        return f"⟨{code:04X}⟩"
-    return character
+    return shortened(visible(" ".join(text.split())).replace("␣", " "), longest)

@@ -16,10 +16,10 @@ const texts = ({rows}) => rows.map((cells) => cells.map(({text}) => text));
 
 test("a small head is told whole: queries down, keys across, blocked cells by that word", () => {
   const table = tableOf(head, shown(axisOf(["The", "##m", "\n"])), "Layer 1", null);
-  assert.deepEqual(table.titles, ["Query \\ key", "The", "##m", "\u21b5"]);
+  assert.deepEqual(table.titles, ["Query \\ key", "The", "\u203fm", "\u21b5"]);
   assert.deepEqual(texts(table), [
     ["The", "0.000", "blocked", "blocked"],
-    ["##m", "0.100", "0.200", "blocked"],
+    ["\u203fm", "0.100", "0.200", "blocked"],
     ["\u21b5", "0.200", "0.300", "0.400"],
   ]);
   assert.deepEqual(

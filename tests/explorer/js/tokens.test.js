@@ -1,38 +1,24 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {begins, positions, readAxis, spelled, visible} from "../../../attention_viz/explorer/static/data/tokens.js";
+import {begins, positions, readAxis} from "../../../attention_viz/explorer/static/data/tokens.js";
 
 const axisOf = (labels, more = {}) => readAxis({labels, special: [], padding: [], ...more});
-
-test("the tokenizer's marks become light signs before the text", () => {
-  assert.deepEqual(spelled("\u0120bank"), {mark: "\u00b7", text: "bank"});
-  assert.deepEqual(spelled("\u2581bank"), {mark: "\u00b7", text: "bank"});
-  assert.deepEqual(spelled("##ing"), {mark: "\u203f", text: "ing"});
-  assert.deepEqual(spelled("##"), {mark: "", text: "##"});
-});
-
-test("nothing is invisible, and nothing turns the direction of what follows", () => {
-  assert.equal(visible(""), "\u2205");
-  assert.equal(visible("\n"), "\u21b5");
-  assert.equal(visible("\u010a"), "\u21b5");
-  assert.equal(visible("\u0007"), "\u2407");
-  assert.equal(visible("\u0085"), "\u27e8U+0085\u27e9");
-  assert.equal(visible("\u202enirts"), "\u27e8U+202E\u27e9nirts");
-  assert.equal(visible("\u200d"), "\u27e8U+200D\u27e9");
-  assert.equal(visible("  a "), "\u2423\u2423a\u2423");
-  assert.equal(visible("\u0301x"), "\u25cc\u0301x");
-});
-
-test("joiners within a sign stay, so that a family stays one", () => {
-  assert.equal(visible("👩\u200d👩\u200d👧"), "👩\u200d👩\u200d👧");
-});
 
 test("repeated tokens are told apart by their positions, others stay as they are", () => {
   const axis = axisOf(["the", "cat", "the"]);
   assert.deepEqual(axis.names, ["the\u2080", "cat", "the\u2082"]);
   assert.deepEqual(axis.spoken, ["the (position 0)", "cat", "the (position 2)"]);
   assert.ok(axis.repeats);
+});
+
+test("each token is written as its tokenizer spells it", () => {
+  const labels = ["<s>", "\u0120Mary", "\u010a", "\u00c3"];
+  const axis = axisOf(labels, {spelling: ["text", "byte-level", "byte-level", "byte-level"]});
+  assert.deepEqual(axis.shown, ["<s>", "\u00b7Mary", "\u21b5", "\u27e8C3\u27e9"]);
+  assert.deepEqual(axis.names, ["<s>", "Mary", "\u21b5", "\u27e8C3\u27e9"]);
+  assert.deepEqual(axis.labels, labels);
+  assert.deepEqual(axisOf(["##", "###"], {spelling: "byte-level"}).shown, ["##", "###"]);
 });
 
 test("special tokens and padding are dimmed, and can be left out unless nothing would be left", () => {

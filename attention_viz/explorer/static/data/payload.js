@@ -8,7 +8,8 @@
 /**
  * One row of tokens; lists of positions say which are special, padding, of which sentence, or the model's own.
  * @typedef {object} PackedAxis
- * @property {string[]} labels
+ * @property {string[]} labels  the tokenizer's own
+ * @property {string | string[]} [spelling]  how it writes its pieces, of all or of each
  * @property {number[]} special
  * @property {number[]} padding
  * @property {[first: number[], second: number[]]} [sentences]

@@ -3,10 +3,7 @@
 import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
 
-/**
- * @import {Head, Places, Stream} from "./recording.js"
- * @import {Axis} from "./tokens.js"
- */
+/** @import {Head, Places, Stream} from "./recording.js" */
 
 /**
  * What stands in a table: its caption in parts, some of which are tokens; the titles of its columns; its rows, whose
@@ -47,9 +44,9 @@ function wholeTable(head, stream, rows, columns, name) {
     caption: [
       {text: `${name}: how much each query (row) looks at each key (column)${originWords(stream.keys)}`, token: false},
     ],
-    titles: ["Query \\ key", ...Array.from(columns, (key) => written(stream.keys, key))],
+    titles: ["Query \\ key", ...Array.from(columns, (key) => stream.keys.shown[key])],
     rows: Array.from(rows, (query) => [
-      {text: written(stream.queries, query), heading: true},
+      {text: stream.queries.shown[query], heading: true},
       ...Array.from(columns, (key) => ({text: number(head, query, key), heading: false})),
     ]),
   };
@@ -75,20 +72,10 @@ function rowTable(head, stream, columns, name, query) {
     titles: ["Position", "Key", "Weight"],
     rows: Array.from(columns, (key) => [
       {text: String(key), heading: false},
-      {text: written(stream.keys, key), heading: true},
+      {text: stream.keys.shown[key], heading: true},
       {text: number(head, query, key), heading: false},
     ]),
   };
-}
-
-/**
- * A token as the tokenizer spells it; one that would show nothing as it is written in the picture.
- * @param {Axis} axis
- * @param {number} place
- */
-function written(axis, place) {
-  const label = axis.labels[place];
-  return label.trim() ? label : axis.shown[place];
 }
 
 /**

@@ -1,4 +1,6 @@
-// How tokens are written on the screen: the tokenizer's marks as light signs, and nothing invisible or misleading.
+// The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
+
+import {spell} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js" */
 
@@ -21,14 +23,6 @@
  * @property {number} count
  */
 
-const SPACE_BEFORE = /^[\u0120\u2581](?=.)/su;
-const CONTINUES = /^##(?=.)/su;
-// Controls, soft hyphen, zero-width space, direction marks and overrides, separators, byte-order mark.
-const INVISIBLE = /[\p{Cc}\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
-const LONE_JOINER = /^[\u200c\u200d]+$/u;
-/** @type {Record<string, string>} */
-const NAMED = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421"};
-
 /**
  * What tokens may belong to, in words for the legend.
  * @type {Record<Origin, string>}
@@ -38,48 +32,15 @@ export const ORIGINS = {first: "first sentence", second: "second sentence", gene
 /** @type {readonly Origin[]} */
 export const ORIGIN_NAMES = ["first", "second", "generated"];
 
-export const MARKS = {space: "\u00b7", continues: "\u203f"};
-
-/**
- * A label as a light mark and the text after it; both may be empty.
- * @param {string} label
- */
-export function spelled(label) {
-  if (SPACE_BEFORE.test(label)) return {mark: MARKS.space, text: visible(label.slice(1))};
-  if (CONTINUES.test(label)) return {mark: MARKS.continues, text: visible(label.slice(2))};
-  return {mark: "", text: visible(label)};
-}
-
-/**
- * A label's text with everything invisible spelled out.
- * @param {string} label
- * @returns {string}
- */
-export function visible(label) {
-  if (label === "") return "\u2205";
-  if (label === "\u010a") return NAMED["\n"];
-  if (LONE_JOINER.test(label)) return [...label].map(codePoint).join("");
-  const text = label
-    .replace(
-      INVISIBLE,
-      (sign) => NAMED[sign] ?? (sign < " " ? String.fromCharCode(0x2400 + sign.charCodeAt(0)) : codePoint(sign)),
-    )
-    .replace(/^ +| +$/gu, (spaces) => "\u2423".repeat(spaces.length));
-  return /^\p{M}/u.test(text) ? `\u25cc${text}` : text;
-}
-
-/** @param {string} sign */
-function codePoint(sign) {
-  return `\u27e8U+${Number(sign.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
-}
-
 /**
  * The tokens along one axis, ready to be shown.
  * @param {PackedAxis} packed
  * @returns {Axis}
  */
-export function readAxis({labels, special, padding, sentences, generated = []}) {
-  const spellings = labels.map(spelled);
+export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = []}) {
+  const spellings = labels.map((label, place) =>
+    spell(label, typeof spelling === "string" ? spelling : spelling[place]),
+  );
   const shown = spellings.map(({mark, text}) => mark + text);
   /** @type {Map<string, number>} */
   const times = new Map();

@@ -2,7 +2,8 @@
 
 import {element} from "./element.js";
 import {SCALES} from "../data/scale.js";
-import {MARKS, ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
+import {MARKS} from "../data/spelling.js";
+import {ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
 
 /**
  * @import {Part, View} from "./view.js"
@@ -72,7 +73,8 @@ function originEntries({streams}) {
 export function createNotes(view) {
   const {header, streams} = view.recording;
   const axes = streams.flatMap(({queries, keys}) => [queries, keys]);
-  const uses = (/** @type {string} */ mark) => axes.some(({spellings}) => spellings.some((one) => one.mark === mark));
+  const uses = (/** @type {string} */ mark) =>
+    axes.some(({spellings}) => spellings.some((one) => one.mark === mark || one.text.endsWith(mark)));
   const marks = [
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,

@@ -10,7 +10,7 @@ from attention_viz.analysis.compare import Comparison
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice
-from attention_viz.views.style.wording import shortened, shown
+from attention_viz.views.style.wording import shortened
 
 __all__ = ["apart_words", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
 
@@ -104,4 +104,4 @@ def _from(comparison: Comparison, query: int, key: int) -> str:
 
 
 def _name(axis: Axis, place: int) -> str:
-    return f"“{shortened(shown(axis.labels[place]))}”"
+    return f"“{shortened(axis.written[place])}”"

@@ -5,7 +5,7 @@ import html
 import streamlit as st
 
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.wording import one_line, shown
+from attention_viz.views.style.wording import one_line
 
 __all__ = ["aligned", "in_words", "show_alignment", "show_said"]
 
@@ -16,10 +16,10 @@ _LONGEST_SAID = 400
 def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
     """Of each word that was said: itself, the word of the source that it looks at most, and with what weight."""
     weights = trace.weights(layer, head, _STREAM)
-    said, read = trace.query_tokens(_STREAM).labels, trace.key_tokens(_STREAM).labels
+    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
     best = weights.max(dim=-1)
     pairs = zip(said, best.indices.tolist(), best.values.tolist(), strict=True)
-    return [(shown(word), shown(read[place]), weight) for word, place, weight in pairs]
+    return [(word, read[place], weight) for word, place, weight in pairs]
 
 
 def in_words(trace: Trace, layer: int, head: int) -> str:
@@ -32,7 +32,7 @@ def show_said(trace: Trace) -> None:
     """What was said, and whether the model said it of its own accord."""
     origin = trace.provenance
     own = bool(origin.generated)
-    said = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).labels), _LONGEST_SAID)
+    said = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).written), _LONGEST_SAID)
     who = "The model says" if own else "Told to say"
     st.html(f'<p class="cross-said"><b>{who}</b><br><span data-testid="said">{html.escape(said)}</span></p>')
 

@@ -14,7 +14,6 @@ from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.places import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
-from attention_viz.views.style.wording import spelled
 
 __all__ = ["find_candidates", "show_candidates"]
 
@@ -48,20 +47,21 @@ def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pan
     )
     with frame:
         for position, likely in list(found.items())[:_MOST_MASKS]:
-            mask = trace.query_tokens().labels[position]
+            mask = trace.query_tokens().written[position]
             title = CANDIDATES_TITLE if decoder else f"What stands behind {mask}"
             st.markdown(f"**{plain(title)}**")
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
             figure = views.candidates(trace, state.layer, state.head, likely, position, theme=theme_name())
             words = ", ".join(
-                f"{token} {share:.3f}" for token, share in zip(likely.token, likely.probability, strict=True)
+                f"{trace.query_tokens().write(token)} {share:.3f}"
+                for token, share in zip(likely.token, likely.probability, strict=True)
             )
             show_picture(figure, f"candidates-{position}", f"{title}: {words}")
 
 
 def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder: bool) -> str:
-    best = spelled(likely.token[0])
+    best = trace.query_tokens().write(likely.token[0])
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."
-    last = spelled(trace.query_tokens().labels[position])
+    last = trace.query_tokens().written[position]
     return f"Likeliest after the last row, “{last}”, from all heads together: “{best}”."

@@ -17,7 +17,6 @@ from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import palette
-from attention_viz.views.style.wording import shown
 
 __all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen"]
 
@@ -87,9 +86,8 @@ def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
 
 def show_board_pen(chart: str, tokens: Tokens) -> None:
     """What draws on the chart of that key."""
-    labels = [shown(label) for label in tokens.labels]
-    take = functools.partial(_take_strokes, len(labels))
-    show_pen(chart, labels, palette(theme_name()).ink, take, "marks or clears")
+    take = functools.partial(_take_strokes, len(tokens))
+    show_pen(chart, tokens.written, palette(theme_name()).ink, take, "marks or clears")
 
 
 def _take_strokes(count: int) -> None:

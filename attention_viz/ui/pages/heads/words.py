@@ -41,7 +41,8 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     """The heaviest head of a search, in a sentence."""
     top = found.iloc[0]
-    query, key = trace.query_tokens(stream).labels[int(top["query"])], trace.key_tokens(stream).labels[int(top["key"])]
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    query, key = queries.written[int(top["query"])], keys.written[int(top["key"])]
     return (
         f"“{query}” (position {int(top['query'])}) looks most at “{key}” (position {int(top['key'])}) in "
         f"{_where(top)}: {top['weight']:.3f}."

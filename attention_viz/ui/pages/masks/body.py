@@ -29,7 +29,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.padding_marks import mark_padding
 from attention_viz.views.style.theme import palette
-from attention_viz.views.style.wording import shown
 
 __all__ = ["show_body"]
 
@@ -191,6 +190,6 @@ def _chart(figure: go.Figure, title: str, key: str, trace: Trace, words: str, *,
 
 def _show_pen(trace: Trace) -> None:
     """What draws on the picture after the mask."""
-    labels = [shown(label) for label in trace.query_tokens(trace.streams[0]).labels]
+    labels = trace.query_tokens(trace.streams[0]).written
     if len(labels) <= LONGEST_DRAWN:
         show_pen("after", labels, palette(theme_name()).ink, functools.partial(take_strokes, len(labels)))

@@ -66,7 +66,7 @@ def _show_changes(before: Trace, after: Trace, stream: str, layer: int, head: in
 
 
 def _show_tables(before: Trace, after: Trace, stream: str) -> None:
-    labels = before.query_tokens(before.streams[-1]).labels
+    labels = before.query_tokens(before.streams[-1]).written
     outputs = {"token": labels, "output moved": [round(float(one), 6) for one in moved_output(before, after)]}
     heads = moved_weight(before, after, stream).numpy().round(6)
     left, right = st.columns([1, 2])
@@ -86,7 +86,7 @@ def _show_demonstration(after: Trace, stream: str, layer: int, head: int) -> Non
     logits = _unmasked(after, stream, layer, head)
     now = allowed_of(after, layer, head, stream)
     row, allowed = _example(now)
-    queries, labels = after.query_tokens(stream).labels, after.key_tokens(stream).labels
+    queries, labels = after.query_tokens(stream).written, after.key_tokens(stream).written
     st.markdown("##### Which number blocks: −∞, −1e9 or −1e4?")
     st.markdown(
         plain(

@@ -64,7 +64,7 @@ def show_drawing_board(tokens: "Tokens") -> None:
     """Whole rows and columns at once: who is looking, at whom, and what to do with the cells where they meet."""
     if len(tokens) > LONGEST_DRAWN:
         return
-    names = [f"{position} {label}" for position, label in enumerate(tokens.labels)]
+    names = [f"{position} {label}" for position, label in enumerate(tokens.written)]
     with st.container(key="drawing-board", horizontal=True, vertical_alignment="bottom", width="content"):
         rows = _line("Who is looking", names, "everyone")
         columns = _line("Looked at", names, "everyone")

@@ -12,7 +12,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import STEP_CHOICES
 from attention_viz.ui.pages.steps.runs import LARGEST_WIDTH
-from attention_viz.views.style.wording import shortened, shown
+from attention_viz.views.style.wording import shortened
 
 __all__ = [
     "as_the_model",
@@ -182,7 +182,7 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
         st.selectbox(
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             range(count),
-            format_func=lambda place: f"{place} · {shortened(shown(tokens.labels[place]))}",
+            format_func=lambda place: f"{place} · {shortened(tokens.written[place])}",
             key=STEP_CHOICES.key(_NAMES[axis]),
             width=_TOKEN_WIDTH,
             persist_state="session",

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_viz.steps.arithmetic import Arithmetic
 from attention_viz.steps.head import OpenHead, row_statistics
 from attention_viz.steps.steps import Step, transposed
-from attention_viz.views.style.wording import shortened, shown
+from attention_viz.views.style.wording import shortened
 
 __all__ = ["in_notation", "label_of", "show_arithmetic", "show_statistics", "show_window"]
 
@@ -28,7 +28,7 @@ def label_of(opened: OpenHead, axis: str, place: int) -> str:
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
-    return shortened(shown(tokens(opened.stream).labels[place]))
+    return shortened(tokens(opened.stream).written[place])
 
 
 def in_notation(words: str, step: Step, notation: str) -> str:
@@ -93,7 +93,7 @@ def _term(opened: OpenHead, found: Arithmetic, place: int, factors: int) -> list
     cells = [_number(number, False) for _, number in term.factors]
     cells += [_cell("", "td")] * (factors - len(cells))
     return [
-        _cell(shortened(shown(term.label), 32).replace("␣", " "), "th"),
+        _cell(shortened(term.label, 32), "th"),
         *cells,
         _number(term.product, picked),
     ]

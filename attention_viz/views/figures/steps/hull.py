@@ -10,7 +10,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, number_axis
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, shortened, shown, with_minus
+from attention_viz.views.style.wording import escaped, shortened, with_minus
 
 __all__ = ["hull"]
 
@@ -35,7 +35,7 @@ def hull(
         ShapeError: there is no such head or position, or values have more or fewer numbers than two.
     """
     stream, colours = trace.stream(stream), palette(theme)
-    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).labels
+    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).written
     if one.value.shape[-1] != 2:
         raise ShapeError(f"a hull is drawn of values of two numbers; this head's have {one.value.shape[-1]}")
     trace.query_tokens(stream).require(query)
@@ -47,7 +47,7 @@ def hull(
     _add_lines(figure, values, weights, output, colours)
     _add_output(figure, output, queries[query], colours)
     # Last, so that the names lie on top.
-    _add_points(figure, values, weights, trace.key_tokens(stream).labels, colours)
+    _add_points(figure, values, weights, trace.key_tokens(stream).written, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     _name_axes(figure, values, colours)
     return figure
@@ -116,7 +116,7 @@ def _add_points(
     """The values, named; tokens that share one, as a repeated word does, are named together."""
     here: dict[tuple[float, ...], dict[str, None]] = {}
     for value, label in zip(values.tolist(), labels, strict=True):
-        here.setdefault(tuple(value), {})[shown(label)] = None
+        here.setdefault(tuple(value), {})[label] = None
     # Popped, so that only the first of those in one place writes their names.
     written = [", ".join(here.pop(tuple(value), {})) for value in values.tolist()]
     figure.add_scatter(
@@ -129,7 +129,7 @@ def _add_points(
         textfont={"family": MONOSPACE, "size": 11, "color": colours.ink},
         cliponaxis=False,
         hovertext=[
-            f"value of {escaped(shown(label))}: {_pair(value)}, weight {weight:.6f}"
+            f"value of {escaped(label)}: {_pair(value)}, weight {weight:.6f}"
             for label, value, weight in zip(labels, values.tolist(), weights, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -138,13 +138,13 @@ def _add_points(
 
 
 def _add_output(figure: go.Figure, output: list[float], label: str, colours: Palette) -> None:
-    name = escaped(shortened(shown(label)))
+    name = escaped(shortened(label))
     figure.add_scatter(
         x=output[:1],
         y=output[1:],
         mode="markers",
         marker={"color": colours.query, "size": 14, "symbol": "diamond", "line": {"color": colours.ink, "width": 1.5}},
-        hovertext=[f"output of {escaped(shown(label))}: {_pair(output)}"],
+        hovertext=[f"output of {escaped(label)}: {_pair(output)}"],
         hovertemplate="%{hovertext}<extra></extra>",
         name=f"output of {name}",
     )

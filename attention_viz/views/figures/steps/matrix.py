@@ -74,7 +74,7 @@ def axis_labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
     if axis not in ("token", "query", "key"):
         return [str(c) for c in range(count)]
     tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
-    return readable(tokens.labels)
+    return readable(tokens.written)
 
 
 def family(step: str, colours: Palette) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from attention_viz.views.figures.steps.steps import steps
 from attention_viz.views.style.axes import arrange, labelled_axis, note_of
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
-from attention_viz.views.style.wording import escaped, shortened, shown, with_minus
+from attention_viz.views.style.wording import escaped, shortened, with_minus
 
 __all__ = ["products"]
 
@@ -60,7 +60,7 @@ def products(
     layout: Any = matrix.layout
     figure.update_layout(shapes=[outline.to_plotly_json() for outline in layout.shapes])
     names = [
-        f"{letter} of {escaped(shortened(shown(tokens.labels[at]), 12))}"
+        f"{letter} of {escaped(shortened(tokens.written[at], 12))}"
         for letter, tokens, at in (("q", trace.query_tokens(stream), query), ("k", trace.key_tokens(stream), key))
     ]
     _add_products(figure, opened, [*names, "q × k"], colours)

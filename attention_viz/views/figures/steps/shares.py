@@ -12,7 +12,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import escaped, shown, with_minus
+from attention_viz.views.style.wording import escaped, with_minus
 
 __all__ = ["shares"]
 
@@ -43,18 +43,16 @@ def shares(
         ShapeError: there is no such head or position.
     """
     stream, colours = trace.stream(stream), palette(theme)
-    queries = trace.query_tokens(stream).labels
+    queries = trace.query_tokens(stream).written
     trace.query_tokens(stream).require(query)
     terms = _terms(open_head(trace, layer, head, stream), query)
-    keys = [escaped(shown(term.label)) for term in terms]
+    keys = [escaped(term.label) for term in terms]
     figure = make_subplots(
         cols=3, shared_yaxes=True, horizontal_spacing=0.02, column_widths=[4, 3, 3], subplot_titles=_TITLES
     )
     for place, numbers in enumerate(_columns(terms)):
         _add_column(figure, place, numbers, keys, (colours.muted, colours.accent, colours.key)[place])
-    arrange(
-        figure, f"The row of {escaped(shown(queries[query]))} · {escaped(caption(trace, layer, head, stream))}", colours
-    )
+    arrange(figure, f"The row of {escaped(queries[query])} · {escaped(caption(trace, layer, head, stream))}", colours)
     figure.update_xaxes(zeroline=True, zerolinecolor=colours.line)
     figure.update_yaxes(showgrid=False, zeroline=False)
     figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True), col=1)
@@ -91,7 +89,7 @@ def _terms(opened: OpenHead, query: int) -> tuple[Term, ...]:
     """The row's terms; of one that may look at nothing, each key as blocked."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
-    return terms or tuple(Term(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).labels)
+    return terms or tuple(Term(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
 
 
 def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float], list[float]]:

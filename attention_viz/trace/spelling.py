@@ -1,0 +1,148 @@
+"""Tokens as people read them: a tokenizer's own piece, such as "ĠMary", is a light mark and a text, "·" and "Mary".
+
+The explorer's `data/spelling.js` writes them in the same way; both are tested on one table.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+__all__ = ["CONTINUES", "SPACE", "SPELLINGS", "decode", "join", "spell", "visible", "without_marks"]
+
+# Light marks before a piece's text: it has a space before it, or goes on with the word before it.
+SPACE, CONTINUES = "·", "‿"
+
+# How tokenizers write their pieces. "unknown" is what nobody says it of, such as files of earlier versions: there the
+# marks that stand at a piece's beginning are all there is to go by. "text" means that a piece is its own text.
+SPELLINGS = (
+    "unknown",
+    "text",
+    "byte-level",
+    "wordpiece",
+    "sentencepiece",
+    "end-of-word",
+    "byte-level end-of-word",
+)
+
+_PREFIX, _META, _SUFFIX = "##", "▁", "</w>"
+_FALLBACK = re.compile("(?:<0x[0-9A-F]{2}>)+")
+# Byte-level BPE (Radford et al. 2019) writes a byte that is no visible sign of Latin-1 as a later letter.
+_SAME = (*range(33, 127), *range(161, 173), *range(174, 256))
+_OTHERS = (byte for byte in range(256) if byte not in _SAME)
+_BYTES = {chr(byte): byte for byte in _SAME} | {chr(256 + place): byte for place, byte in enumerate(_OTHERS)}
+# The flags of England, Scotland and Wales are made of invisible signs, which elsewhere could hide a text; bytes that
+# are half a character are `surrogateescape`'s; everything else goes one by one.
+_SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.DOTALL)
+_JOINERS = ("\u200c", "\u200d")
+_NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
+
+
+def decode(label: str, spelling: str = "unknown") -> str:
+    """The text that a piece stands for, a space before it included; what says that it goes on with a word is left out.
+
+    Bytes that are no whole character become lone surrogates (PEP 383), which `visible` writes as signs.
+
+    Args:
+        label: the tokenizer's own piece.
+        spelling: one of `SPELLINGS`.
+    """
+    if spelling.startswith("byte-level"):
+        label = label.removesuffix(_SUFFIX) if spelling.endswith("end-of-word") else label
+        # A piece with other letters was added to the vocabulary as it is.
+        return _from_bytes([_BYTES[letter] for letter in label]) if all(one in _BYTES for one in label) else label
+    if spelling == "sentencepiece":
+        return _FALLBACK.sub(lambda found: _from_fallback(found[0]), label.replace(_META, " "))
+    if spelling == "wordpiece":
+        return label[len(_PREFIX) :] if _goes_on(label) else label
+    if spelling == "end-of-word":
+        return label.removesuffix(_SUFFIX)
+    return label if spelling == "text" else _by_its_marks(label)
+
+
+def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
+    """A piece as the light mark before it, "" for none, and its text with nothing in it that can't be seen."""
+    text = decode(label, spelling)
+    if spelling in ("unknown", "wordpiece") and _goes_on(label):
+        return CONTINUES, visible(text)
+    if spelling not in ("text", "wordpiece") and text.startswith(" ") and text.strip(" "):
+        return SPACE, visible(text[1:])
+    if spelling.endswith("end-of-word") and not label.endswith(_SUFFIX):
+        return "", visible(text) + CONTINUES
+    return "", visible(text)
+
+
+def without_marks(label: str, spelling: str = "unknown") -> str:
+    """The text of a piece without the space before it; a piece that is nothing but such marks stays.
+
+    Args:
+        label: the tokenizer's own piece.
+        spelling: one of `SPELLINGS`; where it is unknown, every mark that tokenizers write is left out.
+    """
+    text = _without_any(label) if spelling == "unknown" else decode(label, spelling)
+    return text.strip(" ") or text or label
+
+
+def join(labels: Sequence[str], spelling: str = "unknown") -> str:
+    """The pieces of one word as one piece of the same spelling."""
+    if spelling in ("wordpiece", "unknown"):
+        return labels[0] + "".join(without_marks(label, spelling) for label in labels[1:])
+    if spelling.endswith("end-of-word"):
+        return "".join([*(label.removesuffix(_SUFFIX) for label in labels[:-1]), labels[-1]])
+    return "".join(labels)
+
+
+def visible(text: str) -> str:
+    """A text with signs for what can't be seen: spaces, control characters, bytes that are half a character.
+
+    What would turn the direction of the text around it is spelled out, too.
+    """
+    if text and not text.strip("".join(_JOINERS)):
+        return "".join(map(_code_point, text))
+    written = _SIGNS.sub(_sign, text) or "∅"
+    return f"◌{written}" if unicodedata.category(written[0]).startswith("M") else written
+
+
+def _goes_on(label: str) -> bool:
+    return label.startswith(_PREFIX) and len(label) > len(_PREFIX)
+
+
+def _without_any(label: str) -> str:
+    for mark in (_PREFIX, _META, "Ġ"):
+        label = label.removeprefix(mark)
+    return label.removesuffix(_SUFFIX)
+
+
+def _by_its_marks(label: str) -> str:
+    """A piece of a tokenizer of which nothing is known."""
+    if label == "Ċ":
+        return "\n"
+    if len(label) > 1 and label[0] in "Ġ▁":
+        return f" {label[1:]}"
+    return label[len(_PREFIX) :] if _goes_on(label) else label
+
+
+def _from_bytes(numbers: list[int]) -> str:
+    return bytes(numbers).decode("utf-8", "surrogateescape")
+
+
+def _from_fallback(label: str) -> str:
+    """The text of bytes that are written as numbers, such as "<0x0A>"."""
+    return bytes.fromhex(label.replace("<0x", "").replace(">", "")).decode("utf-8", "surrogateescape")
+
+
+def _sign(found: re.Match[str]) -> str:
+    sign = found[0]
+    if "\udc80" <= sign <= "\udcff":
+        return f"⟨{' '.join(f'{ord(byte) - 0xDC00:02X}' for byte in sign)}⟩"
+    if len(sign) > 1 or sign in _JOINERS:
+        return sign
+    if sign in _NAMED:
+        return _NAMED[sign]
+    if sign < " ":
+        return chr(0x2400 + ord(sign))
+    # Joiners hold emoji and Indic letters together: they stay. Every other such character would be invisible.
+    return _code_point(sign) if unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp") else sign
+
+
+def _code_point(sign: str) -> str:
+    return f"⟨U+{ord(sign):04X}⟩"
