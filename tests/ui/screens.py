@@ -75,10 +75,15 @@ class Screen:
         shape = [int(count) for count in cells["shape"].split(",")]
         return numpy.frombuffer(base64.b64decode(cells["bdata"]), dtype=cells["dtype"]).reshape(shape)
 
+    def channel(self, key: str) -> dict[str, Any]:
+        """What the page tells a component of ours, such as which head it shows; empty where there is no component."""
+        found = [one for one in self.app.get("bidi_component") if one.proto.id.endswith(f"-{key}-channel")]
+        return json.loads(found[0].proto.json) if found else {}
+
     def picker(self, label: str) -> Any:
         """A widget by its label."""
         kinds = ("selectbox", "number_input", "text_area", "text_input", "toggle", "segmented_control", "radio")
-        kinds += ("select_slider", "slider", "button")
+        kinds += ("select_slider", "slider", "button", "file_uploader")
         found = [one for kind in kinds for one in self.app.get(kind) if one.label == label]
         assert found, f"there is no {label}"
         return found[0]
