@@ -51,8 +51,10 @@ class TextTooLong(UnusableText):
 
     def __init__(self, model: str, count: int, limit: int, what: str = "text") -> None:
         """Say by how much the text is over, and how to shorten it."""
-        way = ", or use model.fit(text), which says what fits and what is cut" if what == "text" else ""
-        super().__init__(f"{model} reads at most {limit} tokens at once and this {what} has {count}. Shorten it{way}.")
+        alternative = ", or use model.fit(text), which says what fits and what is cut" if what == "text" else ""
+        super().__init__(
+            f"{model} reads at most {limit} tokens at once and this {what} has {count}. Shorten it{alternative}."
+        )
         self.count = count
         self.limit = limit
 

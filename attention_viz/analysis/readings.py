@@ -81,12 +81,12 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
     stream, reading = trace.stream(stream), READINGS[name]
     if reading.function is None:
         return trace.only(stream)
-    layers, told = reading.function(trace, model, stream)
+    layers, of = reading.function(trace, model, stream)
     found = tuple(
         Layer(attention_of(shares(numbers), allowed), layer.label)
         for (numbers, allowed), layer in zip(layers, trace.layers[stream], strict=True)
     )
-    done = f"read afterwards: {reading.label}{told and f', {told}'}{', rows divided by their sums' * reading.scaled}"
+    done = f"read afterwards: {reading.label}{of and f', {of}'}{', rows divided by their sums' * reading.scaled}"
     origin = replace(trace.provenance, reading=name, edits=(*trace.provenance.edits, done))
     return trace.derived(layers={stream: found}, provenance=origin, before=f"it was read as {reading.label}")
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Generator, Sequence
 
 from attention_viz.cli.options import parser
-from attention_viz.cli.output import one_line, tell
+from attention_viz.cli.output import one_line, report
 from attention_viz.errors import AttentionVizError
 
 __all__ = ["main"]
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return INTERRUPTED
             if not isinstance(error, AttentionVizError):
                 raise
-            tell(f"attention-viz: {one_line(str(error))}")
+            report(f"attention-viz: {one_line(str(error))}")
             return REFUSED
 
 

@@ -4,7 +4,7 @@ import socket
 import sys
 from argparse import Namespace
 
-from attention_viz.cli.output import tell
+from attention_viz.cli.output import report
 from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
 
@@ -26,7 +26,7 @@ def run_app(arguments: Namespace) -> int:
             f"the app's files, app.py and pages, are not in {HOME}; install attention-viz again, or start a checkout"
         )
     _check_address(host, port)
-    tell("Starting the app …")
+    report("Starting the app …")
     exit_on_signals()  # the server must not outlive us
     # What the server prints would stand among our results.
     server = start(port, f"--server.address={host}", log=sys.stderr.fileno())
@@ -35,7 +35,7 @@ def run_app(arguments: Namespace) -> int:
         if not wait_until_healthy(server, port, host=reachable):
             raise AttentionVizError("the app did not start; the reason stands above")
         print(f"http://{'localhost' if host in _EVERYWHERE else _in_a_link(reachable)}:{port}", flush=True)
-        tell("Ctrl-C stops it.")
+        report("Ctrl-C stops it.")
         return server.wait()
     finally:
         stop(server)

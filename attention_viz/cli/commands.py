@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from attention_viz.cli.files import check_target, write
-from attention_viz.cli.output import show, show_pairs, tell
+from attention_viz.cli.output import report, show, show_pairs
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def trace(arguments: Namespace) -> int:
     second, target = (None if one is None else _whole(one) for one in (arguments.second, arguments.target))
     made = _model(arguments.model).trace(text, second, target=target)
     write(made, path, arguments.layer, arguments.head, arguments.stream)
-    tell(f"Wrote {path}")
+    report(f"Wrote {path}")
     return 0
 
 
@@ -81,7 +81,7 @@ def models(arguments: Namespace) -> int:
         from attention_viz.models.sources.install import install, installable
 
         for name in arguments.install or installable():
-            install(name, tell)
+            install(name, report)
         return 0
     show(catalogue().reset_index(), arguments.format)
     return 0
@@ -90,14 +90,14 @@ def models(arguments: Namespace) -> int:
 def _model(name: str) -> "AttentionModel | Scratch":
     import attention_viz as av
 
-    tell(f"Loading {name} …")
+    report(f"Loading {name} …")
     return av.load(name)
 
 
-def _text(given: str) -> str:
+def _text(argument: str) -> str:
     """What was given, or for - what standard input holds, without the line's end that a shell adds."""
-    if given != "-":
-        return _whole(given)
+    if argument != "-":
+        return _whole(argument)
     try:
         return _whole(sys.stdin.read().removesuffix("\n").removesuffix("\r"))
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["FORMATS", "one_line", "show", "show_pairs", "tell"]
+__all__ = ["FORMATS", "one_line", "report", "show", "show_pairs"]
 
 
 def show(table: "pandas.DataFrame", form: str) -> None:
@@ -23,7 +23,7 @@ def show_pairs(pairs: Mapping[str, str]) -> None:
     _put("".join(f"{name:{width}}  {value}\n" for name, value in pairs.items()))
 
 
-def tell(message: str) -> None:
+def report(message: str) -> None:
     """Say something about the work, where it doesn't get into the result."""
     print(message, file=sys.stderr, flush=True)
 

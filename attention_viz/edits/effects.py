@@ -53,8 +53,8 @@ def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Flo
         TraceError: the outputs have different shapes.
     """
     if before.shape != after.shape:
-        came = f"{tuple(before.shape)} and {tuple(after.shape)}"
-        raise TraceError(f"outputs can be compared where they have one shape; got {came}")
+        got = f"{tuple(before.shape)} and {tuple(after.shape)}"
+        raise TraceError(f"outputs can be compared where they have one shape; got {got}")
     old, new = before.double().cpu(), after.double().cpu()
     return ((new - old).norm(dim=-1) / old.norm(dim=-1).clamp_min(torch.finfo(old.dtype).tiny)).float()
 

@@ -38,10 +38,10 @@ class Placed(Protocol):
 
 def where(edit: Placed) -> str:
     """An edit's place in words."""
-    told = ["all layers" if edit.layer is None else f"layer {edit.layer}"]
-    told.append("all heads" if edit.head is None else f"head {edit.head}")
-    told += [] if edit.stream is None else [f"of the {edit.stream}"]
-    return ", ".join(told)
+    parts = ["all layers" if edit.layer is None else f"layer {edit.layer}"]
+    parts.append("all heads" if edit.head is None else f"head {edit.head}")
+    parts += [] if edit.stream is None else [f"of the {edit.stream}"]
+    return ", ".join(parts)
 
 
 def concerns(edit: Placed, place: tuple[str, int]) -> bool:
@@ -92,15 +92,15 @@ def check_shape(edit: Placed, matrix: Tensor, shape: tuple[int, int]) -> None:
         ShapeError: it isn't.
     """
     if tuple(matrix.shape) != shape:
-        came = tuple(matrix.shape)
-        raise ShapeError(f"{edit.kind} of {came} was asked for; this text needs (query, key) = {shape}")
+        got = tuple(matrix.shape)
+        raise ShapeError(f"{edit.kind} of {got} was asked for; this text needs (query, key) = {shape}")
 
 
-def check_whole(name: str, given: object) -> None:
+def check_whole(name: str, number: object) -> None:
     """Refuse what counts nothing.
 
     Raises:
         ShapeError: it is no whole number.
     """
-    if type(given) is not int:
-        raise ShapeError(f"{name} has to be a whole number; got {given!r}")
+    if type(number) is not int:
+        raise ShapeError(f"{name} has to be a whole number; got {number!r}")

@@ -1,4 +1,4 @@
-"""What changes are in words: who changes, where that is, and which tokens are meant."""
+"""What changes are in words: who changes, where that is, and which tokens are meant; several things in one sentence."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,12 +10,17 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["STREAMS", "place_of", "rows_of_cells", "subject_of", "tokens_of"]
+__all__ = ["STREAMS", "listed", "place_of", "rows_of_cells", "subject_of", "tokens_of"]
 
 # Each stream in a sentence.
 STREAMS = {"encoder": "the encoder", "decoder": "the decoder", "cross": "cross-attention"}
 
 _SHOWN_ROWS = 2
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence: "one", "one and two", "one, two and three"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def subject_of(change: Change, trace: "Trace") -> str:
@@ -50,7 +55,7 @@ def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
     for cell in change.cells:
         rows.setdefault(cell[0], []).append(cell)
     named = [[tokens_of(cell, change, trace, spell) for cell in cells] for cells in list(rows.values())[:_SHOWN_ROWS]]
-    parts = [f"{cells[0][0]} at {_listed([key for _, key in cells])}" for cells in named]
+    parts = [f"{cells[0][0]} at {listed([key for _, key in cells])}" for cells in named]
     more = len(rows) - len(parts)
     return "; ".join([*parts, *([f"{more} more {'row' if more == 1 else 'rows'}"] if more else [])])
 
@@ -65,7 +70,3 @@ def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
     label = tokens.labels[position]
     repeated = f" (position {position})" if tokens.labels.count(label) > 1 else ""
     return f"“{spell(tokens.written[position])}”{repeated}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -5,7 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_viz.views.style.wording import listed, with_minus
+from attention_viz.edits.words import listed
+from attention_viz.views.style.wording import with_minus
 
 __all__ = ["Cells", "Choice", "Exercise", "Feedback", "Number", "Slip", "Table", "written"]
 
@@ -69,7 +70,7 @@ class Number:
             return False
         return abs(given - other) <= self.within + _DUST
 
-    def said(self, given: object) -> str:
+    def quoted(self, given: object) -> str:
         """An answer, in words."""
         return f"You said {written(given)}" if isinstance(given, float | int) else ""
 
@@ -114,7 +115,7 @@ class Choice:
         """Whether two answers are the same place."""
         return given == other
 
-    def said(self, given: object) -> str:
+    def quoted(self, given: object) -> str:
         """An answer, in words."""
         return f"You said “{self.options[given]}”" if isinstance(given, int) else ""
 
@@ -158,7 +159,7 @@ class Cells:
         """Whether two answers are the same cells."""
         return given == other
 
-    def said(self, given: object) -> str:
+    def quoted(self, given: object) -> str:
         """How much is wrong with an answer, in words, and a row in which to look."""
         if not isinstance(given, frozenset):
             return ""
@@ -239,8 +240,8 @@ class Exercise:
         if self.answer.accepts(given):
             return self.working
         slip = next((one for one in self.slips if self.answer.resembles(given, one.answer)), None)
-        said = f"{self.answer.said(given)}: {slip.words}" if slip else f"{self.answer.said(given)}."
-        return f"{said} {self.arithmetic}".strip()
+        sentence = f"{self.answer.quoted(given)}: {slip.words}" if slip else f"{self.answer.quoted(given)}."
+        return f"{sentence} {self.arithmetic}".strip()
 
     @property
     def arithmetic(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_viz.analysis.metrics import METRICS, Rows
-from attention_viz.lesson.words import is_pronoun, tells_something
+from attention_viz.lesson.words import carries_meaning, is_pronoun
 from attention_viz.trace.trace import Trace
 
 __all__ = ["Link", "opening_position", "strongest_link", "telling_positions", "word_positions"]
@@ -44,7 +44,7 @@ def word_positions(trace: Trace) -> tuple[int, ...]:
 def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:
     """Those of some positions whose words have a meaning of their own; all of them where none has."""
     texts = trace.query_tokens().texts
-    return [at for at in places if tells_something(texts[at])] or places
+    return [at for at in places if carries_meaning(texts[at])] or places
 
 
 def opening_position(trace: Trace) -> int:

@@ -64,13 +64,13 @@ def _seconds_by_length() -> Mapping[int, float]:
 
 @cache
 def _practice(name: str) -> Measured:
-    ways = {
+    strategies = {
         "fused": _fused,
         "blockwise": _blockwise,
         "checkpointing": _checkpointing,
         "mixed precision": _mixed_precision,
     }
-    return ways[name]()
+    return strategies[name]()
 
 
 def _fused() -> Measured:
@@ -138,9 +138,9 @@ def _checkpointing() -> Measured:
 
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             output = forward(x)
-        held = sum(saved.values())
+        bytes_saved = sum(saved.values())
         (gradient,) = torch.autograd.grad(output.square().sum(), x)
-        return held, gradient
+        return bytes_saved, gradient
 
     before, own = run(module)
     after, again = run(lambda x: cast(Tensor, checkpoint(module, x, use_reentrant=False)))

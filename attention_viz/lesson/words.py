@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attention_viz.views.style.wording import one_line, with_minus
 
-__all__ = ["counted", "in_words", "is_pronoun", "offered", "signed", "telling", "tells_something"]
+__all__ = ["carries_meaning", "counted", "in_words", "is_pronoun", "offered", "signed", "telling"]
 
 # Shorter words are mostly articles and prepositions, which say little.
 _LONG_ENOUGH = 4
@@ -25,10 +25,10 @@ def offered(words: Sequence[str]) -> dict[str, str]:
 
 def telling(words: Sequence[str]) -> str:
     """The place of the first word that is long enough to have a meaning of its own, or of the first there is."""
-    return next((str(at) for at, word in enumerate(words) if tells_something(word)), "0")
+    return next((str(at) for at, word in enumerate(words) if carries_meaning(word)), "0")
 
 
-def tells_something(word: str) -> bool:
+def carries_meaning(word: str) -> bool:
     """Whether a word is long enough to have a meaning of its own."""
     return len(word) >= _LONG_ENOUGH and word.isalpha()
 

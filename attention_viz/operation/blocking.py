@@ -27,7 +27,7 @@ class Blocked:
     Attributes:
         value: what was meant to be added.
         dtype: the precision in which it was added.
-        held: what the value became in that precision: float16 has nothing below −65,504 but −∞.
+        rounded: what the value became in that precision: float16 has nothing below −65,504 but −∞.
         weights: the row's weights, nothing repaired.
         leak: the largest weight on a blocked cell; NaN where the row is not a number.
         outcome: "exact" (blocked cells are 0), "leak", "uniform" (every cell alike), "ignored" (within 0.001 the
@@ -36,7 +36,7 @@ class Blocked:
 
     value: float
     dtype: torch.dtype
-    held: float
+    rounded: float
     weights: Float[Tensor, " key"]
     leak: float
     outcome: str
@@ -68,11 +68,11 @@ def block_row(
 def _block(logits: Tensor, allowed: Tensor, value: float, dtype: torch.dtype) -> Blocked:
     plain = logits.to(dtype)
     # By way of float64: torch refuses to write a number straight into a precision that can't hold it.
-    held = torch.tensor(value, dtype=torch.float64).to(dtype)
-    weights = torch.where(allowed, plain, plain + held).softmax(dim=-1)
+    rounded = torch.tensor(value, dtype=torch.float64).to(dtype)
+    weights = torch.where(allowed, plain, plain + rounded).softmax(dim=-1)
     blocked = weights[~allowed]
     leak = float(blocked.max()) if blocked.numel() else 0.0
-    return Blocked(value, dtype, float(held), weights, leak, _outcome(weights, plain.softmax(dim=-1), leak))
+    return Blocked(value, dtype, float(rounded), weights, leak, _outcome(weights, plain.softmax(dim=-1), leak))
 
 
 def _outcome(weights: Tensor, unmasked: Tensor, leak: float) -> str:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.operation.shapes import FLOATING, broadcasts, heads_of, shape_of_weights, shapes_told
+from attention_viz.operation.shapes import FLOATING, broadcasts, heads_of, shape_of_weights, shapes_in_words
 from attention_viz.operation.terms import Term, terms_of
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ def check_call(call: "Attention") -> None:
     Raises:
         ShapeError: shapes, kinds of number, devices or terms that don't fit together.
     """
-    held = [(term, getattr(call, term.name)) for term in terms_of(type(call))]
-    signature = tuple(_signature(value) for _, value in held)
+    values = [(term, getattr(call, term.name)) for term in terms_of(type(call))]
+    signature = tuple(_signature(value) for _, value in values)
     if signature in _fitting:
         return
-    for term, value in held:
+    for term, value in values:
         if value is not None or term.axes.needed:
             _check_kind(term, value)
     _check_inputs(call.query, call.key, call.value)
-    for term, value in held:
+    for term, value in values:
         if value is not None and not term.axes.needed:
             _check_extra(term, value, call)
     if len(_fitting) >= _REMEMBERED:
@@ -81,21 +81,21 @@ def _check_number(term: Term, value: object) -> None:
 def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     kinds = {"query": query.dtype, "key": key.dtype, "value": value.dtype}
     if len(set(kinds.values())) > 1 or query.dtype not in FLOATING:
-        kinds_told = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-        raise ShapeError(f"query, key and value need one kind of floating number; got {kinds_told}")
+        dtypes = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        raise ShapeError(f"query, key and value need one kind of floating number; got {dtypes}")
     for name, other in (("key", key), ("value", value)):
         _check_device(name, other, query)
-    came = shapes_told(query, key, value)
+    shapes = shapes_in_words(query, key, value)
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"query, key and value need at least the axes (position, width); {came}")
+        raise ShapeError(f"query, key and value need at least the axes (position, width); {shapes}")
     if query.shape[-1] != key.shape[-1]:
-        raise ShapeError(f"query and key need the same width d_k to be multiplied; {came}")
+        raise ShapeError(f"query and key need the same width d_k to be multiplied; {shapes}")
     if key.shape[-2] != value.shape[-2]:
-        raise ShapeError(f"each key needs its own value, so both need the same length; {came}")
+        raise ShapeError(f"each key needs its own value, so both need the same length; {shapes}")
     heads = heads_of(query)
     for name, count in (("key", heads_of(key)), ("value", heads_of(value))):
         if heads > 1 and (count == 0 or heads % count):
-            raise ShapeError(f"the {count} heads of {name} can't be shared evenly by {heads} query heads; {came}")
+            raise ShapeError(f"the {count} heads of {name} can't be shared evenly by {heads} query heads; {shapes}")
     shape_of_weights(query, key, value)
 
 

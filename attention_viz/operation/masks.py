@@ -143,8 +143,8 @@ def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:
         ShapeError: it is no boolean matrix.
     """
     if allowed is not None and (allowed.dtype != torch.bool or allowed.ndim != 2):
-        came = f"{allowed.dtype} {tuple(allowed.shape)}"
-        raise ShapeError(f"allowed has to be boolean, (query, key), True where a query may look; got {came}")
+        found = f"{allowed.dtype} {tuple(allowed.shape)}"
+        raise ShapeError(f"allowed has to be boolean, (query, key), True where a query may look; got {found}")
     if allowed is None or bool(allowed.all()):
         return Pattern("full")
     if not bool(allowed.any()):

@@ -23,7 +23,7 @@ __all__ = [
     "of_head",
     "positions",
     "shape_of_weights",
-    "shapes_told",
+    "shapes_in_words",
     "shared_heads",
     "side_by_side",
     "uneven",
@@ -45,7 +45,7 @@ def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ..
     lead = _broadcast(_lead_of_group(key, query), _lead_of_group(value, query))
     lead = None if lead is None else _broadcast(tuple(query.shape[:-2]), lead)
     if lead is None:
-        raise ShapeError(f"the leading axes don't broadcast; {shapes_told(query, key, value)}")
+        raise ShapeError(f"the leading axes don't broadcast; {shapes_in_words(query, key, value)}")
     return (*lead, query.shape[-2], key.shape[-2])
 
 
@@ -142,7 +142,7 @@ def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch
     return torch.tensor([int(position) for position in chosen], dtype=torch.long, device=device)
 
 
-def shapes_told(query: Tensor, key: Tensor, value: Tensor) -> str:
+def shapes_in_words(query: Tensor, key: Tensor, value: Tensor) -> str:
     """The shapes of the three, as the end of a message."""
     return f"got query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
 

@@ -84,8 +84,8 @@ def map_terms(call: _Call, change: Callable[[Term, Any], Any]) -> _Call:
         call: the call.
         change: gives what becomes of a term, from the term and its tensor or number.
     """
-    held = ((term, getattr(call, term.name)) for term in terms_of(type(call)))
-    return replace(cast("Any", call), **{term.name: change(term, value) for term, value in held if value is not None})
+    values = ((term, getattr(call, term.name)) for term in terms_of(type(call)))
+    return replace(cast("Any", call), **{term.name: change(term, value) for term, value in values if value is not None})
 
 
 def same_terms(one: object, other: object, same: Callable[[torch.Tensor, torch.Tensor], bool], *but: str) -> bool:

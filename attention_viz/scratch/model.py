@@ -164,8 +164,8 @@ class Scratch(TextModel):
         check_text(text)
         words = split_words(text)
         if not words:
-            came = "holds only characters that aren't seen" if text.strip() else "is empty"
-            raise UnusableText(f"the text {came}: type at least one word")
+            problem = "holds only characters that aren't seen" if text.strip() else "is empty"
+            raise UnusableText(f"the text {problem}: type at least one word")
         check_places(edits, {self.stream: self.layer_count})
         count, module = len(words), self.module()
         stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"

@@ -61,7 +61,7 @@ def find(name: str) -> Source:
     if (reason := allowed.refusal(name)) is not None:
         raise ModelNotFound(reason)
     if allowed.kind(name) == "folder":
-        return _checked(allowed.shown(name), allowed.folder(name), None)
+        return _checked(allowed.display_name(name), allowed.folder(name), None)
     plan = plan_of(name)
     if not plan.complete:
         raise ModelNotFound(f"{name} has to be downloaded first")

@@ -16,14 +16,14 @@ from attention_viz.serving.settings import SETTINGS
 __all__ = [
     "FOLDER",
     "HUB",
-    "canonical",
+    "canonical_name",
+    "display_name",
     "folder",
     "folders",
     "hub_name",
     "kind",
     "other_sources",
     "refusal",
-    "shown",
     "split",
 ]
 
@@ -100,7 +100,7 @@ def folders() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     """What a model is called on the page: a folder by its path from the allowed one."""
     if kind(name) != "folder":
         return name
@@ -110,7 +110,7 @@ def shown(name: str) -> str:
     return Path(name).name
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """The one name of a model that can be asked for by several: a folder's whole path, the main branch unsaid."""
     if kind(name) == "folder":
         return str(next((path for path in _candidates(name) if _allowed(path)), name))

@@ -98,22 +98,22 @@ def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -
     _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
 
-def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]" = (), kept: bool = True) -> Drawn:
+def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]" = (), cached: bool = True) -> Drawn:
     """Run the text through the model, or take the trace of somebody's equal request.
 
     Args:
         request: the text, what belongs to it, and the model.
         beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         edits: changes made inside the model.
-        kept: whether it stays in the cache for others who ask the same; what runs by the dozen would push out theirs.
+        cached: whether it stays in the cache for others who ask the same; what runs by the dozen would push out theirs.
 
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
     edits = tuple(edits)
-    if not kept:
+    if not cached:
         return _draw(request, beside, edits)
-    key = (request, beside, tuple(_told_apart(edit) for edit in edits))
+    key = (request, beside, tuple(_identity(edit) for edit in edits))
     drawn = _traces.get(key, lambda: _draw(request, beside, edits))
     if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
         _forget(request.model)
@@ -141,7 +141,7 @@ def verify(drawn: Drawn) -> None:
     _ = drawn.trace.fidelity
 
 
-def _told_apart(edit: "Edit") -> tuple[object, ...]:
+def _identity(edit: "Edit") -> tuple[object, ...]:
     """What tells one edit from another, for the cache."""
     values = [getattr(edit, field.name) for field in fields(edit)]
     return type(edit).__name__, *(

@@ -51,30 +51,30 @@ class Settings:
         Raises:
             ValueError: a setting that is not what it has to be.
         """
-        given = {field.name: os.environ.get(_PREFIX + field.name.upper()) for field in fields(cls)}
-        read = {name: _READERS.get(name, _whole) for name in given}
+        content = {field.name: os.environ.get(_PREFIX + field.name.upper()) for field in fields(cls)}
+        read = {name: _READERS.get(name, _whole) for name in content}
         return cls(
-            **{name: read[name](_PREFIX + name.upper(), text) for name, text in given.items() if text is not None}
+            **{name: read[name](_PREFIX + name.upper(), text) for name, text in content.items() if text is not None}
         )
 
 
-def _whole(variable: str, given: str) -> int:
-    if not given.isdecimal() or int(given) < 1:
-        raise ValueError(f"{variable} was set to {given!r}; it has to be a whole number, 1 or more")
-    return int(given)
+def _whole(variable: str, content: str) -> int:
+    if not content.isdecimal() or int(content) < 1:
+        raise ValueError(f"{variable} was set to {content!r}; it has to be a whole number, 1 or more")
+    return int(content)
 
 
-def _folders(_variable: str, given: str) -> tuple[Path, ...]:
+def _folders(_variable: str, content: str) -> tuple[Path, ...]:
     """Whole paths, whatever folder the server is started in."""
-    if given.strip().lower() in ("", "off"):
+    if content.strip().lower() in ("", "off"):
         return ()
-    return tuple(Path(os.path.abspath(Path(part).expanduser())) for part in given.split(os.pathsep) if part.strip())
+    return tuple(Path(os.path.abspath(Path(part).expanduser())) for part in content.split(os.pathsep) if part.strip())
 
 
-def _switch(variable: str, given: str) -> bool:
-    if given.strip().lower() not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
-        raise ValueError(f"{variable} was set to {given!r}; it has to be on or off")
-    return given.strip().lower() in ("on", "1", "true", "yes")
+def _switch(variable: str, content: str) -> bool:
+    if content.strip().lower() not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
+        raise ValueError(f"{variable} was set to {content!r}; it has to be on or off")
+    return content.strip().lower() in ("on", "1", "true", "yes")
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {"models": _folders, "hub": _switch}

@@ -90,11 +90,13 @@ def weighed(opened: OpenHead) -> str:
     if empty.all():
         return "No row has anything left to look at, and so each is all zeros: softmax has no answer for them."
     low, high = float(sums[~empty].min()), float(sums[~empty].max())
-    said = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
+    range_ = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
     sink = opened.attention.sinks
-    rest = "" if sink is None else f" The rest goes to this head's sink: a learned number, {_said(sink.item())}, that "
+    rest = (
+        "" if sink is None else f" The rest goes to this head's sink: a learned number, {_rounded(sink.item())}, that "
+    )
     rest += "" if sink is None else "stands in every row beside the keys and hands over nothing."
-    return f"Each query's row became shares that sum {said}; the largest is {largest:.3g}.{rest}{_silent(empty)}"
+    return f"Each query's row became shares that sum {range_}; the largest is {largest:.3g}.{rest}{_silent(empty)}"
 
 
 def _silent(empty: Tensor) -> str:
@@ -126,8 +128,8 @@ def _range(tensor: Tensor) -> str:
 
 def _ends(tensor: Tensor) -> tuple[str, str]:
     low, high = tensor.double().aminmax()
-    return _said(float(low)), _said(float(high))
+    return _rounded(float(low)), _rounded(float(high))
 
 
-def _said(number: float) -> str:
+def _rounded(number: float) -> str:
     return f"{number:.3g}".replace("-", "−").replace("inf", "∞")

@@ -177,10 +177,10 @@ def open_head(
     entry = trace.layer(layer, stream)
     entry.attention.head(head)  # refuses a head that isn't there
     proven = {name: matrix for name, matrix in projections.items() if _explains(entry, name, matrix)}
-    factor, said = _factor(entry, scale, proven)
+    factor, notes = _factor(entry, scale, proven)
     kind = _kind(entry, precision)
     words = tuple(
-        word for word in (said, f"precision {precision}" if kind != entry.attention.query.dtype else "") if word
+        word for word in (notes, f"precision {precision}" if kind != entry.attention.query.dtype else "") if word
     )
     if words:
         trace = _with_layer(trace, stream, layer, _recomputed(entry, factor, kind, proven.get("output")), words)
@@ -222,10 +222,10 @@ def _recomputed(entry: Layer, factor: float, kind: torch.dtype, output: Projecti
 def _with_layer(trace: Trace, stream: str, layer: int, entry: Layer, words: tuple[str, ...]) -> Trace:
     layers = list(trace.layers[stream])
     layers[layer] = entry
-    said = tuple(f"{word} in layer {layer}, computed beside the model" for word in words)
+    notes = tuple(f"{word} in layer {layer}, computed beside the model" for word in words)
     return trace.derived(
         layers={**trace.layers, stream: tuple(layers)},
-        provenance=replace(trace.provenance, edits=trace.provenance.edits + said),
+        provenance=replace(trace.provenance, edits=trace.provenance.edits + notes),
     )
 
 

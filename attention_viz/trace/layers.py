@@ -63,8 +63,8 @@ def check_output(output: Tensor) -> None:
         TraceError: it isn't (position, width) of floating numbers.
     """
     if output.ndim != 2 or output.dtype not in FLOATING:
-        came = f"{tuple(output.shape)} of {output.dtype}"
-        raise TraceError(f"the output has to be (position, width) of floating numbers; got {came}")
+        got = f"{tuple(output.shape)} of {output.dtype}"
+        raise TraceError(f"the output has to be (position, width) of floating numbers; got {got}")
 
 
 def check_layers(
@@ -95,15 +95,15 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
         ("a source", layer.source, "key", keys),
     ):
         if rows is not None and (rows.ndim != 2 or len(rows) != count or rows.dtype not in FLOATING):
-            came = f"{tuple(rows.shape)} of {rows.dtype}"
-            raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {came}")
+            got = f"{tuple(rows.shape)} of {rows.dtype}"
+            raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {got}")
     for what, before, after in (
         ("query", layer.unrotated_query, layer.attention.query),
         ("key", layer.unrotated_key, layer.attention.key),
     ):
         if before is not None and (before.shape != after.shape or before.dtype not in FLOATING):
-            came = f"{tuple(before.shape)} of {before.dtype}"
-            raise TraceError(f"{name} needs an unrotated {what} of the {what}'s shape {tuple(after.shape)}; got {came}")
+            got = f"{tuple(before.shape)} of {before.dtype}"
+            raise TraceError(f"{name} needs an unrotated {what} of the {what}'s shape {tuple(after.shape)}; got {got}")
 
 
 def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:

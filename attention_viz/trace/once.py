@@ -36,9 +36,9 @@ class once(Generic[_Value]):
         """Work the value out, unless another thread has meanwhile; from then on the object's own value is found."""
         if instance is None:
             return self
-        held, lock_name = vars(instance), f"_lock of {self._name}"
-        with held.setdefault(lock_name, threading.RLock()):
-            if self._name not in held:
-                held[self._name] = self._function(instance)
-            held.pop(lock_name, None)
-            return held[self._name]
+        attributes, lock_name = vars(instance), f"_lock of {self._name}"
+        with attributes.setdefault(lock_name, threading.RLock()):
+            if self._name not in attributes:
+                attributes[self._name] = self._function(instance)
+            attributes.pop(lock_name, None)
+            return attributes[self._name]

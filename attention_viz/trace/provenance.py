@@ -49,8 +49,8 @@ class Provenance:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, for a file's header."""
-        told = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {**told, "versions": dict(self.versions)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {**values, "versions": dict(self.versions)}
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ class Trace:
 
         Grows when `whole_layers` is first asked for. A view counts as all that it keeps alive.
         """
-        held = vars(self).get("whole_layers", self.layers)
-        tensors = [self.output, *(one for layers in held.values() for layer in layers for one in layer.tensors)]
+        loaded = vars(self).get("whole_layers", self.layers)
+        tensors = [self.output, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
         storages = {storage.data_ptr(): storage.nbytes() for storage in (one.untyped_storage() for one in tensors)}
         return sum(storages.values())
 

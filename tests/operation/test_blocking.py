@@ -40,7 +40,7 @@ def test_on_a_row_with_nothing_allowed_each_value_fails_in_its_own_way() -> None
 
 
 def test_float16_has_no_minus_a_thousand_million() -> None:
-    held = {(one.dtype, one.value): one.held for one in block_row(LOGITS, SOME)}
+    held = {(one.dtype, one.value): one.rounded for one in block_row(LOGITS, SOME)}
     assert held[torch.float16, -1e9] == -math.inf
     assert held[torch.float32, -1e9] == -1e9
     assert held[torch.float16, -1e4] == -1e4

@@ -26,13 +26,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_folders_inside_are_found_and_named_from_the_allowed_one(root: Path) -> None:
     assert allowed.folders() == [str(root / "group/deep"), str(root / "tiny")]
-    assert [allowed.shown(name) for name in allowed.folders()] == ["group/deep", "tiny"]
+    assert [allowed.display_name(name) for name in allowed.folders()] == ["group/deep", "tiny"]
 
 
 @pytest.mark.parametrize("name", ["tiny", "group/deep", "./tiny", "group/../tiny"])
 def test_a_folder_inside_may_be_named_from_the_allowed_one_or_wholly(root: Path, name: str) -> None:
     assert allowed.refusal(name) is None
-    assert allowed.canonical(name) == str((root / name).resolve())
+    assert allowed.canonical_name(name) == str((root / name).resolve())
     assert allowed.folder(str(root / name)) == (root / name).resolve()
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_name_at_all_is_refused(root: Path, name: str) -> None:
 def test_an_id_is_taken_with_its_revision(root: Path) -> None:
     assert allowed.kind("owner/name@v1.0") == "hub"
     assert allowed.refusal("owner/name@refs/pr/1") is None
-    assert allowed.canonical("owner/name@main") == "owner/name"
+    assert allowed.canonical_name("owner/name@main") == "owner/name"
     assert allowed.split("owner/name@v1.0") == ("owner/name", "v1.0")
     assert allowed.hub_name("owner/name", "v1.0") == "owner/name@v1.0"
 

@@ -58,9 +58,9 @@ class Ablate:
         if self.to not in ("zero", "mean"):
             raise ShapeError(f'a head\'s output can become "zero" or its "mean"; got {self.to!r}')
         if self.rows is not None and (self.rows.dtype != torch.bool or self.rows.ndim != 1):
-            came = f"{self.rows.dtype} {tuple(self.rows.shape)}"
+            found = f"{self.rows.dtype} {tuple(self.rows.shape)}"
             raise ShapeError(
-                f"rows has to be boolean, (query,), True for those that the mean is taken over; got {came}"
+                f"rows has to be boolean, (query,), True for those that the mean is taken over; got {found}"
             )
 
     def __str__(self) -> str:

@@ -88,14 +88,14 @@ class Replace:
         return replace(attention, query=query, bias=bias, allowed=allowed, sinks=sinks)
 
 
-def _check_weights(given: object) -> None:
-    if not isinstance(given, Tensor):
-        raise ShapeError(f"weights has to be a tensor, (query, key); got {type(given).__name__}")
-    if not given.is_floating_point() or given.ndim != 2:
-        raise ShapeError(f"weights have to be floating, (query, key); got {given.dtype} {tuple(given.shape)}")
-    if not bool(given.isfinite().all()) or bool((given < 0).any()):
+def _check_weights(value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise ShapeError(f"weights has to be a tensor, (query, key); got {type(value).__name__}")
+    if not value.is_floating_point() or value.ndim != 2:
+        raise ShapeError(f"weights have to be floating, (query, key); got {value.dtype} {tuple(value.shape)}")
+    if not bool(value.isfinite().all()) or bool((value < 0).any()):
         raise ShapeError("weights have to be finite and not below 0; something else came")
-    sums = given.double().sum(dim=-1)
+    sums = value.double().sum(dim=-1)
     wrong = (((sums - 1).abs() > _ROUNDING) & (sums != 0)).nonzero()
     if len(wrong):
         row = int(wrong[0])

@@ -80,10 +80,10 @@ class Temperature:
 def _divided(attention: Attention, value: float) -> Attention:
     """Divide all terms: softcap · tanh(x / softcap) / t is (softcap / t) · tanh((x / t) / (softcap / t))."""
 
-    def divided(term: Term, given: Any) -> Any:
+    def divided(term: Term, number: Any) -> Any:
         if not term.axes.logit:
-            return given
-        return given / value if term.is_number else widened(given) / value
+            return number
+        return number / value if term.is_number else widened(number) / value
 
     return map_terms(attention, divided)
 
@@ -94,10 +94,10 @@ def _one_divided(attention: Attention, head: int, value: float) -> Attention:
     With a softcap, or a query so coarse that dividing it would show, the head's logits are kept as its bias.
     """
 
-    def divided(term: Term, given: Any) -> Any:
+    def divided(term: Term, number: Any) -> Any:
         if not term.axes.logit or term.is_number:
-            return given
-        each = widened(given).expand(attention.shape if term.is_matrix else attention.shape[:1]).clone()
+            return number
+        each = widened(number).expand(attention.shape if term.is_matrix else attention.shape[:1]).clone()
         each[head] /= value
         return each
 
@@ -111,9 +111,9 @@ def _one_divided(attention: Attention, head: int, value: float) -> Attention:
     return replace(map_terms(attention, divided), query=query, bias=bias)
 
 
-def _check_divisor(given: object) -> None:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= sys.float_info.max:
-        raise ShapeError(f"a temperature has to be a finite number above 0; got {given!r}")
+def _check_divisor(number: object) -> None:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
+        raise ShapeError(f"a temperature has to be a finite number above 0; got {number!r}")
 
 
 def _check_range(edit: Temperature, attention: Attention) -> None:

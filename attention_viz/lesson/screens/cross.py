@@ -41,16 +41,16 @@ def _show(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     rows = trace.attention(0, _STREAM).weights[:, query]
     head, key = divmod(int(rows.argmax()), rows.shape[-1])
-    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
     facts = {
         "own": _OWN if trace.provenance.text == scene.text else _OTHER,
         "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),
-        "said": counted(len(said), "token"),
+        "said": counted(len(target), "token"),
         "read": counted(len(read), "token"),
-        "cells": str(len(said) * len(read)),
-        "lengths": _EQUAL if len(said) == len(read) else _UNEQUAL,
+        "cells": str(len(target) * len(read)),
+        "lengths": _EQUAL if len(target) == len(read) else _UNEQUAL,
         "head": str(head),
-        "word": in_words(said[query]),
+        "word": in_words(target[query]),
         "source": in_words(read[key]),
         "weight": f"{float(rows[head, key]):.3f}",
     }

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from attention_viz.edits.words import listed
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, telling
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import side_by_side
-from attention_viz.views.style.wording import listed
 
 __all__ = ["LESSON"]
 

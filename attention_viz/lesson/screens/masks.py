@@ -86,7 +86,7 @@ def _nothing_left(trace: Trace) -> dict[str, str]:
         "plain": plain.outcome,
         "uniform": f"{float(large.weights[0]):.3f}",
         "ours": f"{float(ours.max()):.3f}",
-        "half": signed(half.held, 0).replace("inf", "∞"),
+        "half": signed(half.rounded, 0).replace("inf", "∞"),
     }
 
 

@@ -11,7 +11,7 @@ __all__ = ["LESSON"]
 
 # Values of two numbers can be drawn on paper.
 _D_V = 2
-_TOLD = 3
+_NAMED = 3
 # Nearer to an edge than this, single precision doesn't tell on which side.
 _EDGE = 1e-5
 
@@ -32,12 +32,12 @@ def _show(scene: Scene) -> Shown:
     call, row = trace.attention(0).head(0), trace.weights(0, 0)[query]
     values, output = (tensor.double().numpy() for tensor in (call.value, call.output[query]))
     ranked = row.argsort(descending=True, stable=True).tolist()
-    terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_TOLD]]
+    terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
     facts = {
         "word": in_words(words[query]),
         "best": in_words(words[ranked[0]]),
         "weight": signed(float(row[ranked[0]])),
-        "sum": " + ".join(terms) + (" + …" if len(ranked) > _TOLD else ""),
+        "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
         "output": _point(output.tolist()),
         "d_v": str(_D_V),
         "corners": counted(len(corners(values)), "corner"),

@@ -46,12 +46,12 @@ def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
         # No product of two vectors: the scores are written where a bias would stand.
         added = torch.tanh((x @ w.mT)[:, None] + (x @ u.mT)[None])
         return attend(torch.zeros_like(x)[None], x[None], x[None], bias=(added @ v)[None])
-    ways: dict[str, Callable[[], Attention]] = {
+    designs: dict[str, Callable[[], Attention]] = {
         "dot": lambda: attend(x[None], x[None], x[None], scale=1.0),
         "general": lambda: attend((x @ w)[None], x[None], x[None], scale=1.0),
         "scaled": lambda: attend(x[None], x[None], x[None], scale=1 / math.sqrt(x.shape[-1])),
     }
-    return ways[kind]()
+    return designs[kind]()
 
 
 def _trace(scene: Scene, kind: str) -> Trace:

@@ -50,8 +50,8 @@ def _show(scene: Scene) -> Shown:
         "left": _percent(left_of_the_first(scene)[end]),
         "weight": f"{float(trace.weights(0, 0)[end, 0]):.3f}",
     }
-    ways = f"{facts['hops']} one after the other, {facts['one']} by attention"
-    says = f"From “{facts['first']}” to “{facts['last']}”: {ways}."
+    steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
+    says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
     return Shown(facts, paths(trace, 0, end, theme=scene.theme), says)
 
 

@@ -30,17 +30,17 @@ def shape(scene: Scene, seed: int) -> Exercise:
     draw = Draw("shape", seed, scene.text)
     source = len(scene.words)
     target = draw.pick([one for one in range(2, 10) if one != source])
-    weights, said = _call(target, source).weights, _counted(source)
+    weights, length = _call(target, source).weights, _counted(source)
     start = (
-        f"The source, which is read, is your text of {said}; the target, which is said, has {target} words. Marks at "
-        "their ends don't count here."
+        f"The source, which is read, is your text of {length}; the target, which is said, has {target} words. Marks "
+        "at their ends don't count here."
     )
     hints = (
         "The target asks: its words are the queries. The source is looked at: its words are the keys.",
         "The weights have a row for each query and a column for each key.",
     )
     working = (
-        f"{target} queries look at {said}, so the weights are {target} × {source}: "
+        f"{target} queries look at {length}, so the weights are {target} × {source}: "
         f"{target}·{source} = {weights.numel()}."
     )
     if draw.below(2):

@@ -7,13 +7,13 @@ from torch import Tensor
 
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.edits.words import listed
 from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
 from attention_viz.lesson.links import Link, opening_position, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.words import is_pronoun
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.wording import listed
 
 __all__ = ["head", "matters", "strongest"]
 
@@ -101,8 +101,8 @@ def head(scene: Scene, seed: int) -> Exercise:
     names, link = _names(trace), _backward(trace, draw)
     heads = sorted([(link.layer, link.head), *_weaker(trace, link, draw)])
     rows = torch.stack([trace.weights(*one)[link.query] for one in heads])
-    given = _shown(rows, link, names, [_place(*one) for one in heads])
-    column = [row[given.columns.index(names[link.key])] for row in given.numbers]
+    shown_table = _shown(rows, link, names, [_place(*one) for one in heads])
+    column = [row[shown_table.columns.index(names[link.key])] for row in shown_table.numbers]
     right = heads.index((link.layer, link.head))
     tops = [names[int(row.argmax())] for row in rows]
     slips = tuple(
@@ -116,7 +116,7 @@ def head(scene: Scene, seed: int) -> Exercise:
         "head",
         f"{note}Each row is what “{names[link.query]}” takes from each token in one head of {_MODEL}. Which head links "
         f"{pair}?",
-        (given,),
+        (shown_table,),
         Choice(tuple(_place(*one) for one in heads), frozenset({right})),
         (
             f"Each row belongs to one head, and “{names[link.query]}” is the one that looks.",

@@ -76,8 +76,8 @@ def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
     if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"attention_mask has to be a tensor of the ids' shape; got {type(mask).__name__}")
     if mask.layout != torch.strided or mask.is_meta:
-        came = f"one of {mask.layout} on {mask.device}"
-        raise ShapeError(f"attention_mask has to be a dense tensor with numbers; got {came}")
+        found = f"one of {mask.layout} on {mask.device}"
+        raise ShapeError(f"attention_mask has to be a dense tensor with numbers; got {found}")
     if mask.shape != ids.shape:
         raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
     if not bool(((mask == 0) | (mask == 1)).all()):

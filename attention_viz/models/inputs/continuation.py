@@ -67,6 +67,6 @@ def _longer(reading: Reading, more: Tokens) -> Reading:
 def _ends(model: "PreTrainedModel") -> frozenset[int]:
     """The tokens by which a model says that it is done."""
     settings: Any = getattr(model, "generation_config", None)
-    told = getattr(settings, "eos_token_id", None)
-    found = cast("list[object]", told) if isinstance(told, list) else [told]
+    end_ids = getattr(settings, "eos_token_id", None)
+    found = cast("list[object]", end_ids) if isinstance(end_ids, list) else [end_ids]
     return frozenset(number for number in found if isinstance(number, int))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.generation import chosen_last, decoder_inputs, say
+from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs
 from attention_viz.models.inputs.text import Reading, label_ids
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.trace.tokens import Tokens
@@ -41,11 +41,11 @@ class Answering:
         if target is not None:
             read = decoder_inputs(model, torch.tensor([target.ids], device=model.device))
             return self._trace(reading, read, target, edits, provenance)
-        read, said = say(self.tracer.runner, self._of(reading), self.inputs.limit)
-        ids = [int(number) for number in said[0]]
+        read, answer = answer_of(self.tracer.runner, self._of(reading), self.inputs.limit)
+        ids = [int(number) for number in answer[0]]
         text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
-        told = replace(provenance, target=cast("str | None", text), generated=len(ids))
-        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, told)
+        described = replace(provenance, target=cast("str | None", text), generated=len(ids))
+        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described)
 
     def trace_ids(self, reading: Reading, read: Tensor, edits: Sequence[Edit], provenance: Provenance) -> Trace:
         """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
@@ -61,8 +61,8 @@ class Answering:
             return Axes.of_pair(reading.tokens, known, self._produced(known, output) if produced is None else produced)
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
-        said = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
-        return self.tracer.trace({**self._of(reading), **self.tracer.runner.inputs(said)}, axes, edits, provenance)
+        answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
+        return self.tracer.trace({**self._of(reading), **self.tracer.runner.inputs(answer)}, axes, edits, provenance)
 
     def _of(self, reading: Reading) -> dict[str, Tensor]:
         return self.tracer.runner.inputs(reading.tensors)

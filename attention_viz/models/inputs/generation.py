@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from attention_viz.models.recording.runner import Runner
 
-__all__ = ["LONGEST", "chooses", "chosen_last", "decoder_inputs", "say"]
+__all__ = ["LONGEST", "answer_of", "chooses", "chosen_last", "decoder_inputs"]
 
 # How many tokens an encoder–decoder may say where nobody told it what to say.
 LONGEST = 128
@@ -44,7 +44,7 @@ def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
     return torch.cat([torch.full_like(produced[:, :1], start), produced[:, :-1]], dim=1)
 
 
-def say(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
+def answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
     """What an encoder–decoder says of its own accord: each time the likeliest token that it may choose.
 
     What it may choose, its generation settings say: many begin with a language's token, some never say certain tokens.
@@ -67,24 +67,24 @@ def say(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tu
     most = LONGEST if limit is None else min(LONGEST, limit)
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
-            said = cast("Any", model).generate(**inputs, generation_config=_plainly(model, most))
+            sequence = cast("Any", model).generate(**inputs, generation_config=_plainly(model, most))
     except Exception as error:
-        told = f"{type(error).__name__}: {first_line(error)}"
-        raise UnusableText(f"{name} can't say anything of its own accord ({told}); give a target") from error
-    if said.shape[1] > most:  # many are made to end there, whatever they would have said
-        said = said[:, :most]
-    if said.shape[1] < 2:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise UnusableText(f"{name} can't say anything of its own accord ({reason}); give a target") from error
+    if sequence.shape[1] > most:  # many are made to end there, whatever they would have said
+        sequence = sequence[:, :most]
+    if sequence.shape[1] < 2:
         raise UnusableText(f"{name} says nothing to this text; give a target")
-    return said[:, :-1], said[:, 1:]
+    return sequence[:, :-1], sequence[:, 1:]
 
 
 def _plainly(model: "PreTrainedModel", most: int) -> GenerationConfig:
     """A model's generation settings as far as they say with which tokens it begins, ends, and what it never says."""
     theirs = cast("Any", model).generation_config
-    kept = {name: getattr(theirs, name, None) for name in _KEPT}
+    settings = {name: getattr(theirs, name, None) for name in _SETTINGS}
     # Said the way they say it, as one of the two would be taken from them and come before the other.
     length = {"max_length": most + 1} if theirs.max_new_tokens is None else {"max_new_tokens": most}
-    return GenerationConfig(**kept, **_NEUTRAL, **length)
+    return GenerationConfig(**settings, **_NEUTRAL, **length)
 
 
 # What is left unsaid, transformers takes from the model's own settings.
@@ -101,7 +101,7 @@ _NEUTRAL: dict[str, Any] = {
     "guidance_scale": 1.0,
 }
 
-_KEPT = (
+_SETTINGS = (
     "bos_token_id",
     "eos_token_id",
     "pad_token_id",

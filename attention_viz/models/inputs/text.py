@@ -197,18 +197,18 @@ def vocabulary(model: "PreTrainedModel") -> int:
     """How many different ids the model knows; 0 for one that doesn't read text."""
     table = _word_table(model)
     rows = 0 if table is None else table.num_embeddings
-    return rows or _told(model, "vocab_size") or 0
+    return rows or _configured(model, "vocab_size") or 0
 
 
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
     """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say."""
-    positions = _told(model, "max_position_embeddings")
-    told = None if tokenizer is None else tokenizer.model_max_length
-    limits = (positions, told, *_table_limits(model, positions))
+    positions = _configured(model, "max_position_embeddings")
+    longest = None if tokenizer is None else tokenizer.model_max_length
+    limits = (positions, longest, *_table_limits(model, positions))
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
 
 
-def _told(model: "PreTrainedModel", name: str) -> int | None:
+def _configured(model: "PreTrainedModel", name: str) -> int | None:
     """A number in the configuration of the part that reads text; None where there is none, or not one for all of it."""
     try:
         found = getattr(model.config.get_text_config(), name, None)

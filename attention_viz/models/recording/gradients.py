@@ -136,8 +136,8 @@ def _asked(run: Run, output: Tensor, of: tuple[int, int] | None) -> tuple[Tensor
     if not chooses(model):
         return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
     if "cross" in run.queries:
-        said = torch.tensor(run.queries["cross"].ids, device=output.device)
-        return output.gather(1, said[:, None]).sum(), "of the sum of the logits of the tokens that are said"
+        target = torch.tensor(run.queries["cross"].ids, device=output.device)
+        return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the tokens that are said"
     if "encoder" not in run.queries:
         return _logit(run, output, real[-1], int(output[real[-1]].argmax()))
     mask = getattr(run.tokenizer, "mask_token_id", None)

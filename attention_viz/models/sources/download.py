@@ -94,17 +94,17 @@ def _fetch(wanted: Plan, file: RemoteFile, bar: type[Bar]) -> None:
 
 def _bar(wanted: Plan, progress: Callable[[int, int], None] | None, cancelled: Callable[[], bool]) -> type[Bar]:
     """What the hub's library takes for a progress bar: it counts over all files, and stops where that is wished."""
-    come = 0
+    received = 0
 
     class Counter(Bar):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **(options | {"disable": True if progress else None}))
 
         def update(self, n: float | None = 1) -> bool | None:
-            nonlocal come
-            come += int(n or 0)
+            nonlocal received
+            received += int(n or 0)
             if progress is not None:
-                progress(min(come, wanted.missing), wanted.missing)
+                progress(min(received, wanted.missing), wanted.missing)
             _stop_if(cancelled, wanted)
             return super().update(n)
 

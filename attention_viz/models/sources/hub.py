@@ -173,9 +173,9 @@ def in_plain_words(name: str, revision: str) -> Generator[None]:
 
 def _ask(name: str, revision: str) -> Plan:
     with in_plain_words(name, revision):
-        told = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True, timeout=_SECONDS)
-        commit = told.sha or revision
-        listed = {file.rfilename: file for file in told.siblings or ()}
+        listing = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True, timeout=_SECONDS)
+        commit = listing.sha or revision
+        listed = {file.rfilename: file for file in listing.siblings or ()}
         wanted = _choose(name, listed)
         for config in ("config.json", "tokenizer_config.json"):
             if config in wanted:

@@ -123,7 +123,7 @@ def _build(folder: CheckedFolder) -> nn.Module:
 
 
 def _not_loadable(folder: CheckedFolder, error: Exception) -> ModelNotFound:
-    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {_told(error, folder)}")
+    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {_reason(error, folder)}")
 
 
 def _refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
@@ -170,7 +170,7 @@ def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
             AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False),
         )
     except Exception as error:
-        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_told(error, folder)}") from error
+        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_reason(error, folder)}") from error
 
 
 def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
@@ -189,7 +189,7 @@ def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: P
         )
 
 
-def _told(error: Exception, folder: CheckedFolder) -> str:
+def _reason(error: Exception, folder: CheckedFolder) -> str:
     """What a foreign error says, by the folder's name instead of its path."""
     return first_line(error).replace(str(folder.path), folder.name)
 

@@ -120,7 +120,7 @@ def read(
             asked = one.kind.meant(address[one.name], known)
             value, notices[one.name] = one.kind.read(one.name, asked, value, allowed)
         choice = replace(choice, **{one.name: value})
-    return choice, [said for one in parameters(type(default)) for said in notices.get(one.name, ())]
+    return choice, [sentence for one in parameters(type(default)) for sentence in notices.get(one.name, ())]
 
 
 @functools.cache

@@ -8,15 +8,20 @@ from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["Kind", "Model", "Names", "Number", "OneOf", "Text", "nearest", "notice"]
+__all__ = ["Kind", "Model", "Names", "Number", "OneOf", "Text", "fits_link", "nearest", "notice"]
 
 # What is allowed: fixed, or told by what else is chosen and by what the page knows, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
 
 
-def notice(name: str, given: str, allowed: str, instead: str) -> str:
+def fits_link(text: str) -> bool:
+    """Whether a link can carry a text; one that is longer is left out of it."""
+    return len(text) <= SETTINGS.longest_link
+
+
+def notice(name: str, text: str, allowed: str, instead: str) -> str:
     """What to say of a part of the address that can't be had."""
-    short = given if len(given) <= 40 else given[:39] + "…"
+    short = text if len(text) <= 40 else text[:39] + "…"
     return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."
 
 
@@ -60,20 +65,20 @@ class Kind:
         """Whether what is allowed depends on what else is chosen or known."""
         return callable(getattr(self, "options", None))
 
-    def meant(self, given: str, known: object) -> str:
+    def meant(self, text: str, known: object) -> str:
         """What an address means by a text that says the same as another."""
-        return given
+        return text
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """What an address asks for, and a plain sentence for each part of it that can't be had.
 
         Args:
             name: of the parameter.
-            given: its text in the address, as anybody may have typed it.
+            text: its text in the address, as anybody may have typed it.
             instead: what is shown where it can't be had.
             allowed: from the method of that name.
         """
-        return given[: SETTINGS.longest_input], []
+        return text[: SETTINGS.longest_input], []
 
     def write(self, value: Any) -> str | None:
         """The text that stands for a value in the address; None where a link can't carry it."""
@@ -87,9 +92,9 @@ class Kind:
         """What a picker holds for a value."""
         return value
 
-    def from_widget(self, held: Any) -> Any:
+    def from_widget(self, chosen: Any) -> Any:
         """The value for which a picker holds that."""
-        return held
+        return chosen
 
     def documented(self) -> str:
         """How its line in the documents begins to say what is allowed; empty where that differs from case to case."""
@@ -106,13 +111,13 @@ class Text(Kind):
 
     longest: int | None = None
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The text, cut where it is too long."""
-        return given[: self.longest or SETTINGS.longest_input], []
+        return text[: self.longest or SETTINGS.longest_input], []
 
     def write(self, value: Any) -> str | None:
         """The text, where a link can carry it."""
-        return value if len(value) <= SETTINGS.longest_link else None
+        return value if fits_link(value) else None
 
 
 @dataclass(frozen=True)
@@ -133,17 +138,17 @@ class OneOf(Kind):
         """The names."""
         return self.options(choice, known) if callable(self.options) else self.options
 
-    def meant(self, given: str, known: object) -> str:
+    def meant(self, text: str, known: object) -> str:
         """The name, where this is another for it."""
-        return given if self.synonyms is None else self.synonyms(known).get(given, given)
+        return text if self.synonyms is None else self.synonyms(known).get(text, text)
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The option of that name."""
         options = {str(one): one for one in allowed or ()}
-        if given in options:
-            return options[given], []
+        if text in options:
+            return options[text], []
         several = " and ".join(options) if len(options) == 2 else ", ".join(options)
-        return instead, [notice(name, given, several, self.nothing if instead is None else str(instead))]
+        return instead, [notice(name, text, several, self.nothing if instead is None else str(instead))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
         """The option itself, or what is to be taken instead."""
@@ -179,14 +184,14 @@ class Number(Kind):
         """From where to where."""
         return self.options(choice, known) if callable(self.options) else self.options
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The number, if it is one of those."""
         # int() also takes "１２", "1_0", " 3 ".
-        number = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else -1
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else -1
         numbers = allowed if isinstance(allowed, range) else range(1)
         if number in numbers:
             return number, []
-        return instead, [notice(name, given, _words(numbers), self.nothing if instead is None else str(instead))]
+        return instead, [notice(name, text, _words(numbers), self.nothing if instead is None else str(instead))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
         """The number, or the nearest; where all can be meant at once, all instead of one that there isn't."""
@@ -198,9 +203,9 @@ class Number(Kind):
         """The number; all by their name, as to a picker None means that nothing was chosen yet."""
         return self.nothing if value is None else value
 
-    def from_widget(self, held: Any) -> Any:
+    def from_widget(self, chosen: Any) -> Any:
         """The number; None for all of them."""
-        return None if self.nothing and held == self.nothing else held
+        return None if self.nothing and chosen == self.nothing else chosen
 
     def documented(self) -> str:
         """From where to where, where that is always the same."""
@@ -230,9 +235,9 @@ class Names(Kind):
         """The names."""
         return self.options(choice, known)
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """Those of the names that there are."""
-        there, asked = allowed or (), [one for one in given.split(".") if one]
+        there, asked = allowed or (), [one for one in text.split(".") if one]
         unknown = [one for one in asked if one not in there]
         notices = [notice(name, ".".join(unknown), ", ".join(there), "what of it there is")] if unknown else []
         return tuple(one for one in there if one in asked), notices
@@ -250,10 +255,10 @@ class Names(Kind):
 class Model(Kind):
     """A model that a visitor may ask for here."""
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The model's one name, or why it can't be had."""
-        reason = permissions.refusal(given)
+        reason = permissions.refusal(text)
         if reason is None:
-            return permissions.canonical(given), []
-        said = notice(name, given, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
-        return instead, [f"{said} Why: {reason}."]
+            return permissions.canonical_name(text), []
+        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
+        return instead, [f"{refusal} Why: {reason}."]

@@ -130,7 +130,7 @@ class Choices(Generic[ChoiceT]):
     def current(self) -> ChoiceT:
         """What is chosen now; what has no widget at the moment keeps its last value."""
         last: dict[str, Any] = {} if self.unseen else self._remembered.last
-        values = {name: self._held(one, last.get(name, one.default)) for name, one in self._parameters.items()}
+        values = {name: self._widget_value(one, last.get(name, one.default)) for name, one in self._parameters.items()}
         return replace(self.default, **values)
 
     def set(self, **values: Any) -> None:
@@ -143,9 +143,9 @@ class Choices(Generic[ChoiceT]):
 
     def _hold(self, values: Mapping[str, Any], *, afresh: bool) -> None:
         for name, value in values.items():
-            held = self._parameters[name].kind.to_widget(value)
-            if afresh or self.key(name) not in st.session_state or st.session_state[self.key(name)] != held:
-                st.session_state[self.key(name)] = held
+            option = self._parameters[name].kind.to_widget(value)
+            if afresh or self.key(name) not in st.session_state or st.session_state[self.key(name)] != option:
+                st.session_state[self.key(name)] = option
 
     @property
     def asking(self) -> bool:
@@ -193,12 +193,12 @@ class Choices(Generic[ChoiceT]):
     def _remembered(self) -> _Visit:
         return st.session_state[self._visit]
 
-    def _held(self, one: Parameter, otherwise: Any) -> Any:
+    def _widget_value(self, one: Parameter, otherwise: Any) -> Any:
         """What the widget holds, where that is a value at all."""
-        held = one.kind.from_widget(st.session_state.get(self.key(one.name), otherwise))
+        option = one.kind.from_widget(st.session_state.get(self.key(one.name), otherwise))
         wanted = one.kind.type if one.default is None else type(one.default)
-        fitting = isinstance(held, wanted) or (held is None and one.default is None)
-        return held if fitting else otherwise
+        fitting = isinstance(option, wanted) or (option is None and one.default is None)
+        return option if fitting else otherwise
 
     def _answered(
         self, chosen: ChoiceT, default: ChoiceT, known: object, now: Collection[str]
@@ -211,9 +211,11 @@ class Choices(Generic[ChoiceT]):
         found, notices = read(start, asked, known, only=now)
         if visit.again:
             # What an address leaves out stands for the default, or no link could carry it, or nothing depends on it.
-            kept = [one for name, one in self._parameters.items() if name in now and name not in asked]
-            kept = [one for one in kept if not one.applies(found, known) or _too_long(one, getattr(chosen, one.name))]
-            found = replace(found, **{one.name: getattr(chosen, one.name) for one in kept})
+            unchanged = [one for name, one in self._parameters.items() if name in now and name not in asked]
+            unchanged = [
+                one for one in unchanged if not one.applies(found, known) or _too_long(one, getattr(chosen, one.name))
+            ]
+            found = replace(found, **{one.name: getattr(chosen, one.name) for one in unchanged})
         return found, notices
 
 

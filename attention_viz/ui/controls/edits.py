@@ -10,11 +10,10 @@ from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to
 from attention_viz.edits.registry import EDITS
 from attention_viz.errors import ShapeError
 from attention_viz.serving.runs import Drawn
-from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import from_code
-from attention_viz.ui.address.kinds import nearest
-from attention_viz.ui.controls.edits_choice import CHANGES, held_edits
+from attention_viz.ui.address.kinds import fits_link, nearest
+from attention_viz.ui.controls.edits_choice import CHANGES, current_edits
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.views.style.wording import shortened
@@ -37,7 +36,7 @@ _LONGEST_HISTORY = 100
 def begin_edits() -> None:
     """Take the changes from the address at a visitor's first run, and after Back or Forward."""
     if CHANGES.asking:
-        before = held_edits()
+        before = current_edits()
         CHANGES.settle()
         _remember(before)
 
@@ -73,11 +72,11 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
         )
         stream, layer, head = _place(drawn, state)
         ready = _show_details(what, drawn, stream)
-        full = len(read_changes(held_edits())[0]) >= MOST
+        full = len(read_changes(current_edits())[0]) >= MOST
         named = stream if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
         st.button("Add", type="primary", disabled=full or not ready, on_click=_add, args=(drawn, layer, head, named))
         st.button("Undo", disabled=not st.session_state.get(_STEPS), on_click=_undo)
-        st.button("Start over", disabled=not held_edits(), on_click=_step, args=("",))
+        st.button("Start over", disabled=not current_edits(), on_click=_step, args=("",))
     if isinstance(EDITS[what].asks, Drawing) and not ready:
         st.caption(plain(_no_pattern_words(drawn, stream)))
     if full:
@@ -117,14 +116,14 @@ def _show_details(what: str, drawn: Drawn, stream: str) -> bool:
 
 def _chosen_detail(what: str, drawn: Drawn, stream: str) -> Detail:
     """What the widgets hold of it at the moment of a click."""
-    held = st.session_state
+    session = st.session_state
     match EDITS[what].asks:
         case Nothing():
             return None
         case Number() as asks:
-            return round(float(held[_number_key(asks)]), 4)
+            return round(float(session[_number_key(asks)]), 4)
         case OneCell():
-            return ((int(held["edit-query"]), int(held["edit-key"])),)
+            return ((int(session["edit-query"]), int(session["edit-key"])),)
         case Drawing():
             return _pattern(drawn, stream)
 
@@ -168,24 +167,24 @@ def _add(drawn: Drawn, layer: int | None, head: int | None, stream: str | None) 
     detail = _chosen_detail(what, drawn, stream or drawn.trace.streams[0])
     if detail != ():  # a drawing that is gone since the button was shown
         change = Change(what, layer, head, stream, detail)
-        _step(write_changes([*read_changes(held_edits())[0], change]))
+        _step(write_changes([*read_changes(current_edits())[0], change]))
 
 
 def _remove(number: int) -> None:
-    changes = read_changes(held_edits())[0]
+    changes = read_changes(current_edits())[0]
     _step(write_changes([*changes[:number], *changes[number + 1 :]]))
 
 
 def _step(text: str) -> None:
     """Hold other changes, and remember those that held until now."""
-    before = held_edits()
+    before = current_edits()
     CHANGES.set(edits=text)
     _remember(before)
 
 
 def _remember(before: str) -> None:
     """What held before the last step is one back, where that changed anything."""
-    if before != held_edits():
+    if before != current_edits():
         st.session_state[_STEPS] = [*st.session_state.get(_STEPS, []), before][-_LONGEST_HISTORY:]
 
 
@@ -198,16 +197,16 @@ def _undo() -> None:
 
 def _show_list(drawn: Drawn) -> None:
     """The changes in words and in their order; those that can't be made here with the reason."""
-    changes = read_changes(held_edits())[0]
+    changes = read_changes(current_edits())[0]
     if not changes:
         return
     with st.container(key="edit-list", gap=None):
         for number, change in enumerate(changes):
             why = misfit(change, drawn.trace)
             left_out = f" – left out here: {why}" if why else ""
-            said = f"{number + 1}. {describe(change, drawn.trace, shortened)}{left_out}"
+            line = f"{number + 1}. {describe(change, drawn.trace, shortened)}{left_out}"
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(plain(said), width="content")
+                st.markdown(plain(line), width="content")
                 st.button("Remove", key=f"edit-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
-    if len(held_edits()) > SETTINGS.longest_link:
+    if not fits_link(current_edits()):
         st.caption("These changes are too long for a link, which leaves them out.")

@@ -6,26 +6,26 @@ from typing import Any
 
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import Kind
+from attention_viz.ui.address.kinds import Kind, fits_link
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["CHANGES", "Changes", "held_edits"]
+__all__ = ["CHANGES", "Changes", "current_edits"]
 
 
 class EditsText(Kind):
     """Changes of a model as the address writes them; one that can't be read is told."""
 
-    def read(self, name: str, given: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The changes that can be read, and a plain sentence for each of the others."""
         # The kinds of change bring torch along, for which the first paint doesn't wait.
         from attention_viz.edits.changes import read_changes, write_changes
 
-        changes, notices = read_changes(given[: SETTINGS.longest_input])
+        changes, notices = read_changes(text[: SETTINGS.longest_input])
         return write_changes(changes), notices
 
     def write(self, value: Any) -> str | None:
         """The changes, where a link can carry them."""
-        return value if len(value) <= SETTINGS.longest_link else None
+        return value if fits_link(value) else None
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,6 @@ class Changes:
 CHANGES = Choices(Changes(), "changed-")
 
 
-def held_edits() -> str:
+def current_edits() -> str:
     """The changes that are held now, as the address writes them."""
     return CHANGES.current().edits

@@ -27,22 +27,26 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "layer_names", "pick_model", "prepare", "show_way"]
+__all__ = ["described", "layer_names", "pick_model", "prepare", "show_source"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
 
 
 def pick_model() -> None:
-    """The picker: the catalogue, the ways to other models that the operator leaves open, and the model of a file."""
+    """The picker: the catalogue, other sources that the operator leaves open, and the model of a file."""
     model, drawn = st.session_state["model"], opening.opened()
     file = [] if drawn is None else [_name_in_file(drawn.trace)]
     of = (model, *file, opening.count())
-    # A way stays chosen before anything is chosen on it, and what was shown is shown on; another model brings its own.
-    if st.session_state.get("way_of") != of or "way" not in st.session_state:
-        st.session_state["way_of"], st.session_state["way"] = of, (file or [_way(model) or model])[0]
+    # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
+    if st.session_state.get("source_of") != of or "source" not in st.session_state:
+        st.session_state["source_of"], st.session_state["source"] = of, (file or [_source(model) or model])[0]
     st.selectbox(
-        "Model", [*CATALOGUE, *allowed.other_sources(), *file], key="way", on_change=_take_way, persist_state="session"
+        "Model",
+        [*CATALOGUE, *allowed.other_sources(), *file],
+        key="source",
+        on_change=_take_source,
+        persist_state="session",
     )
 
 
@@ -50,14 +54,14 @@ def _name_in_file(trace: "Trace") -> str:
     return f"{one_line(trace.provenance.model, _LONGEST)} (a file)"
 
 
-def show_way() -> None:
-    """Below the pickers, what the chosen way asks for."""
-    way = st.session_state["way"]
-    if way == FOLDER:
+def show_source() -> None:
+    """Below the pickers, what the chosen source asks for."""
+    source = st.session_state["source"]
+    if source == FOLDER:
         _ask_folder()
-    elif way == HUB:
+    elif source == HUB:
         _ask_hub()
-    if way in allowed.other_sources() and "model_refused" in st.session_state:
+    if source in allowed.other_sources() and "model_refused" in st.session_state:
         st.error(plain(f"This can't be had here: {st.session_state['model_refused']}."))
 
 
@@ -70,7 +74,7 @@ def described(state: State) -> str:
         words = f"{known.short}: " if known else ""
         return plain(words + _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream)))
     in_catalogue = state.model in CATALOGUE
-    if in_catalogue and st.session_state["way"] != state.model:
+    if in_catalogue and st.session_state["source"] != state.model:
         return plain(f"still shown: {state.model}, {CATALOGUE[state.model].short}")
     if state.layer_count == UNKNOWN_COUNT:
         return ""
@@ -99,23 +103,23 @@ def prepare(state: State) -> State:
     """
     if state.model in CATALOGUE or opening.opened() is not None:
         return state
-    if not is_loaded(state.model) and not _bring(state):
+    if not is_loaded(state.model) and not _load(state):
         # What else the address holds stays there until the page can be shown.
         st.query_params.update(write_address(state))
         st.stop()
     return _within(state)
 
 
-def _way(model: str) -> str | None:
-    """The way that leads to a model; None for the catalogue."""
-    way = {"folder": FOLDER, "hub": HUB}.get(allowed.kind(model))
-    return way if way in allowed.other_sources() else None
+def _source(model: str) -> str | None:
+    """Where a model comes from, as the picker calls it; None for the catalogue."""
+    source = {"folder": FOLDER, "hub": HUB}.get(allowed.kind(model))
+    return source if source in allowed.other_sources() else None
 
 
-def _take_way() -> None:
+def _take_source() -> None:
     st.session_state.pop("model_refused", None)
-    if st.session_state["way"] in CATALOGUE:
-        _show(st.session_state["way"])
+    if st.session_state["source"] in CATALOGUE:
+        _show(st.session_state["source"])
 
 
 def _show(model: str) -> None:
@@ -125,14 +129,14 @@ def _show(model: str) -> None:
 
 def _ask_folder() -> None:
     model, found = st.session_state["model"], allowed.folders()
-    chosen = model if _way(model) == FOLDER else None
+    chosen = model if _source(model) == FOLDER else None
     options = [*found, *([chosen] if chosen and chosen not in found else [])]
     st.session_state["folder"] = chosen
     st.selectbox(
         "Folder",
         options,
         key="folder",
-        format_func=allowed.shown,
+        format_func=allowed.display_name,
         accept_new_options=True,
         placeholder="Choose one, or type its path" if options else "Type the path of a folder with a model",
         on_change=_take_folder,
@@ -144,7 +148,7 @@ def _ask_folder() -> None:
 
 def _ask_hub() -> None:
     model = st.session_state["model"]
-    identity, revision = allowed.split(model) if _way(model) == HUB else ("", "main")
+    identity, revision = allowed.split(model) if _source(model) == HUB else ("", "main")
     if "model_refused" not in st.session_state:
         st.session_state["hub_id"], st.session_state["hub_revision"] = identity, revision
     with st.container(horizontal=True):
@@ -161,22 +165,24 @@ def _take_hub() -> None:
     _take(allowed.hub_name(identity, (st.session_state["hub_revision"] or "").strip()) if identity else None, "hub")
 
 
-def _take(name: str | None, way: str) -> None:
+def _take(name: str | None, source: str) -> None:
     """Show a model that was chosen, or say why it can't be had."""
     st.session_state.pop("model_refused", None)
     if not name:
         return
     name = name.strip()
     reason = allowed.refusal(name)
-    if reason is None and allowed.kind(name) != way:
-        reason = f"“{name[:60]}” is no folder inside those that may be read here" if way == "folder" else "it is no id"
+    if reason is None and allowed.kind(name) != source:
+        reason = (
+            f"“{name[:60]}” is no folder inside those that may be read here" if source == "folder" else "it is no id"
+        )
     if reason is None:
-        _show(allowed.canonical(name))
+        _show(allowed.canonical_name(name))
     else:
         st.session_state["model_refused"] = reason
 
 
-def _bring(state: State) -> bool:
+def _load(state: State) -> bool:
     """Load a model, downloading it first where somebody says so; False while it isn't there."""
     place = st.empty()
     try:
@@ -187,7 +193,7 @@ def _bring(state: State) -> bool:
             if not plan.complete:
                 _offer(state.model, plan, place.container())
                 return False
-        words = plain(f"Loading {allowed.shown(state.model)} into memory, once for everybody: some seconds …")
+        words = plain(f"Loading {allowed.display_name(state.model)} into memory, once for everybody: some seconds …")
         place.caption(words)
         # To write on the page is what ends the run of a visitor who has left.
         load_model(state.model, still_wanted=lambda: place.caption(words))
@@ -232,8 +238,8 @@ def _watch(model: str) -> None:
             downloads.forget(model)
         st.rerun()
     plan = download.plan
-    come = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
-    st.progress(download.share, text=plain(f"Downloading {plan.name}: {come}"))
+    received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
+    st.progress(download.share, text=plain(f"Downloading {plan.name}: {received}"))
     if st.session_state.get("began") is download:
         st.button("Cancel", on_click=_cancel, args=(download,))
 

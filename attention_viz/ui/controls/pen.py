@@ -43,9 +43,9 @@ def show_pen(
 
 def strokes(count: int) -> list[tuple[slice, slice]]:
     """The rows and columns of each stroke that wasn't told before, oldest first; those for another length are lost."""
-    told: Any = getattr(st.session_state.get(_KEY), "strokes", None)
+    message: Any = getattr(st.session_state.get(_KEY), "strokes", None)
     found: list[tuple[slice, slice]] = []
-    for stroke in cast("list[object]", told) if isinstance(told, list) else ():
+    for stroke in cast("list[object]", message) if isinstance(message, list) else ():
         if not _whole(stroke) or stroke[0] <= st.session_state.get(_SEEN, 0):
             continue
         st.session_state[_SEEN], length, top, bottom, left, right = stroke

@@ -66,30 +66,30 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
     with model:
         model_choice.pick_model()
     with st.container():
-        model_choice.show_way()
-        held = model_choice.prepare(SHARED.current())
-    if two_texts.asks_target(held) != asked:
+        model_choice.show_source()
+        current = model_choice.prepare(SHARED.current())
+    if two_texts.asks_target(current) != asked:
         # It was loaded only now, and turned out to ask for more.
         st.rerun()
-    two_texts.settle_stream(held, stream)
-    held = SHARED.current()
+    two_texts.settle_stream(current, stream)
+    current = SHARED.current()
     if not known:
-        wording_controls.fill_beside(beside, held, leave_out)
-    model.caption(model_choice.described(held))
+        wording_controls.fill_beside(beside, current, leave_out)
+    model.caption(model_choice.described(current))
     with pickers.container(horizontal=True):
         width = 80 if with_readings else 94
-        _pick("layer", _layer_count(held), width)
-        _pick("head", _head_count(SHARED.current()), width, together=with_readings and readings.together(held))
+        _pick("layer", _layer_count(current), width)
+        _pick("head", _head_count(SHARED.current()), width, together=with_readings and readings.together(current))
         if with_readings:
             readings.show_picker()
-    several = stream is None and len(two_texts.streams(held)) > 1
+    several = stream is None and len(two_texts.streams(current)) > 1
     # Where there is a picker for the stream, it needs the width.
     with model if several else pickers.container(horizontal=True, key="pickers-below"):
-        wording_controls.show_switches(held, leave_out, words=with_readings)
+        wording_controls.show_switches(current, leave_out, words=with_readings)
     if several:
         with pickers:
-            two_texts.pick_stream(held)
-    if held.own and opening.opened() is None:
+            two_texts.pick_stream(current)
+    if current.own and opening.opened() is None:
         _own_settings()
     state = SHARED.current()
     show_notices(SHARED.notices())

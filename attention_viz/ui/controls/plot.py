@@ -13,30 +13,30 @@ __all__ = ["add_targets", "show_picture", "show_to_click"]
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 
 
-def show_picture(figure: go.Figure, key: str, said: str, *, tools: bool = False) -> None:
+def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool = False) -> None:
     """Show a picture of ours as it is.
 
     Args:
         figure: the picture.
         key: its name on the page.
-        said: what it shows, for those who can't see it; its largest numbers are added.
+        description: what it shows, for those who can't see it; its largest numbers are added.
         tools: whether Plotly's own buttons, such as those to zoom, come up over it.
     """
     config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
-    st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, said))
+    st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, description))
 
 
-def _alt(figure: go.Figure, said: str) -> str:
-    return f"{said if said.endswith(('.', '!', '?')) else f'{said}.'} {spoken(figure)}".strip()
+def _alt(figure: go.Figure, description: str) -> str:
+    return f"{description if description.endswith(('.', '!', '?')) else f'{description}.'} {spoken(figure)}".strip()
 
 
-def show_to_click(figure: go.Figure, key: str, said: str, on_click: Callable[[tuple[int, int]], None]) -> None:
+def show_to_click(figure: go.Figure, key: str, description: str, on_click: Callable[[tuple[int, int]], None]) -> None:
     """Show a picture whose points answer a click.
 
     Args:
         figure: the picture; each point of it has two whole numbers as its `customdata`.
         key: its name on the page.
-        said: what it shows, for those who can't see it; its largest numbers are added.
+        description: what it shows, for those who can't see it; its largest numbers are added.
         on_click: called with the two numbers of the point that was clicked, before the page runs again.
     """
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
@@ -45,7 +45,7 @@ def show_to_click(figure: go.Figure, key: str, said: str, on_click: Callable[[tu
         theme=None,
         key=key,
         config=_CONFIG,
-        alt=_alt(figure, said),
+        alt=_alt(figure, description),
         on_select=lambda: _take_click(key, on_click),
         selection_mode="points",
     )

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.serving.settings import SETTINGS
+from attention_viz.edits.words import listed
 from attention_viz.ui.address import MOST_MORE, State
+from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.views.style.wording import listed
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["WORDING", "added_words", "fill_beside", "own_words", "places", "show_switches", "tell_added"]
+__all__ = ["WORDING", "added_words", "fill_beside", "own_words", "places", "show_added", "show_switches"]
 
 # What a page may leave out, by the names in the address.
 WORDING = ("second", "more", "special", "chat")
@@ -28,7 +28,7 @@ _NOTHING = "Nothing was added around the text"
 
 
 def places() -> DeltaGenerator:
-    """The place beside the sentence box; another, for the words above it, waits until `tell_added` knows them."""
+    """The place beside the sentence box; another, for the words above it, waits until `show_added` knows them."""
     st.session_state[_PLACE], st.session_state[_OWN_PLACE] = st.empty(), None
     return st.empty()
 
@@ -78,10 +78,10 @@ def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool 
             _switch("words", "Whole words", stays=True)
 
 
-def tell_added(trace: "Trace") -> None:
+def show_added(trace: "Trace") -> None:
     """Say what was added to the text, in the line of the sentence box's label, and below what the model added."""
     added = added_words(trace)
-    if any(len(st.session_state.get(name, "")) > SETTINGS.longest_link for name in ("text", "second", "target")):
+    if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
         # Instead, since both are wider than the line; here no part below has to make room for it.
         added = "Too long for a link, which leaves it out"
     for place, words, key in ((_PLACE, added, "added"), (_OWN_PLACE, own_words(trace), "own-words")):

@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.runs import Drawn, draw, is_loaded
 from attention_viz.ui.address import State
-from attention_viz.ui.controls.wording import tell_added
+from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.model_words import stopped_words, unknown_words, without_words
@@ -18,7 +18,7 @@ from attention_viz.ui.parts.model_words import stopped_words, unknown_words, wit
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Fit
 
-__all__ = ["draw_in_place", "hold", "show_problem", "tell", "tell_cut"]
+__all__ = ["draw_in_place", "hold", "show_cut", "show_notes", "show_problem"]
 
 
 def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bool = False) -> Drawn | None:
@@ -84,7 +84,7 @@ def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State |
     show(as_sentence(message))
 
 
-def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
+def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
     """Say what is shown instead of what, and what was cut; nothing typed is lost.
 
     Args:
@@ -92,16 +92,16 @@ def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
         state: what the pickers say.
         rows: whether to say, too, by what the rows of cross-attention are named.
     """
-    tell_added(drawn.trace)
+    show_added(drawn.trace)
     if rows and drawn.stream(state.stream) == "cross":
         st.caption("Each row is named by the word that its step produces, one after the word that the step reads.")
     if drawn.fit is None:
-        opening.tell(drawn)
+        opening.show_origin(drawn)
         return
     if drawn.fit.cut:
-        tell_cut(drawn.fit, state, "This text has")
+        show_cut(drawn.fit, state, "This text has")
     if drawn.second is not None and drawn.second.cut:
-        tell_cut(drawn.second, state, "With the second sentence there are")
+        show_cut(drawn.second, state, "With the second sentence there are")
     if unknown := unknown_words(drawn.trace):
         st.warning(plain(unknown))
     for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
@@ -109,7 +109,7 @@ def tell(drawn: Drawn, state: State, *, rows: bool = True) -> None:
             st.caption(plain(words))
 
 
-def tell_cut(fit: "Fit", state: State, has: str) -> None:
+def show_cut(fit: "Fit", state: State, has: str) -> None:
     """Say what of a text was cut, and that it stays in its box; `has` names the text."""
     start = " ".join(fit.cut.split())[:80]
     st.warning(

@@ -38,11 +38,11 @@ def show_explorer(payload: bytes, stream: str, layer: int, head: int, on_choice:
     show_channel(_KEY, stream=stream, layer=layer, head=head, seen=(chosen() or {}).get("serial", 0))
 
 
-def show_channel(key: str, **told: object) -> None:
+def show_channel(key: str, **message: object) -> None:
     """Tell a component of ours what the page shows, apart from its data, which would be sent whole again.
 
     Args:
         key: of the component.
-        told: what it is told, `seen` among it: the serial number of the reader's last choice that the page heard of.
+        message: what it is told, `seen` among it: the serial number of the reader's last choice that the page heard of.
     """
-    _channel(key=f"{key}-channel", data={"explorer": key, **told})
+    _channel(key=f"{key}-channel", data={"explorer": key, **message})

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from attention_viz.edits.words import listed
 from attention_viz.serving.runs import candidates, is_full
 from attention_viz.ui.address import State
-from attention_viz.views.style.wording import listed
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -46,15 +46,15 @@ def unknown_words(trace: "Trace") -> str:
     if "cross" in trace.streams:
         parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
     found = {where: [label for label in tokens.labels if label in _UNKNOWN] for where, tokens in parts.items()}
-    told = [
+    unknown = [
         f"{len(labels)} {'word' if len(labels) == 1 else 'words'} of the {where}"
         for where, labels in found.items()
         if labels
     ]
-    if not told:
+    if not unknown:
         return ""
     (sign, *_) = [label for labels in found.values() for label in labels]
-    return f"{trace.provenance.model} doesn't know {' and '.join(told)}, and reads “{sign}” (unknown) instead."
+    return f"{trace.provenance.model} doesn't know {' and '.join(unknown)}, and reads “{sign}” (unknown) instead."
 
 
 def _layers(numbers: "range | tuple[str, ...]") -> str:

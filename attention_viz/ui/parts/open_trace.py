@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from attention_viz.trace.trace import Trace
 
-__all__ = ["close", "count", "offer", "opened", "tell"]
+__all__ = ["close", "count", "offer", "opened", "show_origin"]
 
 _LONGEST_MODEL, _LONGEST_TEXT = 40, 100
 
@@ -55,7 +55,7 @@ def count() -> int:
     return st.session_state.get("files_opened", 0)
 
 
-def tell(drawn: Drawn) -> None:
+def show_origin(drawn: Drawn) -> None:
     """Say that the picture is of a file, and how to go back."""
     origin = drawn.trace.provenance
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
@@ -133,8 +133,10 @@ def _size(shape: tuple[int, ...]) -> int:
 
 def _show(drawn: Drawn) -> None:
     if opened() is None:
-        held = (*_PLACE, *_TEXTS)
-        st.session_state["place_before"] = {name: st.session_state[name] for name in held if name in st.session_state}
+        replaced = (*_PLACE, *_TEXTS)
+        st.session_state["place_before"] = {
+            name: st.session_state[name] for name in replaced if name in st.session_state
+        }
     st.session_state.update({"opened": drawn, "layer": 0, "head": 0, "stream": None, "files_opened": count() + 1})
     st.session_state.update(_texts_of(drawn.trace))
 

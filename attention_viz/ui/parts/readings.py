@@ -27,7 +27,7 @@ from attention_viz.ui.parts.drawing import hold, show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["heatmap", "read", "read_in_place", "tell_reading"]
+__all__ = ["heatmap", "read", "read_in_place", "show_reading"]
 
 # What flow may cost here, in flows times edges: some three seconds.
 _MOST_FLOW = 15_000_000
@@ -48,7 +48,7 @@ def read(drawn: Drawn, state: State) -> Drawn:
     """
     if is_raw(state):
         return drawn
-    return _kept.get(_identity(drawn, state), lambda: _read(drawn, state))
+    return _cache.get(_identity(drawn, state), lambda: _read(drawn, state))
 
 
 def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int) -> Drawn | None:
@@ -62,7 +62,7 @@ def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int
     """
     if is_raw(state):
         return drawn
-    if _identity(drawn, state) not in _kept:
+    if _identity(drawn, state) not in _cache:
         hold(state, place, height)
     try:
         found = read(drawn, state)
@@ -81,7 +81,7 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
     return figure
 
 
-def tell_reading(shown: Drawn | None, state: State) -> None:
+def show_reading(shown: Drawn | None, state: State) -> None:
     """Below the picture: what the numbers mean, how they come about, and what they can't tell.
 
     Args:
@@ -166,7 +166,7 @@ def _size(drawn: Drawn) -> int:
     return sum(4 * heads * queries * keys for heads, queries, keys in (layer.attention.shape for layer in layers))
 
 
-_kept: "SharedCache[tuple[object, ...], Drawn]" = SharedCache(SETTINGS.trace_memory * 1_000_000, _size)
+_cache: "SharedCache[tuple[object, ...], Drawn]" = SharedCache(SETTINGS.trace_memory * 1_000_000, _size)
 # A number of its own for every run: places in memory are used again.
 _numbers: "WeakKeyDictionary[Trace, int]" = WeakKeyDictionary()
 _counter = itertools.count()

@@ -77,9 +77,9 @@ def candidates() -> Iterator[str]:
         return
     # Another process asks, because Playwright refuses a second session in one that already runs it.
     ask = "from playwright.sync_api import sync_playwright as p\nwith p() as o: print(o.chromium.executable_path)"
-    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
-    if told.returncode == 0:
-        yield told.stdout.strip()
+    answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
+    if answer.returncode == 0:
+        yield answer.stdout.strip()
 
 
 def starts(browser: str) -> bool:

@@ -122,5 +122,5 @@ def _refusal(what: str, browser: str, limit: float, error: Exception) -> Attenti
         return error
     if isinstance(error, TimeoutError):
         return AttentionVizError(f"{what} couldn't be drawn: {browser} took more than {limit:.0f} seconds")
-    told = str(error.args[0] if error.args else type(error).__name__).rstrip(".")
-    return AttentionVizError(f"{what} couldn't be drawn by {browser}: {told}; {CHOICE} names another")
+    reason = str(error.args[0] if error.args else type(error).__name__).rstrip(".")
+    return AttentionVizError(f"{what} couldn't be drawn by {browser}: {reason}; {CHOICE} names another")

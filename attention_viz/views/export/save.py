@@ -66,8 +66,8 @@ def format_of(path: str | Path) -> str:
     ending = Path(path).suffix
     form = ending.removeprefix(".").lower()
     if form not in FORMATS:
-        came = f"ends in {ending}" if ending else "has no ending"
-        raise AttentionVizError(f"a picture is written as {', '.join(f'.{one}' for one in FORMATS)}; {path} {came}")
+        found = f"ends in {ending}" if ending else "has no ending"
+        raise AttentionVizError(f"a picture is written as {', '.join(f'.{one}' for one in FORMATS)}; {path} {found}")
     return form
 
 

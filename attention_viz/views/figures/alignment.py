@@ -62,25 +62,25 @@ def alignment(
     if query is not None:
         trace.query_tokens(stream).require(query)
     links = _heaviest(call)
-    said = readable(trace.query_tokens(stream).written)
+    targets = readable(trace.query_tokens(stream).written)
     read = readable(trace.key_tokens(stream).written)
-    figure = go.Figure([*_lines(links, query, (len(said), len(read)), colours), _names(links, said, read)])
+    figure = go.Figure([*_lines(links, query, (len(targets), len(read)), colours), _names(links, targets, read)])
     note = f"the {_MOST_LINKS:,} heaviest links" if len(links) == _MOST_LINKS else ""
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)
     figure.update_layout(height=_HEIGHT, showlegend=False, margin={"l": 24, "r": 24, "t": 92 if note else 76, "b": 8})
     # Above everything that stands at the upper row.
     figure.update_layout(title_y=0.99, title_yanchor="top", title_font_size=12)
-    _name_rows(figure, stream, said, read, colours)
+    _name_rows(figure, stream, targets, read, colours)
     return figure
 
 
-def _name_rows(figure: go.Figure, stream: str, said: list[str], read: list[str], colours: Palette) -> None:
+def _name_rows(figure: go.Figure, stream: str, targets: list[str], read: list[str], colours: Palette) -> None:
     """Tokens along both rows, and what each row is."""
     words = ("read: who is looked at (key)", "said: who is looking (query)")
     if stream != "cross":
         words = ("key: who is looked at", "query: who is looking")
     figure.update_layout(
-        xaxis={**_row(said, words[1], colours.query, colours), "side": "bottom"},
+        xaxis={**_row(targets, words[1], colours.query, colours), "side": "bottom"},
         # An axis is drawn where something stands on it: the names do.
         xaxis2={**_row(read, words[0], colours.key, colours), "side": "top", "overlaying": "x", "anchor": "y"},
         yaxis={"range": [0, 1], "visible": False, "fixedrange": True},
@@ -147,14 +147,14 @@ def _piece(
     return x, y
 
 
-def _names(links: Sequence[_Link], said: list[str], read: list[str]) -> go.Scatter:
+def _names(links: Sequence[_Link], targets: list[str], read: list[str]) -> go.Scatter:
     """What the pointer finds in the middle of each line: its two tokens and its weight."""
     return go.Scatter(
-        x=[(_at(link.query, len(said)) + _at(link.key, len(read))) / 2 for link in links],
+        x=[(_at(link.query, len(targets)) + _at(link.key, len(read))) / 2 for link in links],
         y=[0.5] * len(links),
         mode="markers",
         marker={"size": 14, "opacity": 0},
-        hovertext=[f"{said[link.query]} looks at {read[link.key]}: {link.weight:.6f}" for link in links],
+        hovertext=[f"{targets[link.query]} looks at {read[link.key]}: {link.weight:.6f}" for link in links],
         hovertemplate="%{hovertext}<extra></extra>",
         customdata=[[link.query, link.key, link.weight] for link in links],
         name="links",

@@ -25,7 +25,7 @@ PARTS = ("one", "other", "difference")
 
 # Matrices up to this size have their numbers printed: three of them share the width of a page.
 _PRINTED_UP_TO = 14
-_GONE, _COME = "−", "+"
+_GONE, _ADDED = "−", "+"
 _SPACE = 0.02
 _LONGEST = 44
 _BELOW = 150
@@ -103,11 +103,11 @@ def _caption(comparison: Comparison, part: str, *, whole: bool) -> str:
         return "second − first"
     side = comparison.one if part == "one" else comparison.other
     origin = side.trace.provenance
-    told = [caption(side.trace, side.layer, side.head, side.stream)]
+    notes = [caption(side.trace, side.layer, side.head, side.stream)]
     if whole:
-        told += [f"“{one_line(origin.text, _LONGEST)}”"] if origin.text is not None else []
-        told += [f"edited: {one_line(edit, _LONGEST)}" for edit in origin.edits]
-    return "<br>".join(map(escaped, told))
+        notes += [f"“{one_line(origin.text, _LONGEST)}”"] if origin.text is not None else []
+        notes += [f"edited: {one_line(edit, _LONGEST)}" for edit in origin.edits]
+    return "<br>".join(map(escaped, notes))
 
 
 def _far(comparison: Comparison) -> str:
@@ -119,7 +119,7 @@ def _far(comparison: Comparison) -> str:
 
 def _labels(axis: Axis) -> list[str]:
     """Each token, with a sign before it where only one text has it."""
-    signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_COME} ")
+    signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_ADDED} ")
     return [signs.get(place, "") + label for place, label in enumerate(readable(axis.written))]
 
 

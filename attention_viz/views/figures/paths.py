@@ -46,13 +46,13 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
     figure.update_xaxes(visible=False, range=[-0.7, len(tokens) - 0.3])
     figure.update_yaxes(visible=False, range=[-0.45, 1.95])
     figure.update_layout(height=_HEIGHT, showlegend=False)
-    for height, said in ((_RECURRENT, "recurrent: one word after the other"), (_DIRECT, "attention: all at once")):
+    for height, label in ((_RECURRENT, "recurrent: one word after the other"), (_DIRECT, "attention: all at once")):
         figure.add_annotation(
             x=0,
             xref="paper",
             xanchor="left",
             y=height + 0.72,
-            text=said,
+            text=label,
             showarrow=False,
             font={"color": colours.muted},
         )
@@ -76,8 +76,8 @@ def _arc(figure: go.Figure, start: int, end: int, height: float, colour: str) ->
 
 def _words(figure: go.Figure, names: list[str], ends: tuple[int, int], colours: Palette) -> None:
     # Side by side, also on a phone; the two ends always.
-    told = {at for at in spread(len(names), _NAMED) if min(abs(at - end) for end in ends) > 1} | {*ends}
-    told = told if len(names) > _NAMED else {*range(len(names))}
+    named = {at for at in spread(len(names), _NAMED) if min(abs(at - end) for end in ends) > 1} | {*ends}
+    named = named if len(names) > _NAMED else {*range(len(names))}
     for height in (_RECURRENT, _DIRECT):
         figure.add_scatter(
             x=list(range(len(names))),
@@ -88,7 +88,7 @@ def _words(figure: go.Figure, names: list[str], ends: tuple[int, int], colours: 
                 "color": [colours.ink if at in ends else colours.background for at in range(len(names))],
                 "line": {"color": colours.ink, "width": 1},
             },
-            text=[shortened(name, 10) if at in told else "" for at, name in enumerate(names)],
+            text=[shortened(name, 10) if at in named else "" for at, name in enumerate(names)],
             textposition="bottom center",
             textfont={"family": MONOSPACE, "size": 11, "color": colours.ink},
             hovertext=names,

@@ -32,12 +32,12 @@ def spoken(figure: go.Figure) -> str:
     parts: list[Any] = [one for one in figure.data if getattr(one, "hovertemplate", None)]
     matrices = [one for one in parts if one.type == "heatmap"]
     rows = max(1, min(_ROWS, _ALL_ROWS // max(1, len(matrices))))
-    told = [words for one in matrices for words in _cells(one, rows)]
+    described = [words for one in matrices for words in _cells(one, rows)]
     if not matrices:
-        told = [words for one in parts if one.type == "bar" for words in _bars(one)]
-    if not told:
+        described = [words for one in parts if one.type == "bar" for words in _bars(one)]
+    if not described:
         return " ".join(_line(one) for one in parts if one.type == "scatter" and "lines" in (one.mode or ""))
-    return f"Largest: {'; '.join(shortened(words, _LONGEST) for words in told if words)}."
+    return f"Largest: {'; '.join(shortened(words, _LONGEST) for words in described if words)}."
 
 
 def _cells(matrix: Any, rows: int) -> Iterator[str]:

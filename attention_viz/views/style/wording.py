@@ -6,7 +6,6 @@ from attention_viz.trace.spelling import visible
 
 __all__ = [
     "escaped",
-    "listed",
     "one_line",
     "readable",
     "shortened",
@@ -15,11 +14,6 @@ __all__ = [
 ]
 
 _LONGEST_LABEL = 18
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence: "one", "one and two", "one, two and three"."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:

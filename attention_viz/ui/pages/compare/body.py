@@ -18,14 +18,14 @@ from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
-from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, tell_both
+from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import apart_words, far_words, moved_words, side_words, token_words
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.readings import heatmap, tell_reading
+from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.wording import escaped
 
@@ -49,7 +49,7 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
     state = replace(chosen, second="", more=0)
     first, second = _run(choice, state, places)
     with places.notes:
-        tell_both(choice, chosen, first, second)
+        show_both(choice, chosen, first, second)
     badges = _badges(places.bar, first, second)
     comparison = _show_pair(choice, first, second, places)
     if places.curve is not None:
@@ -58,7 +58,7 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
     if comparison is not None:
         with places.bar:
             _show_exports(choice, comparison)
-        tell_reading(second and second.shown, state)
+        show_reading(second and second.shown, state)
         show_heads(choice, comparison)
     for badge, run in badges:
         if not run.from_file:
@@ -115,14 +115,14 @@ def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comp
         "difference": far_words(comparison),
     }
     tokens, moved = token_words(comparison), moved_words(comparison)
-    told = {"one": tokens, "other": moved, "difference": apart_words(comparison)}
+    captions = {"one": tokens, "other": moved, "difference": apart_words(comparison)}
     theme = theme_name()
     for part, place in zip(titles, places.pictures, strict=True):
         with place.container():
             figure = views.compare(comparison, part=part, theme=theme)
             _chart(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
-            if told[part]:
-                st.caption(plain(told[part]))
+            if captions[part]:
+                st.caption(plain(captions[part]))
 
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:

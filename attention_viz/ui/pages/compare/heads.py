@@ -56,10 +56,10 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
 
 def _divergences(comparison: Comparison, fixed: tuple[int, int] | None) -> Float[Tensor, "layer head"]:
     one, other = comparison.one, comparison.other
-    wish = (one.stream, other.stream, fixed)
+    asked = (one.stream, other.stream, fixed)
     known = _known.get(other.trace)
-    if known is not None and known[0]() is one.trace and known[1] == wish:
+    if known is not None and known[0]() is one.trace and known[1] == asked:
         return known[2]
     found = head_divergences(one.trace, other.trace, stream=one.stream, other_stream=other.stream, head=fixed)
-    _known[other.trace] = weakref.ref(one.trace), wish, found
+    _known[other.trace] = weakref.ref(one.trace), asked, found
     return found

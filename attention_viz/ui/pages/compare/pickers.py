@@ -24,7 +24,7 @@ from attention_viz.ui.pages.compare.choice import (
     models,
 )
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.notices import show_link_limit, show_notices
 
 __all__ = ["choose_kind", "first_state", "show_pickers", "take_head", "take_trained"]
 
@@ -55,7 +55,7 @@ def show_pickers(state: State) -> CompareChoice:
         if what == "sentences":
             _second_sentence()
         if what == "models":
-            _select("Second model", "other_model", list(models(state)), allowed.shown, 230)
+            _select("Second model", "other_model", list(models(state)), allowed.display_name, 230)
         if what in ("models", "heads"):
             _second_head(state)
         # Of another model no moments were kept: there is nothing to pick.
@@ -92,7 +92,7 @@ def _second_head(state: State) -> None:
     model = choice.other_model if choice.what == "models" else state.model
     if not facts_of(model).heads:
         # How many heads it has is known once it is loaded; why it can't be is told where it would be drawn.
-        with contextlib.suppress(AttentionVizError), st.spinner(f"Loading {allowed.shown(model)} …"):
+        with contextlib.suppress(AttentionVizError), st.spinner(f"Loading {allowed.display_name(model)} …"):
             load_model(model)
     if not facts_of(model).heads:
         return
@@ -111,8 +111,7 @@ def _second_sentence() -> None:
             max_chars=SETTINGS.longest_input,
             persist_state="session",
         )
-    if len(COMPARE_CHOICES.current().other) > SETTINGS.longest_link:
-        st.caption("Too long for a link, which leaves it out")
+    show_link_limit(COMPARE_CHOICES.current().other)
 
 
 def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str], width: int) -> None:

@@ -14,15 +14,15 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.edits import made
-from attention_viz.ui.controls.edits_choice import held_edits
+from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.drawing import hold, show_problem, tell, tell_cut
+from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.model_words import unknown_words
 from attention_viz.ui.parts.readings import read
 
-__all__ = ["Run", "compared", "run_first", "run_second", "tell_both"]
+__all__ = ["Run", "compared", "run_first", "run_second", "show_both"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def run_second(
         place.info("A trace from a file is a run that is over: no change can be made in it any more.")
         return None
     try:
-        edits = made(held_edits(), first.drawn, state)
+        edits = made(current_edits(), first.drawn, state)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -105,13 +105,13 @@ def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Run | None:
         return None
 
 
-def tell_both(choice: CompareChoice, chosen: State, first: Run | None, second: Run | None) -> None:
+def show_both(choice: CompareChoice, chosen: State, first: Run | None, second: Run | None) -> None:
     """What has to be said of either run: what was cut, what isn't known, and what this page leaves out."""
     if first is not None:
-        tell(first.drawn, first.state)
+        show_notes(first.drawn, first.state)
     if second is not None and choice.what in ("sentences", "models"):
         if second.drawn.fit is not None and second.drawn.fit.cut:
-            tell_cut(second.drawn.fit, second.state, "The second side’s text has")
+            show_cut(second.drawn.fit, second.state, "The second side’s text has")
         if unknown := unknown_words(second.drawn.trace):
             st.warning(plain(f"On the second side: {unknown}"))
     if chosen.more and chosen.facts.continues_text:

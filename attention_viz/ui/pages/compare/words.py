@@ -44,19 +44,19 @@ def apart_words(comparison: Comparison) -> str:
         return "The two texts have no token in common, so no row can be compared with another."
     counted = [place for place, counts in enumerate(comparison.queries.counted) if counts]
     most = max(counted, key=lambda place: float(comparison.divergence[place]))
-    told = (
+    sentence = (
         f"Mean Jensen–Shannon divergence of the {len(counted)} rows that both have: {comparison.mean:.3f} bits "
         "(0: equal, 1: nothing in common)."
     )
     if float(comparison.divergence[most]) < _NOTHING:
-        return told
+        return sentence
     name = _name(comparison.queries, most)
-    return f"{told} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
+    return f"{sentence} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
 
 
 def token_words(comparison: Comparison) -> str:
     """Which tokens only one of the texts has; "" where both have the same."""
-    told = [
+    parts = [
         f"{sign} only in the {which}: {', '.join(dict.fromkeys(_name(axis, place) for place in places))}"
         for sign, which, axis, places in (
             ("−", "first", comparison.keys, comparison.keys.removed),
@@ -64,7 +64,7 @@ def token_words(comparison: Comparison) -> str:
         )
         if places
     ]
-    return f"{'; '.join(told)}." if told else ""
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def moved_words(comparison: Comparison) -> str:
@@ -72,12 +72,12 @@ def moved_words(comparison: Comparison) -> str:
     change = comparison.difference.nan_to_num().abs()
     order = change.flatten().argsort(descending=True, stable=True)[:_NAMED].tolist()
     cells = [divmod(cell, change.shape[1]) for cell in order]
-    told = [
+    parts = [
         f"{_name(comparison.queries, query)} at {_name(comparison.keys, key)} {_from(comparison, query, key)}"
         for query, key in cells
         if float(change[query, key]) >= _NOTHING
     ]
-    return f"Most changed: {'; '.join(told)}." if told else "No weight differs by as much as 0.005."
+    return f"Most changed: {'; '.join(parts)}." if parts else "No weight differs by as much as 0.005."
 
 
 def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> str:

@@ -10,12 +10,12 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.cross.places import HEIGHT, Places
-from attention_viz.ui.pages.cross.words import in_words, show_alignment, show_said
-from attention_viz.ui.parts.drawing import draw_in_place, tell
+from attention_viz.ui.pages.cross.words import in_words, show_alignment, show_target
+from attention_viz.ui.parts.drawing import draw_in_place, show_notes
 from attention_viz.ui.parts.explorer import chosen, show_explorer
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
-from attention_viz.ui.parts.readings import heatmap, read_in_place, tell_reading
+from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.themes import theme_name
 
 __all__ = ["show_body"]
@@ -35,9 +35,9 @@ def show_body(state: State, places: Places) -> None:
         places.line.empty()
         return
     with places.notes:
-        tell(drawn, state, rows=False)
+        show_notes(drawn, state, rows=False)
     with places.beside.container(key="said"):
-        show_said(drawn.trace)
+        show_target(drawn.trace)
     shown = read_in_place(drawn, state, places.explorer, HEIGHT)
     if shown is not None:
         with places.beside.container(key="alignment"):
@@ -45,7 +45,7 @@ def show_body(state: State, places: Places) -> None:
         _show(shown, state, places.explorer)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
-    tell_reading(shown, state)
+    show_reading(shown, state)
     if drawn.fit is not None:
         verify(drawn)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)

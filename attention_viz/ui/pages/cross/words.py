@@ -7,34 +7,34 @@ import streamlit as st
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["aligned", "in_words", "show_alignment", "show_said"]
+__all__ = ["aligned", "in_words", "show_alignment", "show_target"]
 
 _STREAM = "cross"
-_LONGEST_SAID = 400
+_LONGEST_TARGET = 400
 
 
 def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
     """Of each word that was said: itself, the word of the source that it looks at most, and with what weight."""
     weights = trace.weights(layer, head, _STREAM)
-    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
     best = weights.max(dim=-1)
-    pairs = zip(said, best.indices.tolist(), best.values.tolist(), strict=True)
+    pairs = zip(target, best.indices.tolist(), best.values.tolist(), strict=True)
     return [(word, read[place], weight) for word, place, weight in pairs]
 
 
 def in_words(trace: Trace, layer: int, head: int) -> str:
     """The alignment as a sentence."""
-    told = [f"“{word}” at “{source}” ({weight:.3f})" for word, source, weight in aligned(trace, layer, head)]
-    return f"In layer {layer}, head {head}, each word that is said looks most at: {', '.join(told)}."
+    links = [f"“{word}” at “{source}” ({weight:.3f})" for word, source, weight in aligned(trace, layer, head)]
+    return f"In layer {layer}, head {head}, each word that is said looks most at: {', '.join(links)}."
 
 
-def show_said(trace: Trace) -> None:
+def show_target(trace: Trace) -> None:
     """What was said, and whether the model said it of its own accord."""
     origin = trace.provenance
     own = bool(origin.generated)
-    said = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).written), _LONGEST_SAID)
+    target = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).written), _LONGEST_TARGET)
     who = "The model says" if own else "Told to say"
-    st.html(f'<p class="cross-said"><b>{who}</b><br><span data-testid="said">{html.escape(said)}</span></p>')
+    st.html(f'<p class="cross-said"><b>{who}</b><br><span data-testid="said">{html.escape(target)}</span></p>')
 
 
 def show_alignment(trace: Trace, layer: int, head: int) -> None:

@@ -9,10 +9,10 @@ from attention_viz.ui.controls import reading
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
 from attention_viz.ui.pages.explore.places import HEIGHT, Places
-from attention_viz.ui.parts.drawing import draw_in_place, tell
+from attention_viz.ui.parts.drawing import draw_in_place, show_notes
 from attention_viz.ui.parts.explorer import chosen, show_explorer
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
-from attention_viz.ui.parts.readings import heatmap, read_in_place, tell_reading
+from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.themes import theme_name
 
 __all__ = ["show_body"]
@@ -32,7 +32,7 @@ def show_body(state: State, places: Places) -> None:
         return
     stream = drawn.stream(state.stream)
     with places.notes:
-        tell(drawn, state)
+        show_notes(drawn, state)
     shown = read_in_place(drawn, state, places.explorer, HEIGHT)
     if shown is not None:
         with places.explorer.container():
@@ -40,7 +40,7 @@ def show_body(state: State, places: Places) -> None:
         with places.downloads:
             show_read_downloads(drawn, shown, state)
     show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state), state)
-    tell_reading(shown, state)
+    show_reading(shown, state)
     if drawn.fit is not None:
         verify(drawn)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)

@@ -9,7 +9,7 @@ from streamlit.components import v2 as components
 from attention_viz.explorer import atlas_source
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["HEIGHT", "show_atlas", "told_head"]
+__all__ = ["HEIGHT", "chosen_head", "show_atlas"]
 
 HEIGHT = 420
 
@@ -20,15 +20,15 @@ _html, _css, _js = atlas_source(HEIGHT)
 _atlas = components.component("attention_viz_atlas", html=_html, css=_css, js=_js)
 
 
-def told_head(name: str) -> tuple[int, int] | None:
+def chosen_head(name: str) -> tuple[int, int] | None:
     """The head that the reader chose in the atlas ("choice") or wants to open ("open"); None for neither.
 
     Anything can come from a browser: what is no head at all counts as nothing.
     """
-    told: Any = getattr(st.session_state.get(_KEY), name, None)
-    if not isinstance(told, Mapping):
+    choice: Any = getattr(st.session_state.get(_KEY), name, None)
+    if not isinstance(choice, Mapping):
         return None
-    layer, head = (_whole(told, part) for part in ("layer", "head"))
+    layer, head = (_whole(choice, part) for part in ("layer", "head"))
     return None if layer is None or head is None else (layer, head)
 
 
@@ -50,12 +50,12 @@ def show_atlas(
         metric: what colours the heads, a name in `METRICS`.
         patterns: whether each head is shown as its pattern, not as a colour.
         address: the parameters of the same screen on another page, for the link to Explore.
-        on_choice: called, before the page runs again, when the reader chose a head; `told_head("choice")` tells which.
-        on_open: likewise, when a head is to be opened in Explore; `told_head("open")`.
+        on_choice: called, before the page runs again, when the reader chose a head, which is `chosen_head("choice")`.
+        on_open: likewise, when a head is to be opened in Explore; `chosen_head("open")`.
     """
     _atlas(key=_KEY, data=payload, height="content", on_choice_change=on_choice, on_open_change=on_open)
-    told = getattr(st.session_state.get(_KEY), "choice", None)
-    seen = (_whole(told, "serial") if isinstance(told, Mapping) else None) or 0
+    choice = getattr(st.session_state.get(_KEY), "choice", None)
+    seen = (_whole(choice, "serial") if isinstance(choice, Mapping) else None) or 0
     layer, head = chosen
     show_channel(
         _KEY,
@@ -68,7 +68,7 @@ def show_atlas(
     )
 
 
-def _whole(told: Mapping[str, Any], name: str) -> int | None:
+def _whole(choice: Mapping[str, Any], name: str) -> int | None:
     """A whole number, 0 or more, as our script sends it."""
-    number = told.get(name)
+    number = choice.get(name)
     return number if type(number) is int and 0 <= number < 1_000_000 else None

@@ -5,6 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
+from attention_viz.edits.words import listed
 from attention_viz.serving.runs import Drawn, verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -12,15 +13,14 @@ from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import mean_numbers
 from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
-from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, tell_texts
+from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_one, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
 from attention_viz.ui.pages.heads.words import safe_csv
 from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import draw_in_place, hold, tell
+from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
-from attention_viz.views.style.wording import listed
 
 __all__ = ["show_body"]
 
@@ -58,9 +58,9 @@ def show_body(
     if opened_in_explore():
         st.switch_page("app.py", query_params=pickers.address())
     with notes:
-        tell(drawn, state)
+        show_notes(drawn, state)
         more = run_texts(drawn, state, choice.texts)
-        tell_texts(more)
+        show_texts(more)
     atlas = _measured(drawn, state, more, picture, height)
     with bar:
         badge = Badge()

@@ -14,7 +14,7 @@ from attention_viz.ui.address import State
 
 __all__ = ["Head", "effects_of", "heads_of", "known_effects"]
 
-_KEPT = "edits-effects"
+_EFFECTS = "edits-effects"
 
 Head = tuple[int, int]
 
@@ -30,11 +30,11 @@ def known_effects(drawn: Drawn, change: Change, stream: str) -> dict[Head, float
 
     Whoever writes into it keeps that, also where a click stops the page's run a moment later.
     """
-    wish = (drawn.trace.provenance, replace(change, layer=None, head=None, stream=stream))
-    kept = st.session_state.get(_KEPT)
-    if kept is None or kept[0] != wish:
-        kept = st.session_state[_KEPT] = (wish, dict[Head, float]())
-    return kept[1]
+    asked = (drawn.trace.provenance, replace(change, layer=None, head=None, stream=stream))
+    stored = st.session_state.get(_EFFECTS)
+    if stored is None or stored[0] != asked:
+        stored = st.session_state[_EFFECTS] = (asked, dict[Head, float]())
+    return stored[1]
 
 
 def effects_of(
@@ -43,7 +43,7 @@ def effects_of(
     change: Change,
     stream: str,
     heads: Sequence[Head],
-    told: Callable[[int], object] = lambda _: None,
+    report: Callable[[int], object] = lambda _: None,
 ) -> Mapping[Head, float]:
     """How far the output moves when the change is made to each of these heads alone, all else as it was.
 
@@ -56,7 +56,7 @@ def effects_of(
         change: what is done to each head, whichever it was chosen for.
         stream: whose heads.
         heads: layer and head of each.
-        told: is told before each batch how many of the heads are done.
+        report: is told before each batch how many of the heads are done.
 
     Raises:
         AttentionVizError: the change can't be made in this model; the message says why.
@@ -65,7 +65,7 @@ def effects_of(
     missing, size = [head for head in heads if head not in known], rows_at_once(drawn.trace)
     named = stream if len(drawn.trace.streams) > 1 else None
     for start in range(0, len(missing), size):
-        told(len(heads) - len(missing) + start)
+        report(len(heads) - len(missing) + start)
         batch = missing[start : start + size]
         tries = [to_edits(replace(change, layer=layer, head=head, stream=named), drawn.trace) for layer, head in batch]
         outputs = ask(state.request, lambda model, tries=tries: try_each(model, drawn.trace, tries))

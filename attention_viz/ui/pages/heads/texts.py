@@ -11,13 +11,14 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import show_link_limit
 
-__all__ = ["MOST_TEXTS", "MoreTexts", "pick_texts", "run_texts", "split_texts", "tell_texts"]
+__all__ = ["MOST_TEXTS", "MoreTexts", "pick_texts", "run_texts", "show_texts", "split_texts"]
 
 # Fewer than the app keeps traces, so that a click doesn't run them all again.
 MOST_TEXTS = 20
 
-_LONGEST_TOLD = 60
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ def pick_texts(typed: str) -> None:
             f"One a line, {MOST_TEXTS} at most. Numbers are then the mean over the sentence and these texts, and the "
             "search by words goes over all of them. Patterns are the sentence's."
         )
-        if len(typed) > SETTINGS.longest_link:
-            st.caption("Too long for a link, which leaves them out")
+        show_link_limit(typed, "them")
 
 
 def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:
@@ -92,7 +92,7 @@ def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:
     return MoreTexts(tuple(text for text, _ in found), tuple(trace for _, trace in found), notices)
 
 
-def tell_texts(more: MoreTexts) -> None:
+def show_texts(more: MoreTexts) -> None:
     """Say over how many texts the numbers are, and what was left out."""
     if more.texts:
         st.caption(
@@ -104,4 +104,4 @@ def tell_texts(more: MoreTexts) -> None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_TOLD else f"{text[: _LONGEST_TOLD - 1]}…"
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"

@@ -9,7 +9,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.plot import show_picture, show_to_click
-from attention_viz.ui.pages.heads.atlas import HEIGHT, show_atlas, told_head
+from attention_viz.ui.pages.heads.atlas import HEIGHT, chosen_head, show_atlas
 from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, VIEWS, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import distances, packed
@@ -17,7 +17,7 @@ from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.words import head_words, metric_words
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.readings import heatmap, read_in_place, tell_reading
+from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import ThemeName
 
@@ -54,7 +54,7 @@ def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> N
         show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
     st.caption(plain(words))
     if not readings.is_raw(state):
-        tell_reading(shown, state)
+        show_reading(shown, state)
         st.caption(
             "Only this matrix is read so: the heads' numbers and patterns and the search are of the raw weights."
         )
@@ -140,11 +140,11 @@ def _map(atlas: Atlas, state: State, _choice: HeadsChoice, theme: ThemeName) -> 
 
 
 def _take_choice() -> None:
-    if (head := told_head("choice")) is not None:
+    if (head := chosen_head("choice")) is not None:
         take_head(head)
 
 
 def _take_open() -> None:
-    if (head := told_head("open")) is not None:
+    if (head := chosen_head("open")) is not None:
         take_head(head)
         st.session_state[_OPEN] = True

@@ -14,7 +14,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import made, show_edit_controls
-from attention_viz.ui.controls.edits_choice import held_edits
+from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.effects import Head, effects_of, heads_of, known_effects
 from attention_viz.ui.pages.heads.search import take_head
@@ -46,7 +46,7 @@ def show_what_if(drawn: Drawn, state: State) -> None:
         state = replace(state, more=0)
         before = draw(state.request)
         show_edit_controls(before, state)
-        edits = made(held_edits(), before, state)
+        edits = made(current_edits(), before, state)
         after = draw(state.request, edits=edits) if edits else None
         if after is not None:
             _show_changed(before, after, state)
@@ -92,10 +92,10 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
     if share:
         figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
-        told = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+        report = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
         with here:
             _show(figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
-        here.caption(f"The chosen head: {told} of its weight moved. Orange gained weight, blue lost it.")
+        here.caption(f"The chosen head: {report} of its weight moved. Orange gained weight, blue lost it.")
     else:
         here.caption(
             f"Layer {layer}, head {head}, the chosen one, has the weights that it had: nothing that it reads changed, "
@@ -121,14 +121,14 @@ def _show_scale(before: Drawn, state: State) -> None:
         return
     moved = pandas.Series({head: known[head] for head in every if head in known}, dtype="float64")
     words = _rank_words(moved, chosen, change)
-    picture, said = st.columns([2, 1], vertical_alignment="center")
+    picture, description = st.columns([2, 1], vertical_alignment="center")
     figure = head_effects(before.trace, moved, stream, chosen=chosen, theme=theme_name())
     layers = sorted({layer for layer, _ in known})
     add_targets(figure, [(layers.index(layer), head) for layer, head in known], size=18)
     figure.update_layout(height=_HEIGHT)
     with picture:
         show_to_click(figure, "what-if-effects", words, lambda cell: take_head((layers[cell[0]], cell[1])))
-    with said:
+    with description:
         st.markdown(plain(words))
         st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
         show_figure_exports(
@@ -146,7 +146,7 @@ def _last(before: Drawn, stream: str) -> Change | None:
     several = len(before.trace.streams) > 1
     here = [
         change
-        for change in read_changes(held_edits())[0]
+        for change in read_changes(current_edits())[0]
         if not misfit(change, before.trace) and (not several or change.stream == stream)
     ]
     return here[-1] if here else None
@@ -179,12 +179,12 @@ def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: 
     st.button("Stop")
     bar = st.progress(0.0)
 
-    def told(done: int) -> None:
+    def report(done: int) -> None:
         bar.progress(done / len(every), f"{done} of {len(every)} heads tried")
 
-    _ = effects_of(before, state, change, stream, every, told)
+    _ = effects_of(before, state, change, stream, every, report)
     st.rerun()
 
 
-def _show(figure: go.Figure, key: str, said: str) -> None:
-    show_picture(figure.update_layout(height=_HEIGHT), key, said)
+def _show(figure: go.Figure, key: str, description: str) -> None:
+    show_picture(figure.update_layout(height=_HEIGHT), key, description)

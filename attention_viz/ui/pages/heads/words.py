@@ -30,12 +30,12 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     row = table.loc[head]
     most = [name for name in METRICS if row[name] > _NOTHING and ranks[name] <= max(1, len(table) // 20)]
     most.sort(key=lambda name: float(ranks[name]))
-    told = [
+    parts = [
         f"{METRICS[name].label.lower()} {table.loc[head, name]:.3f} (rank {int(ranks[name])} of {len(table)})"
         for name in most
     ]
     where = f"Layer {head[0]}, head {head[1]}"
-    return f"{where} stands out in {', '.join(told)}." if told else f"{where} stands out in no metric."
+    return f"{where} stands out in {', '.join(parts)}." if parts else f"{where} stands out in no metric."
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:

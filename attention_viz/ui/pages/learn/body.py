@@ -86,15 +86,15 @@ def _show_tools(place: DeltaGenerator, choice: LearnChoice, address: dict[str, s
 
 def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
     """What lessons and exercises are made of."""
-    text, said = begun(st.session_state["text"], LONGEST, EXAMPLES[0])
-    if said:
-        notes.info(plain(said))
+    text, note = begun(st.session_state["text"], LONGEST, EXAMPLES[0])
+    if note:
+        notes.info(plain(note))
     return Scene(text, _run, choice.choice, choice.notation, theme_name())
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
     """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
-    return draw(Request(model, text), edits=edits, kept=not edits).trace
+    return draw(Request(model, text), edits=edits, cached=not edits).trace
 
 
 def _screen(choice: LearnChoice) -> Screen:
@@ -118,11 +118,11 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
             show_problem(error, st.empty())
         else:
             show_exercise(exercise, EXERCISES[kind].label, key, mark_done)
-        _show_way_on(choice)
+        _show_next(choice)
         show_glossary()
 
 
-def _show_way_on(choice: LearnChoice) -> None:
+def _show_next(choice: LearnChoice) -> None:
     """The next lesson, where the exercise of this one is done: nobody has to go back to the top."""
     after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
     if after and choice.lesson in choice.done:
@@ -132,11 +132,11 @@ def _show_way_on(choice: LearnChoice) -> None:
 
 def _made(kind: str, scene: Scene, seed: int) -> Exercise:
     """The exercise, made once: some run a model many times."""
-    wish = kind, scene.text, seed
-    held = st.session_state.get("learn-made")
-    if held is None or held[0] != wish:
-        held = st.session_state["learn-made"] = wish, EXERCISES[kind].make(scene, seed)
-    return held[1]
+    asked = kind, scene.text, seed
+    made = st.session_state.get("learn-made")
+    if made is None or made[0] != asked:
+        made = st.session_state["learn-made"] = asked, EXERCISES[kind].make(scene, seed)
+    return made[1]
 
 
 def _show_list(choice: LearnChoice) -> None:

@@ -74,13 +74,13 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     words = split_words(short)
     if short == text and len(words) <= longest:
         return text, ""
-    kept: list[str] = []
+    used: list[str] = []
     for part in short.split():
-        if len(split_words(" ".join([*kept, part]))) > longest:
+        if len(split_words(" ".join([*used, part]))) > longest:
             break
-        kept.append(part)
+        used.append(part)
     # Some scripts put no space between words.
-    begin = " ".join(kept) or " ".join(words[:longest])
+    begin = " ".join(used) or " ".join(words[:longest])
     last = split_words(begin)[-1]
     said = (
         f"The course reads the first {longest} words and signs, up to “{last}”, so that each can be shown; what you "

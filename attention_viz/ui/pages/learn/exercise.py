@@ -8,10 +8,10 @@ from typing import Any
 import streamlit as st
 
 from attention_viz.lesson.exercise import Cells, Choice, Exercise, Table, written
-from attention_viz.ui.pages.learn.state import GIVEN, another_exercise
+from attention_viz.ui.pages.learn.state import ANSWER, another_exercise
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["answer_key", "show_exercise", "show_given", "table_html"]
+__all__ = ["answer_key", "show_exercise", "show_tables", "table_html"]
 
 # How many hints were shown, whether the solution was, and what was answered (`GIVEN`), each together with the exercise
 # that it belongs to.
@@ -36,7 +36,7 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
     left, right = st.columns([2, 3] if isinstance(exercise.answer, Cells) else [3, 2])
     with left:
         st.markdown(plain(exercise.question))
-        show_given(exercise.given)
+        show_tables(exercise.given)
     with right:
         with st.form(f"{key}-form", border=False):
             _ask(exercise, key)
@@ -44,10 +44,10 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
         # Below the button that is always there, so that nothing said moves them.
         hints = _buttons(exercise, key)
         _feedback(exercise, key)
-        _told(exercise, key, hints)
+        _show_feedback(exercise, key, hints)
 
 
-def show_given(tables: Sequence[Table]) -> None:
+def show_tables(tables: Sequence[Table]) -> None:
     """The numbers to work with, as tables that print, too; nothing where there are none."""
     if tables:
         st.html("".join(map(table_html, tables)))
@@ -99,33 +99,33 @@ def _ask_cells(answer: Cells, key: str) -> None:
             )
 
 
-def _given(exercise: Exercise, key: str) -> str | None:
+def _typed_answer(exercise: Exercise, key: str) -> str | None:
     """The answer as text that `Exercise.check` reads; None where nothing was answered yet."""
-    held: Any = st.session_state.get(key)
+    widget: Any = st.session_state.get(key)
     if isinstance(exercise.answer, Choice):
-        return None if held is None else exercise.answer.options[held]
+        return None if widget is None else exercise.answer.options[widget]
     if isinstance(exercise.answer, Cells):
         rows = range(len(exercise.answer.rows))
         return ",".join(f"{row}>{column}" for row in rows for column in sorted(st.session_state[f"{key}-{row}"]))
-    return held or None
+    return widget or None
 
 
 def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
-    given = _given(exercise, key)
-    st.session_state[GIVEN] = key, given
-    if given is not None and exercise.check(given).right:
+    typed = _typed_answer(exercise, key)
+    st.session_state[ANSWER] = key, typed
+    if typed is not None and exercise.check(typed).right:
         on_solved()
 
 
 def _feedback(exercise: Exercise, key: str) -> None:
     """What is said to the last answer, with the arithmetic."""
-    whose, given = st.session_state.get(GIVEN, ("", None))
+    whose, typed = st.session_state.get(ANSWER, ("", None))
     if whose != key:
         return
-    if given is None:
+    if typed is None:
         st.info("Choose or type an answer first.")
         return
-    found = exercise.check(given)
+    found = exercise.check(typed)
     if not found.understood:
         st.info(plain(found.words))
     elif found.right:
@@ -138,7 +138,7 @@ def _buttons(exercise: Exercise, key: str) -> int:
     """Another hint, the solution for who has tried, and another exercise of the kind; how many hints are asked for."""
     whose, count = st.session_state.get(_HINTS, ("", 0))
     count = min(count, len(exercise.hints)) if whose == key else 0
-    tried = st.session_state.get(GIVEN, ("", None))[0] == key or count == len(exercise.hints)
+    tried = st.session_state.get(ANSWER, ("", None))[0] == key or count == len(exercise.hints)
     with st.container(horizontal=True, key="learn-more"):
         label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
         st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
@@ -147,7 +147,7 @@ def _buttons(exercise: Exercise, key: str) -> int:
     return count
 
 
-def _told(exercise: Exercise, key: str, hints: int) -> None:
+def _show_feedback(exercise: Exercise, key: str, hints: int) -> None:
     """The hints and the solution, as far as they were asked for."""
     for at, hint in enumerate(exercise.hints[:hints], 1):
         st.markdown(f"**Hint {at}.** {plain(hint)}")

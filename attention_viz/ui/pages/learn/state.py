@@ -10,7 +10,7 @@ from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, LearnChoice
 from attention_viz.ui.parts.notices import show_notices
 
 __all__ = [
-    "GIVEN",
+    "ANSWER",
     "another_exercise",
     "chosen",
     "go",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 # What was answered last, shown only as long as its exercise stays on the screen.
-GIVEN = "learn-given"
+ANSWER = "learn-given"
 
 _MOST_SEEDS = 10_000
 
@@ -31,7 +31,7 @@ _MOST_SEEDS = 10_000
 def is_presented() -> bool:
     """Whether the page is presented to a room, asked before the lessons are known."""
     if LEARN_CHOICES.asking:
-        st.session_state.pop(GIVEN, None)
+        st.session_state.pop(ANSWER, None)
         return LEARN_CHOICES.asked("present") == "on"
     return chosen().present == "on"
 
@@ -71,7 +71,7 @@ def take(key: str, name: str) -> None:
 
 def go(lesson: str) -> None:
     """Open a lesson, its control as the lesson sets it."""
-    st.session_state.pop(GIVEN, None)
+    st.session_state.pop(ANSWER, None)
     set_choice(lesson=lesson, choice="", answers="off")
 
 

@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import script
 from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.ui.pages.learn.choice import read_progress
-from attention_viz.ui.pages.learn.exercise import show_given
+from attention_viz.ui.pages.learn.exercise import show_tables
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import plain
 
@@ -54,11 +54,11 @@ def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable
         st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does this file:")
         content = json.dumps({"done": list(done)}, indent=1)
         st.download_button("Save my progress", content, "attention-progress.json", "application/json")
-        brought = st.file_uploader("Open my progress", type=["json"], max_upload_size=1, key=f"learn-file-{opened}")
+        uploaded = st.file_uploader("Open my progress", type=["json"], max_upload_size=1, key=f"learn-file-{opened}")
         if "learn-refused" in st.session_state:
             st.error(plain(f"This can't be opened: {st.session_state['learn-refused']}."))
-        if brought is not None:
-            _read(brought.getvalue(), lessons, on_read)
+        if uploaded is not None:
+            _read(uploaded.getvalue(), lessons, on_read)
 
 
 def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
@@ -84,5 +84,5 @@ def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None
                 st.markdown(f"{called} This can't be had: {plain(str(error))}.")
                 continue
             st.markdown(f"{called} {plain(solved.question)}")
-            show_given(solved.given)
+            show_tables(solved.given)
             st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")

@@ -12,8 +12,8 @@ __all__ = ["show_glossary", "show_text", "term"]
 
 def term(words: str, meaning: str) -> str:
     """A term and its meaning, which the page's style hides until it is asked for."""
-    told = f'<span class="learn-meaning" role="tooltip">{html.escape(meaning)}</span>'
-    return f'<span class="learn-term" tabindex="0">{words}{told}</span>'
+    tooltip = f'<span class="learn-meaning" role="tooltip">{html.escape(meaning)}</span>'
+    return f'<span class="learn-term" tabindex="0">{words}{tooltip}</span>'
 
 
 def show_text(name: str, shown: Shown, notation: str) -> None:

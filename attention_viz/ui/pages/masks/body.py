@@ -24,7 +24,7 @@ from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_ma
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
-from attention_viz.ui.parts.drawing import hold, show_problem, tell, tell_cut
+from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.padding_marks import mark_padding
@@ -56,9 +56,9 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
         return
     before, shown, beside = run
     with places.notes:
-        tell(before, shown)
+        show_notes(before, shown)
         if beside is not None and (other := fit(state.request, beside)).cut:
-            tell_cut(other, state, "The other sentence has")
+            show_cut(other, state, "The other sentence has")
         if chosen.more and chosen.facts.continues_text:
             st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
         after = _masked(before, shown, beside, choice, places.line)

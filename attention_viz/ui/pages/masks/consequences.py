@@ -101,9 +101,11 @@ def _show_demonstration(after: Trace, stream: str, layer: int, head: int) -> Non
         keys = allowed.nonzero().flatten().tolist()
         names = ", ".join(f"“{labels[key]}”" for key in keys[:4]) + (" …" if len(keys) > 4 else "")
         with some:
-            said = f"A row that may look at {len(keys)} of {len(allowed)} ({names})"
+            sentence = f"A row that may look at {len(keys)} of {len(allowed)} ({names})"
             made_up = not bool((now[row] == allowed).all())
-            st.markdown(plain(f"For comparison, as no row above is blocked in part: a{said[1:]}" if made_up else said))
+            st.markdown(
+                plain(f"For comparison, as no row above is blocked in part: a{sentence[1:]}" if made_up else sentence)
+            )
             st.markdown(_table(block_row(logits[row], allowed)))
     with nothing:
         st.markdown("A row with nothing left to look at")
@@ -135,12 +137,12 @@ def _table(results: tuple[Blocked, ...]) -> str:
     by_value = {value: [one for one in results if one.value == value] for value in _VALUES}
     head = "| added | float32 | float16 |\n|---|---|---|\n"
     return head + "\n".join(
-        f"| {_VALUES[value]} | {' | '.join(_said(one) for one in ones)} |" for value, ones in by_value.items()
+        f"| {_VALUES[value]} | {' | '.join(_outcome(one) for one in ones)} |" for value, ones in by_value.items()
     )
 
 
-def _said(one: Blocked) -> str:
-    became = "float16 ends at −65,504, so this becomes −∞. " if one.held != one.value else ""
+def _outcome(one: Blocked) -> str:
+    became = "float16 ends at −65,504, so this becomes −∞. " if one.rounded != one.value else ""
     leak = f"{one.leak:.3g}"
     return (
         became

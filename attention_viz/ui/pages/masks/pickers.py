@@ -14,7 +14,7 @@ from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_c
 from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.controls.pen import strokes
 from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
-from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.notices import show_link_limit, show_notices
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -92,10 +92,10 @@ def _settle(state: State) -> None:
         ("head", before.in_head, state.head_count),
     ):
         if number is not None and number >= count:
-            said = (
+            notice = (
                 f"The mask was for {what} {number} only; {state.model} has {count}, counted from 0: it now acts in all."
             )
-            MASK_CHOICES.adjust([said])
+            MASK_CHOICES.adjust([notice])
 
 
 def _second_sentence() -> None:
@@ -107,8 +107,7 @@ def _second_sentence() -> None:
         max_chars=SETTINGS.longest_input,
         persist_state="session",
     )
-    if len(MASK_CHOICES.current().batch) > SETTINGS.longest_link:
-        st.caption("Too long for a link, which leaves it out")
+    show_link_limit(MASK_CHOICES.current().batch)
     st.segmented_control(
         "Shown",
         ROWS,

@@ -42,8 +42,8 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
     if len(set(others.values())) == 1:
         return f"{first} It is the same in every layer." if len(layers) > 1 else first
     kinds = dict.fromkeys(others.values())
-    told = [f"{kind} in layers {', '.join(str(n) for n in others if others[n] == kind)}" for kind in kinds]
-    return f"{first} Over all layers: {'; '.join(told)}."
+    groups = [f"{kind} in layers {', '.join(str(n) for n in others if others[n] == kind)}" for kind in kinds]
+    return f"{first} Over all layers: {'; '.join(groups)}."
 
 
 def mask_words(choice: MaskChoice) -> str:

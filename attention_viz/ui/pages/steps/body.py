@@ -18,7 +18,7 @@ from attention_viz.ui.pages.steps.runs import Run, run
 from attention_viz.ui.pages.steps.view import show_all_steps, show_step
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
-from attention_viz.ui.parts.drawing import draw_in_place, show_problem, tell
+from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_body"]
@@ -48,7 +48,7 @@ def show_body(
     heads = None
     if drawn is not None:
         with notes:
-            tell(drawn, state)
+            show_notes(drawn, state)
         try:
             heads = _open(drawn, state, controls, notes, picture)
         except AttentionVizError as error:

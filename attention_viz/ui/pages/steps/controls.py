@@ -124,11 +124,11 @@ def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, ow
     }
     with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
         _show_cell_pickers(as_run)
-        for name, said in labels.items():
+        for name, wording in labels.items():
             st.selectbox(
                 name.capitalize(),
                 options[name],
-                format_func=functools.partial(_called, said),
+                format_func=functools.partial(_called, wording),
                 key=STEP_CHOICES.key(name),
                 width=_WIDTHS[name],
                 persist_state="session",

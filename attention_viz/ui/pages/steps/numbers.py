@@ -50,8 +50,8 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
         (down, across), values, at = (across, down), [list(line) for line in zip(*values, strict=True)], at[::-1]
     names = [[label_of(opened, axis, place) for place in places] for axis, places in (down, across)]
     whole = tuple(matrix.shape) == (len(rows), len(columns))
-    said = "All numbers" if whole else f"The numbers around the chosen cell, of {matrix.numel():,}"
-    st.caption(said)
+    caption = "All numbers" if whole else f"The numbers around the chosen cell, of {matrix.numel():,}"
+    st.caption(caption)
     near = _near(at[1], len(names[1]), _NEAR)
     far = ["" if place in near else "far" for place in range(len(names[1]))]
     lines = [
@@ -68,7 +68,7 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
 def show_arithmetic(opened: OpenHead, step: Step, cell: tuple[int, int], found: Arithmetic, notation: str) -> None:
     """One cell as the products that make it."""
     where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
-    total = f'<b data-testid="total">{_said(found.total)}</b>'
+    total = f'<b data-testid="total">{_rounded(found.total)}</b>'
     st.html(
         f'<p class="steps-said">{html.escape(step.label)} at <code>{html.escape(where)}</code> = {total}<br>'
         f"<span>{html.escape(in_notation(found.sentence, step, notation))}</span></p>"
@@ -107,8 +107,8 @@ def _closing(found: Arithmetic, factors: int) -> list[str]:
 
 def _share(found: Arithmetic) -> None:
     part = found.terms[found.chosen].product
-    said = " / ".join(_said(number, 7) for number in (part, found.sum)) + f" = {_said(found.computed)}"
-    st.html(f'<p class="steps-said steps-quotient">{said}</p>')
+    caption = " / ".join(_rounded(number, 7) for number in (part, found.sum)) + f" = {_rounded(found.computed)}"
+    st.html(f'<p class="steps-said steps-quotient">{caption}</p>')
 
 
 def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, notation: str) -> None:
@@ -116,19 +116,19 @@ def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, no
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
     head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()
-    for said, one in sides.items():
+    for caption, one in sides.items():
         found = row_statistics(one.weights)
         columns = [getattr(found, name) for name in names]
         token = label_of(opened, "query", row)
         lines.append(
             [
-                _cell(in_notation(f"row {token}{said}", step, notation), "th"),
+                _cell(in_notation(f"row {token}{caption}", step, notation), "th"),
                 *(_number(float(c[row]), False) for c in columns),
             ]
         )
         lines.append(
             [
-                _cell(in_notation(f"all rows, mean{said}", step, notation), "th"),
+                _cell(in_notation(f"all rows, mean{caption}", step, notation), "th"),
                 *(_number(float(c.mean()), False) for c in columns),
             ]
         )
@@ -146,7 +146,7 @@ def _near(place: int, count: int, around: int = _AROUND) -> range:
     return range(start, min(count, start + 2 * around + 1))
 
 
-def _said(number: float, digits: int = 5) -> str:
+def _rounded(number: float, digits: int = 5) -> str:
     if math.isinf(number):
         return "−∞" if number < 0 else "∞"
     if 0 < abs(number) < 10 ** (1 - digits):
@@ -157,7 +157,7 @@ def _said(number: float, digits: int = 5) -> str:
 
 def _number(number: float, marked: bool, digits: int = 5, kind: str = "") -> str:
     kinds = " ".join(["steps-number", *["steps-chosen"] * marked, *[kind] * bool(kind)])
-    return f'<td class="{kinds}">{_said(number, digits)}</td>'
+    return f'<td class="{kinds}">{_rounded(number, digits)}</td>'
 
 
 def _cell(text: str, tag: str, kind: str = "") -> str:

@@ -37,11 +37,11 @@ def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: Sta
     name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
     matrix = step.function(opened)
     if matrix is None:
-        _say(opened, name, step, chosen, None, colours, _abreast())
-        _tell_unknown(step)
+        _show_step(opened, name, step, chosen, None, colours, _abreast())
+        _show_unknown(step)
         return
     cell, wide = chosen_cell(step), name in (*_PROJECTED, "rotated") or step.axes[1] == "d_model"
-    _say(opened, name, step, chosen, matrix, colours, _abreast())
+    _show_step(opened, name, step, chosen, matrix, colours, _abreast())
     if wide:
         _PICTURES.get(name, _show_one)(opened, chosen, cell)
     left, right = st.columns(2 if wide else [7, 5], gap="medium")
@@ -65,15 +65,15 @@ def show_all_steps(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state
     for name, step in steps_of(opened).items():
         matrix = step.function(opened)
         left, right = st.columns([5, 7], gap="medium")
-        _say(opened, name, step, chosen, matrix, colours, (left, left))
+        _show_step(opened, name, step, chosen, matrix, colours, (left, left))
         with right:
             if matrix is None:
-                _tell_unknown(step)
+                _show_unknown(step)
             else:
                 show_matrix(opened, name, step, chosen.notation, None)
 
 
-def _say(
+def _show_step(
     opened: OpenHead,
     name: str,
     step: Step,
@@ -105,7 +105,7 @@ def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: 
     )
 
 
-def _tell_unknown(step: Step) -> None:
+def _show_unknown(step: Step) -> None:
     st.info(f"{step.label}: not known for this trace. It was not recorded, so there is nothing to show here.")
 
 

@@ -53,12 +53,14 @@ def head_effects(
         title="How far the output moves when a head is changed",
         stops=ramp(colours.difference_middle, colours.difference_high),
         full=round_up(largest),
-        said=[[f"layer {layer}, head {head}: {_told(tried.get((layer, head)))}" for head in heads] for layer in layers],
+        said=[
+            [f"layer {layer}, head {head}: {_percent(tried.get((layer, head)))}" for head in heads] for layer in layers
+        ],
         written=[["" if numpy.isnan(one) else f"{one:.{digits}%}" for one in row] for row in values.tolist()],
         bar={**colour_bar("moved"), "tickformat": ".0%" if largest > 0.04 else f".{digits}%"},
         chosen=None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1]),
     )
 
 
-def _told(moved: float | None) -> str:
+def _percent(moved: float | None) -> str:
     return "not tried" if moved is None else f"the output moves by {moved:.2%}"

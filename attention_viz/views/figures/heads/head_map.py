@@ -55,9 +55,9 @@ def head_map(
         raise ShapeError(
             f"distances of {tuple(distances.shape)} came; {len(table)} heads need ({len(table)}, {len(table)})"
         )
-    places, kept = _flat(distances.numpy())
+    places, share = _flat(distances.numpy())
     figure = heads_as_points(table, places[:, 0].tolist(), places[:, 1].tolist(), chosen, colours)
-    arrange(figure, f"Heads that look alike stand together ({kept:.0%} of the distances kept)", colours)
+    arrange(figure, f"Heads that look alike stand together ({share:.0%} of the distances kept)", colours)
     hidden = {**number_axis(colours), "showticklabels": False}
     figure.update_xaxes(**hidden)
     figure.update_yaxes(**hidden, scaleanchor="x")

@@ -55,8 +55,8 @@ def roles(
         # Where the same tokens stand along all three, they are named at the first, or below the last.
         unnamed = ("x" if place < 3 else "") if upright else ("y" if place > 1 else "")
         for axis in "xy":
-            told = {"title": None, "showticklabels": not (shared and axis == unnamed)}
-            axes[f"{axis}axis{place}"] = {**part.layout[f"{axis}axis"].to_plotly_json(), **told}
+            settings = {"title": None, "showticklabels": not (shared and axis == unnamed)}
+            axes[f"{axis}axis{place}"] = {**part.layout[f"{axis}axis"].to_plotly_json(), **settings}
     note = next(filter(None, map(note_of, parts)), "")
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)
     for title, name in zip(figure.layout.annotations, _ROLES, strict=True):

@@ -42,16 +42,16 @@ def saturation(
     if not traces:
         raise ShapeError("saturation needs at least one trace; none was given")
     colours, figure = palette(theme), go.Figure()
-    for scale, said in _SCALES:
+    for scale, label in _SCALES:
         opened = [open_head(trace, layer, head, stream, scale=scale) for trace in traces]
-        _add_lines(figure, opened, said, colours.accent if scale == "d_k" else colours.bad)
+        _add_lines(figure, opened, label, colours.accent if scale == "d_k" else colours.bad)
     if chosen is not None:
         _mark(figure, chosen, colours)
     _arrange(figure, sorted({trace.attention(layer, stream).query.shape[-1] for trace in traces}), colours)
     return figure
 
 
-def _add_lines(figure: go.Figure, opened: list[OpenHead], said: str, colour: str) -> None:
+def _add_lines(figure: go.Figure, opened: list[OpenHead], label: str, colour: str) -> None:
     """Both measures against d_k, narrow to wide."""
     widths = sorted({one.d_k for one in opened})
     rows = [[row_statistics(one.weights) for one in opened if one.d_k == width] for width in widths]
@@ -59,10 +59,10 @@ def _add_lines(figure: go.Figure, opened: list[OpenHead], said: str, colour: str
         figure.add_scatter(
             x=widths,
             y=[fmean(float(getattr(one, name).mean()) for one in same) for same in rows],
-            name=f"{measure}, {said}",
+            name=f"{measure}, {label}",
             mode="lines+markers",
             line={"color": colour, "dash": dash},
-            hovertemplate=f"d_k %{{x}}: {measure} %{{y:.4f}}, {said}<extra></extra>",
+            hovertemplate=f"d_k %{{x}}: {measure} %{{y:.4f}}, {label}<extra></extra>",
         )
 
 

@@ -18,7 +18,7 @@ __all__ = ["shares"]
 
 # In two lines, so that they stand beside each other on a phone.
 _TITLES = ("what<br>enters", "exp(that<br>− largest)", "÷ sum =<br>weight")
-_SAID = ("enters", "exp(what enters − largest)", "weight")
+_NUMBERS = ("enters", "exp(what enters − largest)", "weight")
 _DIGITS = (2, 3, 3)
 
 
@@ -66,7 +66,7 @@ def shares(
 
 def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[str], colour: str) -> None:
     """One of the three columns of bars; what is at most 1 keeps its measure, whatever the row."""
-    said = ["blocked" if math.isinf(number) else with_minus(f"{number:.6f}") for number in numbers]
+    texts = ["blocked" if math.isinf(number) else with_minus(f"{number:.6f}") for number in numbers]
     where: dict[str, Any] = {"row": 1, "col": place + 1}
     figure.add_bar(
         x=[0.0 if math.isinf(number) else number for number in numbers],
@@ -76,7 +76,7 @@ def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[
         text=[_short(number, _DIGITS[place]) for number in numbers],
         textposition="outside",
         cliponaxis=False,
-        hovertext=[f"{key}, {_SAID[place]}: {one}" for key, one in zip(keys, said, strict=True)],
+        hovertext=[f"{key}, {_NUMBERS[place]}: {one}" for key, one in zip(keys, texts, strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
         **where,
