@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.address import EXAMPLES, Positions, State, write_address
@@ -54,15 +55,10 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
     # The height holds until the page's style has arrived.
     with st.container(key="pickers", height=108, border=False):
         sentence, *target, model, pickers = st.columns(_widths(asked, stream, with_readings), vertical_alignment="top")
-    with sentence.container(key="texts", horizontal=True):
-        text_box("Sentence", "text")
-        beside = wording_controls.places()
-        known = bool(SHARED.current().facts.heads)
-        if known:
-            wording_controls.fill_beside(beside, SHARED.current(), leave_out)
-    for place in target:
-        with place:
-            text_box("Target", "target", "Empty: the model's own answer")
+    known = bool(SHARED.current().facts.heads)
+    beside = _show_texts(sentence, target)
+    if known:
+        wording_controls.fill_beside(beside, SHARED.current(), leave_out)
     with model:
         model_choice.pick_model()
     with st.container():
@@ -76,12 +72,7 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
     if not known:
         wording_controls.fill_beside(beside, current, leave_out)
     model.caption(model_choice.described(current))
-    with pickers.container(horizontal=True):
-        width = 80 if with_readings else 94
-        _pick("layer", _layer_count(current), width)
-        _pick("head", _head_count(SHARED.current()), width, together=with_readings and readings.together(current))
-        if with_readings:
-            readings.show_picker()
+    _show_places(pickers, current, with_readings)
     several = stream is None and len(two_texts.streams(current)) > 1
     # Where there is a picker for the stream, it needs the width.
     with model if several else pickers.container(horizontal=True, key="pickers-below"):
@@ -91,6 +82,32 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
             two_texts.pick_stream(current)
     if current.own and opening.opened() is None:
         _own_settings()
+    return _current_with_notices()
+
+
+def _show_texts(sentence: DeltaGenerator, target: Sequence[DeltaGenerator]) -> DeltaGenerator:
+    """The boxes for the sentence and, where there is a column for it, the target; the place beside the sentence's."""
+    with sentence.container(key="texts", horizontal=True):
+        text_box("Sentence", "text")
+        beside = wording_controls.places()
+    for place in target:
+        with place:
+            text_box("Target", "target", "Empty: the model's own answer")
+    return beside
+
+
+def _show_places(pickers: DeltaGenerator, state: State, with_readings: bool) -> None:
+    """The pickers for the layer, the head and, where weights can be read otherwise, the reading."""
+    width = 80 if with_readings else 94
+    with pickers.container(horizontal=True):
+        _pick("layer", _layer_count(state), width)
+        _pick("head", _head_count(SHARED.current()), width, together=with_readings and readings.together(state))
+        if with_readings:
+            readings.show_picker()
+
+
+def _current_with_notices() -> State:
+    """What is chosen, once what the address asked for in vain has been said."""
     state = SHARED.current()
     show_notices(SHARED.notices())
     return state
@@ -99,9 +116,7 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
 def sentence() -> State:
     """The sentence alone, for a page that names its models itself: what else was chosen stays as it is."""
     text_box("Sentence", "text")
-    state = SHARED.current()
-    show_notices(SHARED.notices())
-    return state
+    return _current_with_notices()
 
 
 def switch(label: str, options: Mapping[str, str], key: str) -> None:

@@ -46,13 +46,7 @@ def show_body(
     begin_edits()
     drawn = draw_in_place(state, picture, height, whole=True)
     # Of a text that can't be drawn, too, so that nothing chosen is lost.
-    _begin()
-    with controls:
-        _show_pickers()
-    choice = HEADS_CHOICES.current()
-    pickers.keep(state, *ADDRESS)
-    with notes:
-        show_notices(HEADS_CHOICES.notices())
+    choice = _choose(state, controls, notes)
     if drawn is None:
         return
     if opened_in_explore():
@@ -71,6 +65,18 @@ def show_body(
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
+
+
+def _choose(state: State, controls: DeltaGenerator, notes: DeltaGenerator) -> HeadsChoice:
+    """What is chosen on this page, once its pickers stand there; the address follows."""
+    _begin()
+    with controls:
+        _show_pickers()
+    choice = HEADS_CHOICES.current()
+    pickers.keep(state, *ADDRESS)
+    with notes:
+        show_notices(HEADS_CHOICES.notices())
+    return choice
 
 
 def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
