@@ -94,7 +94,7 @@ def test_wrong_answers_are_rejected_with_the_arithmetic(made: list[tuple[str, Ex
         for wrong in wrong_answers(exercise):
             feedback = exercise.check(spoken(exercise.answer, wrong))
             assert not feedback.right and feedback.understood, (exercise.question, wrong)
-            assert feedback.words.startswith(exercise.answer.said(wrong))
+            assert feedback.words.startswith(exercise.answer.quoted(wrong))
             if isinstance(exercise.answer, Number):
                 # The arithmetic, but not what it comes to.
                 shown = feedback.words.removesuffix(" ?.").removesuffix(" ?; attention: 1.")
@@ -543,8 +543,8 @@ def test_cells_are_read_as_pairs_inside_the_matrix() -> None:
     assert answer.read("") == frozenset()
     assert [answer.read(one) for one in ("2>0", "0>3", "0", "a>b", "0>1 1>2", "-1>0")] == [None] * 6
     assert answer.solution == "“a” → “c”"
-    assert answer.said(frozenset({(0, 0)})) == "2 cells are wrong, one of them in the row of “a”"
-    assert answer.said(frozenset()) == "1 cell is wrong, in the row of “a”"
+    assert answer.quoted(frozenset({(0, 0)})) == "2 cells are wrong, one of them in the row of “a”"
+    assert answer.quoted(frozenset()) == "1 cell is wrong, in the row of “a”"
 
 
 def test_the_answer_sheet_has_every_kind_and_every_seed(run: Run) -> None:
