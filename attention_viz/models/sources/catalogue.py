@@ -34,7 +34,9 @@ class Entry:
         predicts: whether it tells how likely each token is.
         marks: whether its tokenizer adds special tokens around a text.
         chats: whether its tokenizer has a template for chats.
-        examples: sentences that show what it is for, where any sentence would not do.
+        examples: sentences that show what it is for, the one to begin with first; none where any sentence would do.
+        contrast: another sentence, to compare the first example with.
+        messages: what to say to it in a chat, where it has a template for that.
     """
 
     short: str
@@ -52,6 +54,8 @@ class Entry:
     marks: bool = False
     chats: bool = False
     examples: tuple[str, ...] = ()
+    contrast: str = ""
+    messages: tuple[str, ...] = ()
 
     @property
     def facts(self) -> ModelFacts:
@@ -96,6 +100,12 @@ CATALOGUE: dict[str, Entry] = {
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         source="sentence-transformers/all-MiniLM-L6-v2",
         size=90_868_376,
+        examples=(
+            "The bank of the river was flooded",
+            "The cat sat because it was tired.",
+            "The bank is steep, so it's dangerous to stand near it",
+        ),
+        contrast="The bank of the city was robbed",
         marks=True,
     ),
     "SmolLM2-135M-Instruct": Entry(
@@ -115,6 +125,13 @@ CATALOGUE: dict[str, Entry] = {
         sha256="a672150fb4f99d7c8f4168cecdd464069c0ef3a37d8113f22ddb9d48031d03cd",
         source="HuggingFaceTB/SmolLM2-135M-Instruct",
         size=538_090_408,
+        examples=(
+            "When Mary and John went to the store, John gave a drink to",
+            "The capital of France is",
+            "The old lamp, the red chair and the clock. The old lamp, the red chair and the",
+        ),
+        contrast="When Mary and John went to the store, Mary gave a drink to",
+        messages=("What is the capital of France?",),
         streams=("decoder",),
         predicts=True,
         chats=True,
@@ -140,6 +157,7 @@ CATALOGUE: dict[str, Entry] = {
             "the animal did not cross the street because it was too wide",
             "the queen painted her house",
         ),
+        contrast="the animal did not cross the street because it was too wide",
         predicts=True,
         marks=True,
     ),
@@ -157,6 +175,7 @@ CATALOGUE: dict[str, Entry] = {
             "moon cheese frog ring moon cheese",
             "frog ring frog",
         ),
+        contrast="ring frog cheese moon ring frog",
         streams=("decoder",),
         predicts=True,
         marks=True,
@@ -176,6 +195,7 @@ CATALOGUE: dict[str, Entry] = {
             "reverse c a f :",
             "sort c a f :",
         ),
+        contrast="reverse c a f :",
         streams=("decoder",),
         predicts=True,
         marks=True,
@@ -194,6 +214,7 @@ CATALOGUE: dict[str, Entry] = {
             "the boy finds the key and he sells it",
             "the cat sees the dog",
         ),
+        contrast="the girl finds the key and she sells it",
         streams=("encoder", "decoder", "cross"),
         predicts=True,
         marks=True,

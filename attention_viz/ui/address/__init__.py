@@ -11,6 +11,8 @@ from attention_viz.ui.address.state import (
     Positions,
     State,
     Switch,
+    own_contrast,
+    own_example,
     read_address,
     write_address,
 )
@@ -22,6 +24,8 @@ __all__ = [
     "Positions",
     "State",
     "Switch",
+    "own_contrast",
+    "own_example",
     "read_address",
     "write_address",
 ]

@@ -1,6 +1,7 @@
 """What a visitor has chosen of what all pages share, taken along from page to page."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -8,7 +9,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.ui.address.codec import modernised
 from attention_viz.ui.address.session import Choices
-from attention_viz.ui.address.state import State
+from attention_viz.ui.address.state import State, own_example
 
 __all__ = ["SHARED", "begin_page"]
 
@@ -32,7 +33,8 @@ def begin_page(own: Sequence[Choices[Any]] = (), example: State | None = None) -
         SHARED.restore()
     st.session_state["page"] = page
     if SHARED.begin(address):
-        theirs = example is None or address.get("model", example.model) != example.model
-        SHARED.settle(default=None if theirs else example)
+        model = address.get("model", (example or SHARED.default).model)
+        theirs = example is None or model != example.model
+        SHARED.settle(default=replace(SHARED.default, text=own_example(model)) if theirs else example)
         if example is not None:
             SHARED.adjust(stream=example.stream)

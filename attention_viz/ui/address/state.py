@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from attention_viz.analysis.readings import READINGS
+from attention_viz.models import CATALOGUE, Entry
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import OwnModule, Request
@@ -18,6 +19,8 @@ __all__ = [
     "Positions",
     "State",
     "Switch",
+    "own_contrast",
+    "own_example",
     "read_address",
     "write_address",
 ]
@@ -25,11 +28,10 @@ __all__ = [
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
 
-EXAMPLES = (
-    "The bank of the river was flooded",
-    "The cat sat because it was tired.",
-    "The bank is steep, so it's dangerous to stand near it",
-)
+_FIRST_MODEL = "all-MiniLM-L6-v2"
+
+# Sentences for every model that has none of its own.
+EXAMPLES = CATALOGUE[_FIRST_MODEL].examples
 
 # By how many tokens a decoder goes on at most: each of them is a run of its own.
 MOST_MORE = 40
@@ -54,7 +56,7 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 class State:
     """Everything that decides which head of what is shown; each is what its parameter `means`."""
 
-    model: str = parameter("all-MiniLM-L6-v2", Model(), "the model")
+    model: str = parameter(_FIRST_MODEL, Model(), "the model")
     text: str = parameter(EXAMPLES[0], Text(), "the sentence")
     layer: int = parameter(0, Number(lambda state, _: range(state.layer_count)), "the layer")
     head: int = parameter(4, Number(lambda state, _: range(state.head_count)), "the head")
@@ -111,6 +113,22 @@ class State:
 
 
 DEFAULT = State()
+
+
+def own_example(model: str) -> str:
+    """The text that a model opens on, as long as nobody has typed another."""
+    return _with_examples(model).examples[0]
+
+
+def own_contrast(model: str) -> str:
+    """The text that its example is compared with, as long as nobody has typed another."""
+    return _with_examples(model).contrast
+
+
+def _with_examples(model: str) -> Entry:
+    """The entry of a model; of one without examples that of the model that the app opens on."""
+    entry = CATALOGUE.get(model)
+    return entry if entry is not None and entry.examples else CATALOGUE[_FIRST_MODEL]
 
 
 def read_address(address: Mapping[str, str], default: State = DEFAULT) -> tuple[State, list[str]]:

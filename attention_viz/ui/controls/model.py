@@ -15,7 +15,7 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded, load_model
-from attention_viz.ui.address import State, write_address
+from attention_viz.ui.address import State, own_example, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "layer_names", "pick_model", "prepare", "show_source"]
+__all__ = ["described", "layer_names", "pick_model", "prepare", "show_model", "show_source"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
@@ -119,10 +119,13 @@ def _source(model: str) -> str | None:
 def _take_source() -> None:
     st.session_state.pop("model_refused", None)
     if st.session_state["source"] in CATALOGUE:
-        _show(st.session_state["source"])
+        show_model(st.session_state["source"])
 
 
-def _show(model: str) -> None:
+def show_model(model: str) -> None:
+    """Choose a model; a text that nobody chose gives way to the one that shows what this model is for."""
+    if st.session_state["text"] == own_example(st.session_state["model"]):
+        st.session_state["text"] = own_example(model)
     st.session_state["model"] = model
     opening.close()
 
@@ -177,7 +180,7 @@ def _take(name: str | None, source: str) -> None:
             f"“{name[:60]}” is no folder inside those that may be read here" if source == "folder" else "it is no id"
         )
     if reason is None:
-        _show(allowed.canonical_name(name))
+        show_model(allowed.canonical_name(name))
     else:
         st.session_state["model_refused"] = reason
 

@@ -7,8 +7,7 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.models import CATALOGUE
-from attention_viz.ui.address import EXAMPLES, Positions, State, write_address
+from attention_viz.ui.address import Positions, State, write_address
 from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.address.session import Choices, went_through_history
 from attention_viz.ui.address.shared import SHARED, begin_page
@@ -20,7 +19,7 @@ from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import show_notices
 
-__all__ = ["address", "begin", "choose", "keep", "sentence", "show_examples", "switch"]
+__all__ = ["address", "begin", "choose", "keep", "sentence", "switch"]
 
 
 def begin(*own: Choices[Any], example: State | None = None) -> None:
@@ -34,13 +33,6 @@ def begin(*own: Choices[Any], example: State | None = None) -> None:
         # An address never means a file that was opened meanwhile.
         opening.close()
     begin_page(own, example)
-
-
-def show_examples() -> None:
-    """Sentences worth a look, at a click."""
-    entry = CATALOGUE.get(st.session_state.get("model", ""))
-    for example in entry.examples if entry is not None and entry.examples else EXAMPLES:
-        st.button(example, on_click=_take_example, args=(example,), type="tertiary")
 
 
 def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_readings: bool = False) -> State:
@@ -180,12 +172,6 @@ def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
 def _called(names: Sequence[str], number: int) -> str:
     """A number in a picker, by its name where it has one."""
     return names[number] if number < len(names) else str(number)
-
-
-def _take_example(text: str) -> None:
-    st.session_state["text"] = text
-    st.session_state["examples_taken"] = st.session_state.get("examples_taken", 0) + 1
-    opening.close()
 
 
 def _layer_count(state: State) -> int:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls import examples, pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
@@ -30,8 +30,8 @@ def show_header() -> None:
             for label, page in PAGES.items():
                 st.page_link(page, label=label, query_params=carried)
         # A new key closes the popover once it has done its work.
-        with st.popover("Examples", key=f"examples-{st.session_state.get('examples_taken', 0)}"):
-            pickers.show_examples()
+        with st.popover("Examples", key=f"examples-{examples.count()}"):
+            examples.show_examples()
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()
         follow_theme()

@@ -8,7 +8,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import snapshot_name
 from attention_viz.serving.runs import Drawn
-from attention_viz.ui.address import State
+from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
@@ -63,7 +63,7 @@ class CompareChoice:
     """What the Compare page keeps in the address; the first side is what all pages share, the `State` that is known."""
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
-    other: str = parameter("The bank of the city was robbed", Text(), "the second sentence", applies=_is("sentences"))
+    other: str = parameter(own_contrast(State.model), Text(), "the second sentence", applies=_is("sentences"))
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -11,7 +12,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.runs import load_model
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui.address import State
+from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import (
@@ -28,6 +29,9 @@ from attention_viz.ui.parts.notices import show_link_limit, show_notices
 
 __all__ = ["choose_kind", "first_state", "show_pickers", "take_head", "take_trained"]
 
+# What the chosen model's example is compared with, as this page last had it.
+_CONTRAST = "compare-contrast"
+
 
 def first_state() -> State | None:
     """What the page opens on where its address asks for moments of training and names no model."""
@@ -40,7 +44,12 @@ def choose_kind(state: State) -> CompareChoice:
     Args:
         state: what is chosen of the first side.
     """
-    return COMPARE_CHOICES.settle(state)
+    own, before = own_contrast(state.model), st.session_state.get(_CONTRAST, "")
+    choice = COMPARE_CHOICES.settle(state, default=replace(CompareChoice(), other=own))
+    if choice.other == before:  # brought by the model that was chosen until now
+        COMPARE_CHOICES.adjust(other=own)
+    st.session_state[_CONTRAST] = own
+    return COMPARE_CHOICES.current()
 
 
 def show_pickers(state: State) -> CompareChoice:

@@ -24,6 +24,8 @@ from attention_viz.views.style.scale import round_up
 __all__ = ["Atlas", "show_search", "take_head"]
 
 _LISTED = 12
+# Whether the boxes of the words were emptied here, and not by the visitor.
+_EMPTIED = "heads-words-emptied"
 _HEIGHT = 300
 
 
@@ -49,6 +51,8 @@ class Atlas:
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """The way of searching, what it asks for, and the heads that were found, best first."""
     pickers.switch("Search by", SEARCHES, HEADS_CHOICES.key("search"))
+    if choice.search == "words":
+        choice = _follow_text(atlas.trace, choice)
     ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
     find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
     ask(atlas, state)
@@ -69,7 +73,8 @@ def take_head(head: tuple[int, int]) -> None:
 def _ask_words(_atlas: Atlas, _state: State) -> None:
     words = (("query_word", "Word that looks"), ("key_word", "Word looked at"))
     for place, (name, label) in zip(st.columns(2, gap="small"), words, strict=True):
-        place.text_input(label, key=HEADS_CHOICES.key(name), persist_state="session")
+        hint = "A word of the text"
+        place.text_input(label, key=HEADS_CHOICES.key(name), placeholder=hint, persist_state="session")
 
 
 def _ask_pattern(atlas: Atlas, state: State) -> None:
@@ -88,7 +93,7 @@ def _ask_detector(_atlas: Atlas, _state: State) -> None:
 
 
 def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
-    if not choice.query_word.strip() or not choice.key_word.strip() or _are_of_another_text(atlas.trace, choice):
+    if not choice.query_word.strip() or not choice.key_word.strip():
         st.caption("Type the word that looks and the word that it looks at.")
         return None
     traces = (atlas.trace, *atlas.others)
@@ -100,12 +105,17 @@ def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.
     return found, "weight", found_words(atlas.trace, found, atlas.stream)
 
 
-def _are_of_another_text(trace: Trace, choice: HeadsChoice) -> bool:
-    """Whether the words are those that the page opens on, which nobody typed, and this text lacks them."""
-    if (choice.query_word, choice.key_word) != (HeadsChoice.query_word, HeadsChoice.key_word):
-        return False
-    words = (trace.provenance.text or "").lower()
-    return not all(word in words for word in (choice.query_word, choice.key_word))
+def _follow_text(trace: Trace, choice: HeadsChoice) -> HeadsChoice:
+    """Empty the boxes of words that the page opens on where the text lacks these, and fill them where it has them."""
+    first, none = (HeadsChoice.query_word, HeadsChoice.key_word), ("", "")
+    text = (trace.provenance.text or "").lower()
+    words = first if all(word in text for word in first) else none
+    emptied = st.session_state.get(_EMPTIED, False)
+    now = (choice.query_word, choice.key_word)
+    if (now == first and words == none) or (now == none and words == first and emptied):
+        HEADS_CHOICES.adjust(query_word=words[0], key_word=words[1])
+        st.session_state[_EMPTIED] = words == none
+    return HEADS_CHOICES.current()
 
 
 def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:

@@ -1,0 +1,58 @@
+"""Two sentences are compared that belong together: what a model's example is compared with comes with the model."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.address import own_contrast, own_example
+
+SMOLLM2 = "SmolLM2-135M-Instruct"
+
+
+def script() -> None:
+    """The model's picker, and what the page compares."""
+    from attention_viz.ui.address.shared import SHARED, begin_page
+    from attention_viz.ui.controls.model import pick_model
+    from attention_viz.ui.controls.text_box import text_box
+    from attention_viz.ui.pages.compare.choice import ADDRESS
+    from attention_viz.ui.pages.compare.pickers import choose_kind, show_pickers
+
+    begin_page(ADDRESS)
+    text_box("Sentence", "text")
+    pick_model()
+    choose_kind(SHARED.current())
+    show_pickers(SHARED.current())
+
+
+def opened(**address: str) -> AppTest:
+    screen = AppTest.from_function(script, default_timeout=60)
+    for name, value in address.items():
+        screen.query_params[name] = value
+    return screen.run()
+
+
+def both(screen: AppTest) -> tuple[str | None, str | None]:
+    assert not screen.exception
+    return screen.text_area(key="text").value, screen.text_area(key="compare-other").value
+
+
+def test_the_second_sentence_comes_with_the_model_until_another_is_typed() -> None:
+    screen = opened()
+    for model in ("all-MiniLM-L6-v2", SMOLLM2, "coreference", "scratch"):
+        screen.selectbox(key="source").select(model).run()
+        assert both(screen) == (own_example(model), own_contrast(model))
+    screen.text_area(key="compare-other").input("the cat").run()
+    screen.selectbox(key="source").select(SMOLLM2).run()
+    assert both(screen) == (own_example(SMOLLM2), "the cat")
+
+
+@pytest.mark.parametrize("other", ["the cat", CATALOGUE["lists"].contrast])
+def test_what_a_link_says_holds(other: str) -> None:
+    assert both(opened(model=SMOLLM2, text="a b", other=other)) == ("a b", other)
+    assert both(opened(model=SMOLLM2)) == (own_example(SMOLLM2), own_contrast(SMOLLM2))
+
+
+def test_every_model_with_examples_has_a_sentence_to_compare_the_first_with() -> None:
+    for entry in CATALOGUE.values():
+        assert bool(entry.contrast) == bool(entry.examples)
+        assert entry.contrast != (entry.examples or ("",))[0] or not entry.examples

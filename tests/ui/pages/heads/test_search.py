@@ -1,0 +1,48 @@
+"""The search for heads by words greets no text with words that aren't in it."""
+
+from streamlit.testing.v1 import AppTest
+
+BANK = "the bank of the river"
+
+
+def script() -> None:
+    """The search, beside a box for the text."""
+    import streamlit as st
+
+    import attention_viz as av
+    from attention_viz.analysis.metrics import METRICS
+    from attention_viz.analysis.search import DETECTORS
+    from attention_viz.ui.address import State
+    from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+    from attention_viz.ui.pages.heads.search import Atlas, show_search
+
+    HEADS_CHOICES.begin()
+    choice = HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
+    trace = av.scratch(st.text_area("Sentence", "the bank of the river", key="text"))
+    show_search(Atlas(trace, "encoder", (), (), av.head_table(trace)), State(), choice)
+
+
+def words(screen: AppTest) -> tuple[str | None, str | None]:
+    assert not screen.exception
+    return screen.text_input(key="heads-query_word").value, screen.text_input(key="heads-key_word").value
+
+
+def typed(screen: AppTest, text: str) -> AppTest:
+    return screen.text_area(key="text").input(text).run()
+
+
+def test_the_words_that_the_page_opens_on_are_only_for_a_text_that_has_them() -> None:
+    screen = AppTest.from_function(script, default_timeout=60).run()
+    assert words(screen) == ("bank", "river")
+    assert words(typed(screen, "Mary and John")) == ("", "")
+    assert "Type the word that looks" in screen.caption[0].value
+    assert words(typed(screen, BANK)) == ("bank", "river")
+
+
+def test_words_that_were_typed_stay_and_boxes_that_were_emptied_stay_empty() -> None:
+    screen = AppTest.from_function(script, default_timeout=60).run()
+    screen.text_input(key="heads-query_word").input("the").run()
+    assert words(typed(screen, "Mary and John")) == ("the", "river")
+    for name in ("query", "key"):
+        screen.text_input(key=f"heads-{name}_word").input("").run()
+    assert words(typed(screen, BANK)) == ("", "")
