@@ -39,4 +39,4 @@ EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import http.client, sys; c = http.client.HTTPConnection('127.0.0.1', 8501, timeout=4); c.request('GET', '/_stcore/health'); sys.exit(c.getresponse().status != 200)"]
 
-CMD ["streamlit", "run", "app.py"]
+CMD ["python", "-m", "attention_viz.ui.process", "run", "app.py"]

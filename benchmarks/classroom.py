@@ -43,7 +43,7 @@ def run(quick: bool) -> Result:
     count, looks = (3, 0.1) if quick else (_VISITORS, _LOOKS)
     # So that an error says what it was.
     in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full"}
-    with serving(("-m", "streamlit", "run", str(ROOT / "app.py")), in_full) as address:
+    with serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py")), in_full) as address:
         answers = asyncio.run(_lesson(address, count, looks, quick))
     errors = [f"{step}: {error}" for step, each in answers.items() for one in each for error in one.errors]
     if errors:

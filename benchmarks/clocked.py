@@ -1,4 +1,4 @@
-"""Starts Streamlit as `streamlit run` does and notes when the app reached which point of its work.
+"""Starts the app's server and notes when the app reached which point of its work.
 
 Usage: python clocked.py STAMPS run app.py [options]. STAMPS is a file that gets a line a point: its name and the time.
 
@@ -66,14 +66,14 @@ class Clock:
 
 
 def main() -> None:
-    """Hook in, then become Streamlit."""
+    """Hook in, then become the server."""
     stamps, *arguments = sys.argv[1:]
     sys.path[0] = str(Path.cwd())  # not this file's folder, whose modules are no packages of the app's
     sys.meta_path.insert(0, Clock(Path(stamps)))  # pyright: ignore[reportArgumentType] -- a finder needs no base class
-    from streamlit.web.cli import main as streamlit
+    from attention_viz.ui.process import main as serve
 
     sys.argv = ["streamlit", *arguments]
-    streamlit()
+    serve()
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subpr
         options: more of Streamlit's own, such as "--server.address=127.0.0.1".
         log: takes what it prints: a file, or a file's number; by default that goes where ours goes.
     """
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *options]
+    command = [sys.executable, "-m", "attention_viz.ui.process", "run", "app.py", f"--server.port={port}", *options]
     # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
     quiet = {"STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true", "STREAMLIT_LOGGER_LEVEL": "warning"}
     environment = {**KEEP_MEMORY, **os.environ, **quiet}

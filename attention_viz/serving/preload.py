@@ -1,0 +1,40 @@
+"""The model that the app opens on is loaded when the server starts, so that the first visitor doesn't wait for it."""
+
+import importlib
+import logging
+import threading
+from collections.abc import Sequence
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.imports import one_importer
+from attention_viz.serving.runs import load_model
+
+__all__ = ["begin"]
+
+_log = logging.getLogger(__name__)
+
+
+def begin(model: str, modules: Sequence[str] = ()) -> threading.Thread:
+    """Import what is heavy and load a model, in a thread of its own; who asks for the model meanwhile waits for it.
+
+    What goes wrong is logged and no more: whoever asks for the model is told.
+
+    Args:
+        model: its name in the catalogue.
+        modules: what else to import, in this order.
+    """
+    thread = threading.Thread(target=_run, args=(model, tuple(modules)), name=f"preloading of {model}", daemon=True)
+    thread.start()
+    return thread
+
+
+def _run(model: str, modules: tuple[str, ...]) -> None:
+    try:
+        with one_importer:
+            importlib.import_module("attention_viz.models.sources.load_folder")
+        load_model(model)
+        with one_importer:
+            for module in modules:
+                importlib.import_module(module)
+    except AttentionVizError as error:
+        _log.warning("%s was not loaded beforehand: %s", model, error)

@@ -1,0 +1,45 @@
+"""The model that the app opens on loads when the server starts, with nobody there yet."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from attention_viz.serving import preload
+from attention_viz.serving.runs import is_loaded
+from scripts import serve
+
+PROGRAM = """
+import sys
+from attention_viz.serving.runs import is_loaded
+from attention_viz.ui.process import begin_loading
+from attention_viz.ui.address.state import DEFAULT
+assert "torch" not in sys.modules and not is_loaded(DEFAULT.model)
+begin_loading().join()
+print(is_loaded(DEFAULT.model))
+"""
+
+
+def test_a_model_is_loaded_in_the_background() -> None:
+    assert not is_loaded("lists")
+    preload.begin("lists").join()
+    assert is_loaded("lists")
+
+
+def test_one_that_can_t_be_had_is_a_line_in_the_log_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        preload.begin("../nowhere").join()
+    assert "../nowhere was not loaded beforehand" in caplog.text
+
+
+def test_the_server_begins_with_the_model_that_the_app_opens_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=False)
+    assert ended.stdout.strip() == "True", ended.stderr
+
+    def start(command: list[str], **_: object) -> None:
+        raise InterruptedError(command)
+
+    monkeypatch.setattr("attention_viz.cli.server.subprocess.Popen", start)
+    with pytest.raises(InterruptedError, match=r"'-m', 'attention_viz\.ui\.process', 'run', 'app\.py'"):
+        serve.start(8501)
