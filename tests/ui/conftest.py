@@ -5,10 +5,17 @@ from typing import Any
 import pytest
 
 from attention_viz.models import CATALOGUE
-from tests.conftest import Server
+from tests.conftest import Server, on_one_thread
 from tests.hub import Hub, serving
 from tests.shipped import MINILM, plain_weights
 from tests.ui.served import LARGE, NAME, app, save_large, save_models
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Pages without a browser run in this process, where small models on many threads mostly wait for each other."""
+    with on_one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

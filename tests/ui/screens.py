@@ -4,6 +4,7 @@ import base64
 import functools
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,19 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy
 import pytest
+from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 __all__ = ["Screen"]
 
 ROOT = Path(__file__).parents[2]
+ALERTS = ("info", "warning", "error", "success")
+WORDS = ("markdown", "caption", "html")
+WIDGETS = (
+    *("selectbox", "number_input", "text_area", "text_input", "toggle", "button_group", "radio"),
+    *("select_slider", "slider", "button", "file_uploader"),
+)
 
 
 @dataclass
@@ -24,6 +32,7 @@ class Screen:
     """One visitor's session: pages follow each other in it as in a browser's tab."""
 
     app: AppTest = field(default_factory=lambda: AppTest.from_file(ROOT / "app.py", default_timeout=120))
+    files: dict[str, Callable[[], bytes]] = field(default_factory=dict)
 
     def open(self, address: str) -> "Screen":
         """Go to an address, as a first visit or by a link of the menu."""
@@ -41,7 +50,17 @@ class Screen:
 
     def run(self) -> "Screen":
         """Run the page again; any exception that nothing caught fails the test."""
-        self.app.run()
+        self.files.clear()
+        add = MediaFileManager.add_deferred
+
+        def noted(manager: MediaFileManager, make: Callable[[], bytes], *what: Any, **more: Any) -> str:
+            number = add(manager, make, *what, **more)
+            self.files[number] = make
+            return number
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(MediaFileManager, "add_deferred", noted)
+            self.app.run()
         assert not self.app.exception, [one.value for one in self.app.exception]
         return self
 
@@ -53,7 +72,7 @@ class Screen:
     @property
     def warnings(self) -> list[str]:
         """What the page says of an address that asks for what can't be had, without the marks that make it plain."""
-        said = [re.sub(r"\\(.)", r"\1", text) for one in self.app.warning for text in one.value.split("\n\n")]
+        said = [re.sub(r"\\(.)", r"\1", text) for one in self.all("warning") for text in one.value.split("\n\n")]
         return [one for one in said if one.startswith(("The address asks", "The mask was for"))]
 
     @staticmethod
@@ -64,27 +83,37 @@ class Screen:
     @property
     def words(self) -> str:
         """Whatever stands on the page as text, without the marks that keep it plain."""
-        kinds = ("markdown", "caption", "info", "warning", "error", "success", "html")
-        said = [str(one.value) for kind in kinds for one in self.app.get(kind)]
+        said = [str(one.value) for one in self.all(*WORDS, *ALERTS)]
         return re.sub(r"\\(.)", r"\1", "\n".join(said))
+
+    @property
+    def alerts(self) -> list[str]:
+        """What stands on the page in a box of its own, because something is amiss."""
+        return [re.sub(r"\\(.)", r"\1", str(one.value)) for one in self.all(*ALERTS)]
+
+    def all(self, *kinds: str) -> list[Any]:
+        """Every element of some kinds."""
+        return [one for kind in kinds for one in self.app.get(kind)]
+
+    def figure(self, key: str) -> dict[str, Any]:
+        """A Plotly figure as the page sends it to the browser."""
+        (chart,) = [one for one in self.all("plotly_chart") if getattr(one, "key", None) == key]
+        return json.loads(chart.proto.spec)
 
     def matrix(self, key: str) -> numpy.ndarray:
         """The numbers that a heatmap draws: what the page sends to the browser."""
-        (chart,) = [one for one in self.app.get("plotly_chart") if getattr(one, "key", None) == key]
-        (cells,) = [one["z"] for one in json.loads(chart.proto.spec)["data"] if one["type"] == "heatmap"]
+        (cells,) = [one["z"] for one in self.figure(key)["data"] if one["type"] == "heatmap"]
         shape = [int(count) for count in cells["shape"].split(",")]
         return numpy.frombuffer(base64.b64decode(cells["bdata"]), dtype=cells["dtype"]).reshape(shape)
 
     def channel(self, key: str) -> dict[str, Any]:
         """What the page tells a component of ours, such as which head it shows; empty where there is no component."""
-        found = [one for one in self.app.get("bidi_component") if one.proto.id.endswith(f"-{key}-channel")]
+        found = [one for one in self.all("bidi_component") if one.proto.id.endswith(f"-{key}-channel")]
         return json.loads(found[0].proto.json) if found else {}
 
     def picker(self, label: str) -> Any:
         """A widget by its label."""
-        kinds = ("selectbox", "number_input", "text_area", "text_input", "toggle", "segmented_control", "radio")
-        kinds += ("select_slider", "slider", "button", "file_uploader")
-        found = [one for kind in kinds for one in self.app.get(kind) if one.label == label]
+        found = [one for one in self.all(*WIDGETS) if one.label == label]
         assert found, f"there is no {label}"
         return found[0]
 
@@ -97,3 +126,13 @@ class Screen:
         """Press a button."""
         self.picker(label).click()
         return self.run()
+
+    def upload(self, label: str, path: Path) -> "Screen":
+        """Hand the page a file."""
+        self.picker(label).set_value((path.name, path.read_bytes(), "application/octet-stream"))
+        return self.run()
+
+    def download(self, label: str) -> bytes:
+        """What a button hands out; of several with that label, the first."""
+        button = next(one for one in self.all("download_button") if one.label == label)
+        return self.files[button.proto.deferred_file_id]()

@@ -77,7 +77,7 @@ def test_our_own_module_stands_beside_the_pretrained_one(screen: Screen) -> None
 
 def test_a_width_that_the_heads_cannot_share_is_refused_in_words(screen: Screen) -> None:
     screen.back_to("/?model=scratch&d_model=7&heads=2&text=The+cat")
-    (refusal,) = [one.value for kind in ("warning", "error", "info") for one in screen.app.get(kind)]
+    (refusal,) = screen.alerts
     assert "7" in refusal and "2" in refusal
     assert screen.picker("Sentence").value == "The cat"
 
@@ -142,9 +142,7 @@ def two_streams(path: Path) -> av.Trace:
 def test_every_stream_and_head_of_an_opened_trace_can_be_looked_at(screen: Screen, tmp_path: Path) -> None:
     trace = two_streams(tmp_path / "streams.safetensors")
     screen.back_to("/?model=all-MiniLM-L6-v2&text=The+bank&layer=3&head=7")
-    box = screen.picker("A file saved with trace.save, on this machine or another")
-    box.set_value(("streams.safetensors", (tmp_path / "streams.safetensors").read_bytes(), "application/octet-stream"))
-    screen.run()
+    screen.upload("A file saved with trace.save, on this machine or another", tmp_path / "streams.safetensors")
     assert "Shown from a file, which a link can't carry: two streams" in screen.words
     cross = next(one for one in screen.picker("Stream").options if one.startswith("cross"))
     screen.pick("Stream", cross).pick("Layer", 1).pick("Head", 4)

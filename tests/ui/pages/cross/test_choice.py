@@ -1,0 +1,117 @@
+"""What the Cross-attention page decides: what is said, by which numbers, and what the address keeps."""
+
+import functools
+import html
+import re
+
+import pytest
+
+from attention_viz.trace.trace import Trace
+from tests.shipped import shipped
+from tests.ui.screens import Screen
+
+SENTENCE = "the boy finds the key and he sells it"
+FRENCH = "le garçon trouve la clé et il la vend"
+TRANSLATION = "/cross?model=translation&text=the+boy+finds+the+key+and+he+sells+it&layer=0&head=1&target="
+
+
+@functools.cache
+def translated(text: str = SENTENCE, target: str | None = None) -> Trace:
+    return shipped("translation").trace(text, target=target)
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One visitor, who looks at one thing after the other."""
+    return Screen().open("/cross")
+
+
+def source(screen: Screen) -> str:
+    """What the page writes as HTML, its style left out."""
+    return "\n".join(one.value for one in screen.all("html") if not one.value.startswith("<style"))
+
+
+def alignment(screen: Screen) -> list[list[str]]:
+    rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", source(screen))
+    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+
+
+def said(screen: Screen) -> str:
+    (found,) = re.findall(r'data-testid="said">(.*?)</span>', source(screen))
+    return html.unescape(found)
+
+
+def test_the_table_says_which_word_each_word_comes_from(screen: Screen) -> None:
+    screen.back_to(TRANSLATION)
+    found = {word: source for word, source, _ in alignment(screen)}
+    assert {"garçon": "boy", "trouve": "finds", "clé": "key", "vend": "sells"}.items() <= found.items()
+    weights = translated().weights(0, 1, "cross")
+    assert [float(weight) for _, _, weight in alignment(screen)] == pytest.approx(weights.amax(-1).tolist(), abs=5e-4)
+    assert "Each row is named by the word that this step produces" in screen.words
+    assert "The model says" in screen.words and said(screen) == FRENCH
+
+
+def test_another_head_is_shown_by_its_own_numbers(screen: Screen) -> None:
+    screen.back_to(TRANSLATION).pick("Head", 2)
+    assert screen.matrix("matrix") == pytest.approx(translated().weights(0, 2, "cross").numpy(), abs=1e-6)
+    assert [row[0] for row in alignment(screen)] == [*FRENCH.split(), "</s>"]
+    assert screen.channel("explorer")["head"] == 2 and screen.address["head"] == "2"
+
+
+def test_what_it_is_told_to_say_names_the_rows(screen: Screen) -> None:
+    target = "la fille vend la clé"
+    screen.back_to(TRANSLATION).pick("Target", target)
+    assert [row[0] for row in alignment(screen)] == [*target.split(), "</s>"]
+    assert "Told to say" in screen.words
+    assert screen.address["target"] == target
+    expected = translated(SENTENCE, target).weights(0, 1, "cross").numpy()
+    assert screen.matrix("matrix") == pytest.approx(expected, abs=1e-6)
+    assert said(screen.pick("Target", "")) == FRENCH
+
+
+def test_a_link_reproduces_the_screen(screen: Screen) -> None:
+    screen.back_to(TRANSLATION)
+    screen.pick("Sentence", "the girl sees a red house").pick("Target", "la fille voit une maison").pick("Head", 3)
+    again = Screen().open("/cross?" + "&".join(f"{name}={value}" for name, value in screen.address.items()))
+    assert alignment(again) == alignment(screen)
+    assert said(again) == "la fille voit une maison"
+    assert again.picker("Sentence").value == "the girl sees a red house"
+    assert again.channel("explorer") == screen.channel("explorer")
+    assert again.channel("explorer")["head"] == 3
+    assert again.address == screen.address
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("/cross?text=", "the text is empty"),
+        ("/cross?target=" + "cl%C3%A9+" * 60, "the model can say at most 32"),
+        ("/?model=translation&text=the+wizard", "doesn't know 1 word of the sentence"),
+        ("/?model=coreference&text=the+wizard", "and reads “[UNK]” (unknown) instead"),
+        ("/cross?text=the+boy+is+a+wizard+%F0%9F%91%A9", "doesn't know 2 words of the sentence"),
+        ("/cross?text=the+boy&target=le+wizard", "doesn't know 1 word of the target"),
+        ("/cross?text=" + "the+boy+" * 180, "reads 32 at once"),
+        ("/cross?layer=99", "layer “99”"),
+        ("/cross?head=4", "head “4”"),
+        ("/cross?stream=foo", "stream “foo”"),
+    ],
+)
+def test_what_cannot_be_had_is_told_in_words(screen: Screen, address: str, told: str) -> None:
+    screen.back_to(f"{address}{'' if 'model=' in address else '&model=translation'}")
+    assert any(told.lower() in one.lower() for one in screen.alerts)
+
+
+def test_words_are_written_as_words_whatever_they_are_made_of(screen: Screen) -> None:
+    markup = "<img src=x onerror=document.title='x'> <b>the</b> $x$ :red[y] 👩‍👩‍👧"
+    screen.back_to(TRANSLATION).pick("Sentence", markup).pick("Target", f"la {markup}"[:60])
+    assert said(screen).startswith("la <img src=x")
+    assert "<img" not in source(screen) and "<b>the" not in source(screen)
+    assert screen.channel("explorer")
+
+
+def test_another_model_is_told_in_words_and_loses_nothing(screen: Screen) -> None:
+    screen.back_to("/cross?model=all-MiniLM-L6-v2&text=my+own+words&target=")
+    assert any("translation (a toy encoder–decoder)" in one for one in screen.alerts)
+    assert screen.picker("Sentence").value == "my own words"
+    assert not screen.channel("explorer")
+    assert said(screen.press(f"Show translation with “{SENTENCE}”")) == FRENCH
