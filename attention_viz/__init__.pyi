@@ -5,10 +5,10 @@ from .analysis.attribution import norm_weighted as norm_weighted
 from .analysis.attribution import rollout as rollout
 from .analysis.compare import Comparison as Comparison
 from .analysis.compare import compare as compare
+from .analysis.head_table import head_table as head_table
 from .analysis.likeness import similarity as similarity
 from .analysis.metrics import METRICS as METRICS
 from .analysis.metrics import Metric as Metric
-from .analysis.metrics import head_table as head_table
 from .analysis.readings import READINGS as READINGS
 from .analysis.readings import Reading as Reading
 from .analysis.search import find_heads as find_heads

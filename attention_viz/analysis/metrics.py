@@ -1,76 +1,82 @@
-"""What a head does, in one number each: how spread, how far, to whom; for all heads of a trace as a table.
+"""What a head does, in one number each: how spread, how far, to whom.
 
 Every metric is a mean over the queries of a text. Padding is left out, and so are queries that the tokenizer calls
 special, which stand for no word, and queries that may look at nothing. Position 0 is not special by itself.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attention_viz.errors import TraceError
+from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Trace
 
-if TYPE_CHECKING:
-    import pandas
-
-__all__ = ["METRICS", "Metric", "Rows", "head_table", "mean_table"]
+__all__ = ["METRICS", "Metric", "Rows"]
 
 _TINY = torch.finfo(torch.float32).tiny
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What a metric needs to know of the tokens, worked out once for all heads.
+    """What a metric needs to know of the tokens: of some queries, and of the first keys of a text or of all.
 
     Attributes:
-        counted: the queries that count, (count,).
+        positions: which queries these are, (row,).
+        counted: True for those that count, (row,).
         real: True for keys that aren't padding, (key,).
-        special: True for keys that the tokenizer calls special, (key,).
-        first: the first key that isn't padding.
-        distance: |query − key| in tokens, (query, key).
-        before: for each query the key one before it, −1 where it doesn't count or has none; likewise `after`.
+        special: the keys that the tokenizer calls special, (special,).
+        first: the first key of the text that isn't padding.
+        count: how many keys of the whole text aren't padding.
+        before: for each query the key one before it, −1 where there is none; likewise `after`.
         following: for each query the key after the most recent earlier token of its kind, −1 where there is none.
-        duplicates: the pairs where a key is an earlier token of the query's kind, one (query, key) a row.
+        duplicates: where a key is an earlier token of the query's kind, one (row, key) a line.
         alike: whether queries and keys are the same text.
     """
 
-    counted: Int[Tensor, " count"]
+    positions: Int[Tensor, " row"]
+    counted: Bool[Tensor, " row"]
     real: Bool[Tensor, " key"]
-    special: Bool[Tensor, " key"]
+    special: Int[Tensor, " special"]
     first: int
-    distance: Float[Tensor, "query key"]
-    before: Int[Tensor, " query"]
-    after: Int[Tensor, " query"]
-    following: Int[Tensor, " query"]
+    count: int
+    before: Int[Tensor, " row"]
+    after: Int[Tensor, " row"]
+    following: Int[Tensor, " row"]
     duplicates: Int[Tensor, "pair 2"]
     alike: bool
 
     @classmethod
-    def of(cls, queries: Tokens, keys: Tokens, *, alike: bool) -> "Rows":
-        """Of the tokens along the two axes; `alike` where both are the same text."""
+    def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "Rows":
+        """Of the tokens along the two axes.
+
+        Args:
+            queries: down the rows.
+            keys: across the columns.
+            alike: whether both are the same text.
+            positions: which queries; all by default.
+        """
+        chosen = torch.arange(len(queries)) if positions is None else torch.tensor(positions, dtype=torch.long)
+        counted = torch.zeros(len(queries), dtype=torch.bool)
+        counted[list(queries.counted)] = True
         real = ~torch.tensor(keys.padding)
-        rows, columns = torch.arange(len(queries)), torch.arange(len(keys))
-        nothing = torch.full((len(queries),), -1)
-        duplicates = torch.zeros(len(queries), len(keys), dtype=torch.bool)
-        following, before, after = nothing, nothing, nothing
+        before, after, following = torch.full((3, len(chosen)), -1)
+        duplicates = torch.zeros(len(chosen), len(keys), dtype=torch.bool)
         if alike:
-            ids = torch.tensor(queries.ids)
-            duplicates = (ids[:, None] == ids) & (rows[:, None] > columns) & real
+            ids, columns = torch.tensor(queries.ids), torch.arange(len(keys))
+            duplicates = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
             latest = torch.where(duplicates, columns, -1).amax(dim=-1)
             following = torch.where(latest >= 0, latest + 1, -1)
-            before, after = (_neighbours(rows + step, real) for step in (-1, 1))
+            before, after = (_neighbours(chosen + step, real) for step in (-1, 1))
         return cls(
-            torch.tensor(queries.counted, dtype=torch.long),
+            chosen,
+            counted[chosen],
             real,
-            torch.tensor(keys.special),
+            torch.tensor(keys.special).nonzero()[:, 0],
             int(real.nonzero()[0]) if real.any() else 0,
-            (rows[:, None] - columns).abs().float(),
+            int(real.sum()),
             before,
             after,
             following,
@@ -78,24 +84,28 @@ class Rows:
             alike,
         )
 
-    def mean_at(self, weights: Float[Tensor, "query key"], keys: Int[Tensor, " query"]) -> float:
-        """The mean weight on one key a query, over the counted queries that have one; NaN where none has."""
-        rows = self.counted[keys[self.counted] >= 0]
-        return float(weights[rows, keys[rows]].double().mean())
+    @once
+    def distance(self) -> Float[Tensor, "row key"]:
+        """|query − key| in tokens."""
+        return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
 
-    def mean(self, values: Float[Tensor, " query"]) -> float:
-        """The mean over the counted queries; NaN where there is none."""
-        return float(values[self.counted].double().mean())
+    def weight_at(
+        self, weights: Float[Tensor, "*head row key"], keys: Int[Tensor, " row"]
+    ) -> Float[Tensor, "*head row"]:
+        """The weight on one key a query; NaN where a query has none. Keys left out of the weights have none."""
+        inside = (keys >= 0) & (keys < weights.shape[-1])
+        found = weights[..., torch.arange(len(keys)), torch.where(inside, keys, 0)]
+        return torch.where(keys >= 0, torch.where(inside, found, 0), torch.nan)
 
 
-def _neighbours(places: Int[Tensor, " query"], real: Bool[Tensor, " key"]) -> Int[Tensor, " query"]:
+def _neighbours(places: Int[Tensor, " row"], real: Bool[Tensor, " key"]) -> Int[Tensor, " row"]:
     inside = (places >= 0) & (places < len(real))
     return torch.where(inside & real[places.clamp(0, len(real) - 1)], places, -1)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number for a head.
+    """One number for a head: the mean of what each query that counts has.
 
     Attributes:
         label: its name on a page.
@@ -103,8 +113,8 @@ class Metric:
         formula: in LaTeX, tokens as rows, A the head's weights, n queries that count.
         unit: what it is counted in.
         source: where it comes from.
-        function: gives it for the weights of one head, (query, key), and what is known of the tokens; NaN where no
-            query of the text has what it asks for.
+        function: gives each query's number, (…, row), for weights (…, row, key) and what is known of the tokens; NaN
+            where a query hasn't what is asked for. Keys that no row looks at may be left out of the end.
     """
 
     label: str
@@ -112,33 +122,39 @@ class Metric:
     formula: str
     unit: str
     source: str
-    function: Callable[[Tensor, Rows], float]
+    function: Callable[[Tensor, Rows], Tensor]
+
+    def mean(self, weights: Float[Tensor, "row key"], rows: Rows) -> float:
+        """The metric of one head: the mean over the rows that count; NaN where none has what is asked for."""
+        return float(self.function(weights, rows)[rows.counted].double().nanmean())
 
 
-def _entropy(weights: Tensor, rows: Rows) -> float:
-    return rows.mean(-(weights * weights.clamp_min(_TINY).log()).sum(dim=-1))
+def _entropy(weights: Tensor, _rows: Rows) -> Tensor:
+    return -(weights * weights.clamp_min(_TINY).log()).sum(dim=-1)
 
 
-def _self(weights: Tensor, rows: Rows) -> float:
-    return rows.mean(weights.diagonal()) if rows.alike else torch.nan
+def _self(weights: Tensor, rows: Rows) -> Tensor:
+    return rows.weight_at(weights, rows.positions if rows.alike else torch.full_like(rows.positions, -1))
 
 
-def _distance(weights: Tensor, rows: Rows) -> float:
-    return rows.mean((weights * rows.distance).sum(dim=-1, dtype=torch.float64)) if rows.alike else torch.nan
+def _distance(weights: Tensor, rows: Rows) -> Tensor:
+    if not rows.alike:
+        return torch.full(weights.shape[:-1], torch.nan)
+    return (weights * rows.distance[:, : weights.shape[-1]]).sum(dim=-1)
 
 
-def _duplicate(weights: Tensor, rows: Rows) -> float:
-    queries, keys = rows.duplicates.unbind(dim=-1)
-    sums = torch.zeros(len(weights), dtype=torch.float64).index_add(0, queries, weights[queries, keys].double())
-    having = rows.counted[torch.isin(rows.counted, queries)]
-    return float(sums[having].mean())
+def _duplicate(weights: Tensor, rows: Rows) -> Tensor:
+    having, keys = rows.duplicates.unbind(dim=-1)
+    inside = keys < weights.shape[-1]
+    sums = torch.full(weights.shape[:-1], torch.nan)
+    sums[..., having] = 0
+    return sums.index_add(-1, having[inside], weights[..., having[inside], keys[inside]])
 
 
-def _variance(weights: Tensor, rows: Rows) -> float:
+def _variance(weights: Tensor, rows: Rows) -> Tensor:
     # Padded keys have no weight, and so no part in either sum.
-    squares, whole = (one.sum(dim=-1).double() for one in (weights * weights, weights))
-    count = int(rows.real.sum())
-    return rows.mean((squares / count - (whole / count) ** 2).clamp_min(0))
+    squares, whole = torch.linalg.vector_norm(weights, dim=-1).double().square(), weights.sum(dim=-1).double()
+    return (squares / rows.count - (whole / rows.count) ** 2).clamp_min(0)
 
 
 _PATTERNS = "Clark et al. 2019, What Does BERT Look At?, section 3"
@@ -159,7 +175,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i A_{i,i-1}",
         "weight",
         f"{_PATTERNS}.1",
-        lambda weights, rows: rows.mean_at(weights, rows.before),
+        lambda weights, rows: rows.weight_at(weights, rows.before),
     ),
     "next": Metric(
         "Next token",
@@ -167,7 +183,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i A_{i,i+1}",
         "weight",
         f"{_PATTERNS}.1",
-        lambda weights, rows: rows.mean_at(weights, rows.after),
+        lambda weights, rows: rows.weight_at(weights, rows.after),
     ),
     "self": Metric(
         "The token itself",
@@ -183,7 +199,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i A_{i,0}",
         "weight",
         "Xiao et al. 2024, Efficient Streaming Language Models with Attention Sinks",
-        lambda weights, rows: rows.mean(weights[:, rows.first]),
+        lambda weights, rows: weights[..., rows.first],
     ),
     "distance": Metric(
         "Mean distance",
@@ -207,7 +223,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i A_{i,j+1},\quad j=\max\{j<i: t_j=t_i\}",
         "weight",
         _INDUCTION,
-        lambda weights, rows: rows.mean_at(weights, rows.following),
+        lambda weights, rows: rows.weight_at(weights, rows.following),
     ),
     "special": Metric(
         "Special tokens",
@@ -215,7 +231,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i\sum_{j\;\text{special}} A_{ij}",
         "weight",
         f"{_PATTERNS}.2",
-        lambda weights, rows: rows.mean(weights[:, rows.special].sum(dim=-1)),
+        lambda weights, rows: weights[..., rows.special[rows.special < weights.shape[-1]]].sum(dim=-1),
     ),
     "confidence": Metric(
         "Confidence",
@@ -223,7 +239,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i\max_j A_{ij}",
         "weight",
         "Voita et al. 2019, Analyzing Multi-Head Self-Attention, section 4",
-        lambda weights, rows: rows.mean(weights.amax(dim=-1)),
+        lambda weights, _rows: weights.amax(dim=-1),
     ),
     "variance": Metric(
         "Variance",
@@ -234,66 +250,3 @@ METRICS: dict[str, Metric] = {
         _variance,
     ),
 }
-
-
-def head_table(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
-    """Every metric of every head.
-
-    Args:
-        traces: one text's trace; or several texts' of one model, whose mean is taken over the texts that have what a
-            metric asks for, with its spread (standard deviation, population) in a column ending in "_spread".
-        stream: which attention; the only one there is, if none is named.
-
-    Returns:
-        One row a head, index (layer, head), one column a metric, float64. NaN where no query has what is asked for;
-        of cross-attention, whose two axes are different texts, that is so for all that compares their positions.
-
-    Raises:
-        TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads.
-    """
-    if isinstance(traces, Trace):
-        return _table(traces, traces.stream(stream))
-    if not traces:
-        raise TraceError("a table of heads was asked for without a trace; needed: one or more")
-    return mean_table([_table(trace, trace.stream(stream)) for trace in traces])
-
-
-def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
-    """The mean of several texts' tables, each of one trace, with its spread: what `head_table` gives for their traces.
-
-    Raises:
-        TraceError: no table, or tables of different heads.
-    """
-    import pandas
-
-    if not tables:
-        raise TraceError("the mean of several tables was asked for without a table; needed: one or more")
-    if any(not table.index.equals(tables[0].index) for table in tables):
-        raise TraceError(
-            f"traces of different heads can't be averaged; got {sorted({len(table) for table in tables})} heads"
-        )
-    numbers = torch.stack([torch.tensor(table.to_numpy(copy=True)) for table in tables])
-    mean = numbers.nanmean(dim=0)
-    spread = (numbers - mean).square().nanmean(dim=0).sqrt()
-    columns = [*METRICS, *(f"{name}_spread" for name in METRICS)]
-    return pandas.DataFrame(torch.cat([mean, spread], dim=-1).numpy(), index=tables[0].index, columns=columns)
-
-
-def _table(trace: Trace, stream: str) -> "pandas.DataFrame":
-    import pandas
-
-    rows = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
-    found: dict[tuple[int, int], list[float]] = {}
-    for layer in range(trace.layer_count(stream)):
-        attention = trace.attention(layer, stream)
-        for head, one in enumerate(attention.weights.detach().float().cpu()):
-            looking = rows if attention.allowed is None else _looking(one, rows)
-            found[layer, head] = [metric.function(one, looking) for metric in METRICS.values()]
-    index = pandas.MultiIndex.from_tuples(list(found), names=["layer", "head"])
-    return pandas.DataFrame(list(found.values()), index=index, columns=list(METRICS), dtype="float64")
-
-
-def _looking(weights: Tensor, rows: Rows) -> Rows:
-    """Without the queries that may look at nothing in this head."""
-    some = weights[rows.counted].any(dim=-1)
-    return rows if bool(some.all()) else replace(rows, counted=rows.counted[some])

@@ -19,7 +19,6 @@ def sample_of(positions: Sequence[int], count: int) -> tuple[int, ...]:
     """
     if len(positions) <= count:
         return tuple(positions)
-    edges = numpy.linspace(0, len(positions), count + 1)
-    places = edges[:-1] + numpy.random.default_rng(0).random(count) * numpy.diff(edges)
-    chosen = numpy.minimum(places.astype(int), len(positions) - 1)
-    return tuple(positions[int(place)] for place in numpy.unique(chosen))
+    edges = numpy.linspace(0, len(positions), count + 1).round().astype(int)
+    within = (numpy.random.default_rng(0).random(count) * numpy.diff(edges)).astype(int)
+    return tuple(positions[place] for place in (edges[:-1] + within).tolist())

@@ -74,4 +74,4 @@ def strongest_link(trace: Trace, query: int) -> Link:
 
 def _is_fixed(trace: Trace, place: tuple[int, int], rows: Rows) -> bool:
     weights = trace.weights(*place).detach().float().cpu()
-    return any(METRICS[name].function(weights, rows) > _FIXED for name in _FIXED_PLACES)
+    return any(METRICS[name].mean(weights, rows) > _FIXED for name in _FIXED_PLACES)

@@ -16,7 +16,15 @@ from torch.nn import functional
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.checks import check_call
-from attention_viz.operation.shapes import is_whole, of_head, positions, shape_of_weights, shared_heads, widened
+from attention_viz.operation.shapes import (
+    is_whole,
+    of_head,
+    positions,
+    products,
+    shape_of_weights,
+    shared_heads,
+    widened,
+)
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
 __all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
@@ -97,7 +105,7 @@ class Attention:
 
         Half precision is multiplied in float32, as inside torch's fused kernel, so that large scores don't overflow.
         """
-        return widened(self.query) @ widened(shared_heads(self.key, self.query)).mT
+        return products(widened(self.query), widened(self.key))
 
     @property
     def scaled(self) -> Float[Tensor, "... query key"]:

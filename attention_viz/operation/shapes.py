@@ -22,6 +22,7 @@ __all__ = [
     "is_whole",
     "of_head",
     "positions",
+    "products",
     "shape_of_weights",
     "shapes_in_words",
     "shared_heads",
@@ -58,6 +59,19 @@ def shared_heads(shared: Tensor, query: Tensor) -> Tensor:
     """Key or value, its heads repeated until there is one for each query head."""
     group = heads_of(query) // heads_of(shared) if heads_of(shared) > 1 else 1
     return shared.repeat_interleave(group, dim=-3) if group > 1 else shared
+
+
+def products(query: Tensor, key: Tensor) -> Tensor:
+    """Every query's dot product with every key, (…, head, query, key).
+
+    The query heads that share a key head are multiplied with it together, without a copy of the key for each.
+    """
+    heads, shared = heads_of(query), heads_of(key)
+    if not 1 < shared < heads or query.ndim < 3:
+        return query @ key.mT
+    apart = query.unflatten(-3, (shared, heads // shared))
+    found = apart.flatten(-3, -2) @ key.mT
+    return found.unflatten(-2, apart.shape[-3:-1]).flatten(-4, -3)
 
 
 def of_head(tensor: Tensor, index: int, heads: int) -> Tensor:

@@ -7,8 +7,9 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 import attention_viz as av
+from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import divergence, head_distances, similarity
-from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import find_heads
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.trace.tokens import Tokens

@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from attention_viz.analysis.metrics import METRICS, head_table, mean_table
+from attention_viz.analysis.head_table import head_table, mean_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS, find_heads
 from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Trace

@@ -9,7 +9,8 @@ import numpy
 import pytest
 
 import attention_viz as av
-from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.analysis.head_table import head_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.explorer import atlas_source
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
 from attention_viz.trace.trace import Trace

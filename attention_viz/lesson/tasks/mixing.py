@@ -108,7 +108,7 @@ def temperature(scene: Scene, seed: int) -> Exercise:
 def _entropy(logits: Sequence[float], divisor: float) -> float:
     """The entropy of one row of weights at a temperature, in nats."""
     alone = Rows.of(Tokens.of_ids([0]), Tokens.of_ids(range(len(logits))), alike=False)
-    return METRICS["entropy"].function(shares([one / divisor for one in logits]).weights, alone)
+    return METRICS["entropy"].mean(shares([one / divisor for one in logits]).weights, alone)
 
 
 def output(scene: Scene, seed: int) -> Exercise:

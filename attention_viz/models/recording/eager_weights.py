@@ -11,7 +11,7 @@ from attention_viz.models.recording.differences import weights_difference
 from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.runner import Pass
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.terms import Term, map_terms
+from attention_viz.operation.cutting import first
 
 __all__ = ["EagerWeights", "is_closed_prefix", "prefix"]
 
@@ -97,16 +97,7 @@ class EagerWeights:
 
 def prefix(recorded: Pass, count: int) -> Pass:
     """What a recorded pass computed for the first tokens of its text from those alone; its output stays as it is."""
-
-    def cut(term: Term, value: Tensor | float) -> Tensor | float:
-        if not isinstance(value, Tensor):
-            return value
-        for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):
-            if name in ("query", "key") and value.shape[axis] > count:
-                value = value.narrow(axis, 0, count)
-        return value
-
-    calls = [replace(call, attention=map_terms(call.attention, cut)) for call in recorded.calls]
+    calls = [replace(call, attention=first(call.attention, queries=count, keys=count)) for call in recorded.calls]
     return replace(recorded, calls=tuple(calls))
 
 

@@ -5,8 +5,9 @@ import pandas
 import pytest
 
 import attention_viz as av
+from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import divergence, head_distances
-from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views import head_effects, head_grid, head_map, head_scatter, heatmap

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 import plotly.graph_objects as go
 import streamlit as st
 
-from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.analysis.head_table import head_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import AttentionVizError
 from attention_viz.models import moments
 from attention_viz.serving.runs import draw

@@ -3,6 +3,7 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.head_table import ERROR
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.edits.words import listed
@@ -11,7 +12,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES, HeadsChoice
-from attention_viz.ui.pages.heads.numbers import mean_numbers
+from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all
 from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
 from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_one, show_view
@@ -146,6 +147,7 @@ def _show_numbers(atlas: Atlas) -> None:
         on_select=lambda: take_row("heads-table", heads),
         selection_mode="single-row",
     )
+    _tell_sample(atlas)
     spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
     if unmeasured := [METRICS[name].label for name in METRICS if name in atlas.table and name not in measured]:
         st.caption(
@@ -154,3 +156,22 @@ def _show_numbers(atlas: Atlas) -> None:
             )
         )
     st.caption(f"A click on a column's name sorts by it; a click on a row's box chooses that head.{spread}")
+
+
+def _tell_sample(atlas: Atlas) -> None:
+    """From how many rows the numbers are, and an offer to measure all; a click elsewhere stops that."""
+    rows, queries = atlas.table.attrs["rows"], atlas.table.attrs["queries"]
+    if rows == queries:
+        return
+    st.caption(
+        f"Measured from {rows:,} of {queries:,} rows, spread over the text. Columns that end in “{ERROR}” are the "
+        "standard errors of these means."
+    )
+    if not st.button("Measure all rows", key="heads-all-rows"):
+        return
+    st.button("Stop", key="heads-all-rows-stop")
+    bar = st.progress(0.0)
+    traces = (atlas.trace, *atlas.others)
+    for number, trace in enumerate(traces):
+        measure_all(trace, atlas.stream, lambda share, before=number: bar.progress((before + share) / len(traces)))
+    st.rerun()

@@ -8,12 +8,12 @@ import pandas
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
-from attention_viz.analysis.metrics import head_table, mean_table
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.trace import Trace
 
-__all__ = ["distances", "made_once", "mean_numbers", "numbers", "packed"]
+__all__ = ["distances", "made_once", "mean_numbers", "measure_all", "numbers", "packed"]
 
 _Made = TypeVar("_Made")
 
@@ -43,8 +43,20 @@ def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
 
 
 def numbers(trace: Trace, stream: str) -> pandas.DataFrame:
-    """Every metric of every head of one text."""
-    return made_once(trace, ("table", stream), lambda: head_table(trace, stream))
+    """Every metric of every head of one text; of a long one by a sample of rows, unless all were measured before."""
+    whole = _results.get(trace, {}).get(("table", stream, "all"))
+    return made_once(trace, ("table", stream), lambda: head_table(trace, stream)) if whole is None else whole
+
+
+def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) -> None:
+    """Every metric of every head from all rows, which `numbers` gives from then on.
+
+    Args:
+        trace: with all its streams, as the app keeps it.
+        stream: which attention.
+        progress: as of `head_table`.
+    """
+    made_once(trace, ("table", stream, "all"), lambda: head_table(trace, stream, rows="all", progress=progress))
 
 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
@@ -61,4 +73,4 @@ def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
 
 def packed(trace: Trace, stream: str, table: pandas.DataFrame, texts: Hashable) -> bytes:
     """The atlas for the browser; `texts` tells of which texts the table is, besides the trace's."""
-    return made_once(trace, ("atlas", stream, texts), lambda: pack_atlas(trace, stream, table))
+    return made_once(trace, ("atlas", stream, texts, table.attrs.get("rows")), lambda: pack_atlas(trace, stream, table))

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy
 import plotly.graph_objects as go
 
-from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.analysis.head_table import head_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
 from attention_viz.views.figures.heads.points import check_metric, metrics_text

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import head_distances
-from attention_viz.analysis.metrics import head_table
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.points import heads_as_points

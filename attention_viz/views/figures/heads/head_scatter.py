@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from attention_viz.analysis.metrics import METRICS, head_table
+from attention_viz.analysis.head_table import head_table
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.points import check_metric, heads_as_points
 from attention_viz.views.style.axes import arrange, number_axis

@@ -1,0 +1,29 @@
+"""Part of an attention call without a copy of it: its first queries, its first keys."""
+
+from typing import Any
+
+from torch import Tensor
+
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import Term, map_terms
+
+__all__ = ["first"]
+
+
+def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
+    """The call for its first queries and its first keys, all of them by default; the tensors are views.
+
+    The weights of fewer keys are those of the whole where nothing beyond them may be looked at.
+    """
+    counts = {"query": queries, "key": keys}
+
+    def narrow(term: Term, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):
+            count = counts.get(name)
+            if count is not None and value.shape[axis] > count:
+                value = value.narrow(axis, 0, count)
+        return value
+
+    return map_terms(call, narrow)

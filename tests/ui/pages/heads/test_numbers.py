@@ -1,0 +1,26 @@
+import pytest
+
+from attention_viz.analysis.head_table import head_table
+from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all
+from tests.analysis.test_head_table import long_trace
+
+
+class Stopped(Exception):
+    """As when somebody clicks elsewhere meanwhile."""
+
+
+def test_a_long_text_is_measured_by_a_sample_until_all_rows_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_viz.analysis.head_table._MANY", 1)
+    monkeypatch.setattr("attention_viz.analysis.head_table._SAMPLE", 10)
+    trace, shares = long_trace(40), list[float]()
+    assert mean_numbers([trace], "decoder").attrs == {"rows": 10, "queries": 39}
+
+    def stop(_share: float) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        measure_all(trace, "decoder", stop)
+    assert mean_numbers([trace], "decoder").attrs["rows"] == 10
+    measure_all(trace, "decoder", shares.append)
+    assert shares[-1] == 1
+    assert mean_numbers([trace], "decoder").equals(head_table(trace, rows="all"))
