@@ -87,6 +87,16 @@ class Screen:
         return re.sub(r"\\(.)", r"\1", "\n".join(said))
 
     @property
+    def written(self) -> list[str]:
+        """What the page writes as HTML, its style left out; each piece apart."""
+        return [one.value for one in self.all("html") if not one.value.startswith("<style")]
+
+    def part(self, name: str) -> str:
+        """The HTML of the piece that holds a test id."""
+        (found,) = [one for one in self.written if f'data-testid="{name}"' in one]
+        return found
+
+    @property
     def alerts(self) -> list[str]:
         """What stands on the page in a box of its own, because something is amiss."""
         return [re.sub(r"\\(.)", r"\1", str(one.value)) for one in self.all(*ALERTS)]

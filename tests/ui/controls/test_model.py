@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.conftest import RUNNING, OpenPage, Server
+from tests.conftest import OpenPage, Server
 from tests.hub import Hub
-from tests.ui.served import LARGE, NAME, app
+from tests.ui.served import LARGE, NAME
 
 Idle = Callable[[Page], None]
 TEXT = "the bank of the river"
@@ -39,46 +39,6 @@ def verified(screen: Page) -> None:
 def link(model: str, page: str = "/", **more: object) -> str:
     told = "".join(f"&{name}={value}" for name, value in more.items())
     return f"{page}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
-
-
-@pytest.mark.parametrize("place", ["/", "/steps", "/masks"])
-def test_a_link_to_a_folder_inside_the_allowed_one_reproduces_the_screen(
-    stay: OpenPage, models: Path, place: str
-) -> None:
-    screen = stay(link(str(models / "tiny-bert"), place, layer=2, head=3))
-    if place != "/steps":
-        verified(screen)
-    expect(screen.get_by_text("3 layers × 5 heads", exact=True)).to_be_visible()
-    told = parameters(screen)
-    assert (told["model"], told["layer"], told["head"]) == (str(models / "tiny-bert"), "2", "3")
-
-
-def test_a_folder_is_chosen_in_the_picker(page: OpenPage, models: Path, idle: Idle) -> None:
-    screen = page("/?text=" + quote(TEXT))
-    choose(screen, "Model", "a folder on this machine", idle)
-    expect(screen.get_by_text("still shown: all-MiniLM-L6-v2")).to_be_visible()
-    choose(screen, "Folder", "tiny-bert", idle)
-    verified(screen)
-    assert parameters(screen)["model"] == str(models / "tiny-bert")
-    choose(screen, "Model", "all-MiniLM-L6-v2", idle)
-    assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
-    expect(screen.get_by_label("Folder")).to_have_count(0)
-
-
-def test_a_layer_that_the_model_does_not_have_is_told(stay: OpenPage, models: Path) -> None:
-    screen = stay(link(str(models / "tiny-bert"), layer=7))
-    expect(screen.get_by_text("The address asks for layer “7”. Allowed here: 0 to 2.")).to_be_visible()
-    verified(screen)
-
-
-@pytest.mark.parametrize("asked", ["out", "../outside/secret-bert", "../../etc/passwd", "/etc", "a/../b", "/"])
-def test_what_lies_outside_the_allowed_folder_is_refused_in_words(stay: OpenPage, models: Path, asked: str) -> None:
-    screen = stay(link(asked))
-    told = screen.get_by_text(re.compile(f"The address asks for model “{re.escape(asked)}”"))
-    expect(told).to_contain_text("that may be read here")
-    assert str(models.parent) not in screen.content()
-    verified(screen)
-    assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
 
 
 def test_a_path_typed_into_the_picker_is_refused_as_well(page: OpenPage, models: Path, idle: Idle) -> None:
@@ -132,25 +92,3 @@ def test_an_id_that_is_not_there_is_told_and_another_can_be_typed(page: OpenPage
     expect(screen.get_by_label("Hub id")).to_have_value("nobody/nothing")
     expect(screen.get_by_label("Revision")).to_have_value("v9")
     assert parameters(screen)["model"] == "nobody/nothing@v9"
-
-
-def test_with_both_ways_closed_the_picker_lacks_them_and_addresses_are_refused(
-    page: OpenPage, models: Path, hub: Hub, tmp_path: Path, pytestconfig: pytest.Config, idle: Idle, app_server: Server
-) -> None:
-    asked, settings = len(hub.asked), {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path)}
-    with app(tmp_path, pytestconfig, ATTENTION_VIZ_MODELS="off", ATTENTION_VIZ_HUB="off", **settings) as server:
-        screen = page(server.address)
-        screen.get_by_role("textbox", name="Sentence", exact=True).wait_for(timeout=90_000)
-        idle(screen)
-        screen.get_by_role("combobox", name=re.compile("Model")).click()
-        names = screen.get_by_role("option").all_inner_texts()
-        assert "all-MiniLM-L6-v2" in names
-        assert not {"a folder on this machine", "a hub id"} & set(names)
-        screen.close()  # before its server goes
-        for name, way in ((str(models / "tiny-bert"), "folders on this machine"), (NAME, "ids on the hub")):
-            screen = page(server.address + link(name))
-            expect(screen.get_by_text(f"{way} are switched off here, by the operator")).to_be_visible(timeout=90_000)
-            verified(screen)
-            screen.close()
-    pytestconfig.stash[RUNNING] = app_server
-    assert len(hub.asked) == asked

@@ -13,7 +13,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all
-from attention_viz.ui.pages.heads.search import Atlas, show_search, take_row
+from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
 from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_one, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
@@ -47,7 +47,7 @@ def show_body(
     begin_edits()
     drawn = draw_in_place(state, picture, height, whole=True)
     # Of a text that can't be drawn, too, so that nothing chosen is lost.
-    choice = _choose(state, controls, notes)
+    choice = _choose(drawn, state, controls, notes)
     if drawn is None:
         return
     if opened_in_explore():
@@ -68,9 +68,11 @@ def show_body(
     badge.show(drawn.trace, from_file=drawn.fit is None)
 
 
-def _choose(state: State, controls: DeltaGenerator, notes: DeltaGenerator) -> HeadsChoice:
+def _choose(drawn: Drawn | None, state: State, controls: DeltaGenerator, notes: DeltaGenerator) -> HeadsChoice:
     """What is chosen on this page, once its pickers stand there; the address follows."""
     _begin()
+    if drawn is not None:
+        follow_text(drawn.trace)
     with controls:
         _show_pickers()
     choice = HEADS_CHOICES.current()

@@ -21,7 +21,7 @@ from attention_viz.ui.pages.heads.words import detected_words, found_words, like
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.scale import round_up
 
-__all__ = ["Atlas", "show_search", "take_head"]
+__all__ = ["Atlas", "follow_text", "show_search", "take_head"]
 
 _LISTED = 12
 # Whether the boxes of the words were emptied here, and not by the visitor.
@@ -51,8 +51,6 @@ class Atlas:
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """The way of searching, what it asks for, and the heads that were found, best first."""
     pickers.switch("Search by", SEARCHES, HEADS_CHOICES.key("search"))
-    if choice.search == "words":
-        choice = _follow_text(atlas.trace, choice)
     ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
     find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
     ask(atlas, state)
@@ -63,6 +61,21 @@ def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
         return
     if found is not None:
         _show_found(*found)
+
+
+def follow_text(trace: Trace) -> None:
+    """Empty the boxes of words that the page opens on where the text lacks these, and fill them where it has them."""
+    choice = HEADS_CHOICES.current()
+    if choice.search != "words":
+        return
+    first, none = (HeadsChoice.query_word, HeadsChoice.key_word), ("", "")
+    text = (trace.provenance.text or "").lower()
+    words = first if all(word in text for word in first) else none
+    emptied = st.session_state.get(_EMPTIED, False)
+    now = (choice.query_word, choice.key_word)
+    if (now == first and words == none) or (now == none and words == first and emptied):
+        HEADS_CHOICES.adjust(query_word=words[0], key_word=words[1])
+        st.session_state[_EMPTIED] = words == none
 
 
 def take_head(head: tuple[int, int]) -> None:
@@ -103,19 +116,6 @@ def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.
     if atlas.others:
         return found.rename(columns={"mean_rank": "mean rank"}), "weight", several_words(found, len(traces))
     return found, "weight", found_words(atlas.trace, found, atlas.stream)
-
-
-def _follow_text(trace: Trace, choice: HeadsChoice) -> HeadsChoice:
-    """Empty the boxes of words that the page opens on where the text lacks these, and fill them where it has them."""
-    first, none = (HeadsChoice.query_word, HeadsChoice.key_word), ("", "")
-    text = (trace.provenance.text or "").lower()
-    words = first if all(word in text for word in first) else none
-    emptied = st.session_state.get(_EMPTIED, False)
-    now = (choice.query_word, choice.key_word)
-    if (now == first and words == none) or (now == none and words == first and emptied):
-        HEADS_CHOICES.adjust(query_word=words[0], key_word=words[1])
-        st.session_state[_EMPTIED] = words == none
-    return HEADS_CHOICES.current()
 
 
 def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:

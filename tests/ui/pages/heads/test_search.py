@@ -14,12 +14,13 @@ def script() -> None:
     from attention_viz.analysis.search import DETECTORS
     from attention_viz.ui.address import State
     from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
-    from attention_viz.ui.pages.heads.search import Atlas, show_search
+    from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search
 
     HEADS_CHOICES.begin()
-    choice = HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
+    HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
     trace = av.scratch(st.text_area("Sentence", "the bank of the river", key="text"))
-    show_search(Atlas(trace, "encoder", (), (), av.head_table(trace)), State(), choice)
+    follow_text(trace)
+    show_search(Atlas(trace, "encoder", (), (), av.head_table(trace)), State(), HEADS_CHOICES.current())
 
 
 def words(screen: AppTest) -> tuple[str | None, str | None]:

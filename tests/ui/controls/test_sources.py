@@ -1,0 +1,75 @@
+"""Which models a page lets a visitor have: folders that the operator opened, in the picker and by a link."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from attention_viz.serving import permissions
+from attention_viz.serving.permissions import FOLDER, HUB
+from attention_viz.serving.settings import Settings
+from tests.ui.screens import Screen
+
+TEXT = "the bank of the river"
+
+
+@pytest.fixture
+def allowed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The operator's folder, open to visitors; the hub is not."""
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(models,), hub=False))
+    return models
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One visitor, who asks for one thing after the other."""
+    return Screen().open(f"/?text={quote(TEXT)}")
+
+
+def link(model: str, page: str = "/", **more: object) -> str:
+    told = "".join(f"&{name}={value}" for name, value in more.items())
+    return f"{page}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
+
+
+@pytest.mark.parametrize("place", ["/", "/steps", "/masks"])
+def test_a_link_to_a_folder_inside_the_allowed_one_reproduces_the_screen(allowed: Path, place: str) -> None:
+    screen = Screen().open(link(str(allowed / "tiny-bert"), place, layer=2, head=3))
+    assert "Verified" in screen.words
+    assert "3 layers × 5 heads" in screen.words
+    told = screen.address
+    assert (told["model"], told["layer"], told["head"]) == (str(allowed / "tiny-bert"), "2", "3")
+
+
+def test_a_layer_that_the_model_does_not_have_is_told(screen: Screen, allowed: Path) -> None:
+    screen.back_to(link(str(allowed / "tiny-bert"), layer=7))
+    assert "The address asks for layer “7”. Allowed here: 0 to 2." in screen.words
+    assert "Verified" in screen.words
+
+
+@pytest.mark.parametrize("asked", ["out", "../outside/secret-bert", "../../etc/passwd", "/etc", "a/../b", "/"])
+def test_what_lies_outside_the_allowed_folder_is_refused_in_words(screen: Screen, allowed: Path, asked: str) -> None:
+    screen.back_to(link(asked))
+    (told,) = [one for one in screen.warnings if f"The address asks for model “{asked}”" in one]
+    assert "that may be read here" in told
+    assert str(allowed.parent) not in screen.words + "".join(screen.written)
+    assert "Verified" in screen.words
+    assert screen.address["model"] == "all-MiniLM-L6-v2"
+
+
+def test_a_folder_is_chosen_in_the_picker(allowed: Path) -> None:
+    screen = Screen().open(f"/?text={quote(TEXT)}").pick("Model", FOLDER)
+    assert "still shown: all-MiniLM-L6-v2" in screen.words
+    screen.pick("Folder", str(allowed / "tiny-bert"))
+    assert "Verified" in screen.words and screen.address["model"] == str(allowed / "tiny-bert")
+
+
+def test_what_the_operator_closed_is_not_offered_and_refused_by_reason(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(), hub=False))
+    screen = Screen().open(f"/?text={quote(TEXT)}")
+    assert not {FOLDER, HUB} & set(screen.picker("Model").options)
+    for name, way in ((str(models / "tiny-bert"), "folders on this machine"), ("some/model", "ids on the hub")):
+        screen.back_to(link(name))
+        assert f"{way} are switched off here, by the operator" in screen.words
+        assert "Verified" in screen.words

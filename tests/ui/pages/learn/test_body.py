@@ -1,0 +1,154 @@
+"""What the Learn page decides: what a lesson says, how an answer is met, and what the address and files keep."""
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote_plus
+
+import pytest
+
+from attention_viz.edits.edit import Edit
+from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet
+from attention_viz.lesson.exercise import Cells
+from attention_viz.models.model import AttentionModel
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import draw
+from attention_viz.trace.trace import Trace
+from tests.ui.screens import Screen
+
+TEXT = "The bank of the river was flooded"
+
+
+def run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
+    return draw(Request(model, text), edits=edits).trace
+
+
+SCENE = Scene(TEXT, run)
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One reader, who looks at one lesson after the other."""
+    return Screen().open(f"/learn?text={quote_plus(TEXT)}")
+
+
+def lesson(screen: Screen, address: str) -> Screen:
+    text = "" if "text=" in address else f"&text={quote_plus(TEXT)}"
+    return screen.back_to(f"/learn?{address}{text}")
+
+
+def said(screen: Screen) -> str:
+    """Everything on the page as plain text, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>|\*\*", "", screen.words)).split())
+
+
+def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: AttentionModel) -> None:
+    weight = float(minilm.trace(TEXT).weights(0, 4)[2, 5])
+    assert f"takes {weight:.3f} from “river”" in said(lesson(screen, "lesson=why"))
+    screen.pick("Word that looks", "7")
+    assert "in which “flooded” takes most from a word further off" in said(screen)
+    assert screen.address["choice"] == "7"
+
+
+def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen: Screen) -> None:
+    lesson(screen, "lesson=scores&seed=3&done=why")
+    exercise = EXERCISES["score"].make(SCENE, 3)
+    screen.picker("Your answer").set_value("no number")
+    assert exercise.answer.form in said(screen.press("Check"))
+    screen.picker("Your answer").set_value("999")
+    assert f"Not yet. {exercise.check('999').words}" in said(screen.press("Check"))
+    assert exercise.hints[0] in said(screen.press(f"Hint 1 of {len(exercise.hints)}"))
+    assert screen.address["done"] == "why"
+    assert exercise.working not in said(screen)
+    assert f"Solution: {exercise.solution}. {exercise.working}" in said(screen.press("Solution"))
+    screen.picker("Your answer").set_value(exercise.solution)
+    assert f"Right. {exercise.working}" in said(screen.press("Check"))
+    assert screen.address["done"] == "why.scores"
+    assert "5\\. Scores ✓" in screen.picker("Lessons").options
+    assert screen.picker("Go on: Scaling →")
+    screen.press("Another one")
+    assert screen.address["exercise_seed"] == "4"
+    assert EXERCISES["score"].make(SCENE, 4).question in said(screen)
+    assert not screen.alerts
+
+
+def test_a_mask_is_mended_cell_by_cell_and_a_choice_is_made(screen: Screen) -> None:
+    lesson(screen, "lesson=masks&seed=2&done=")
+    answer = EXERCISES["mask"].make(SCENE, 2).answer
+    assert isinstance(answer, Cells)
+    lines = [one for one in screen.all("button_group") if "-mask-" in str(one.key)]
+    assert len(lines) == len(answer.rows)
+    for row, line in enumerate(lines):
+        line.set_value(sorted(column for at, column in answer.right if at == row))
+    assert "Right." in said(screen.press("Check"))
+    assert screen.address["done"] == "masks"
+    lesson(screen, "lesson=why&seed=2")
+    exercise = EXERCISES["strongest"].make(SCENE, 2)
+    assert "Choose or type an answer first." in said(screen.press("Check"))
+    answers = screen.picker("Your answer")
+    answers.set_value(next(at for at, option in enumerate(answers.options) if exercise.solution in option))
+    assert "Right." in said(screen.press("Check"))
+
+
+def test_the_notation_holds_through_the_course(screen: Screen) -> None:
+    def formula() -> str:
+        return "\n".join(re.findall(r"\$[^$]+\$", screen.words))
+
+    rows = formula() if lesson(screen, "lesson=scores&notation=rows") else ""
+    assert formula() == rows != ""
+    columns = formula() if lesson(screen, "lesson=scores&notation=columns") else ""
+    assert columns != rows
+    screen.press("Next →")
+    assert (screen.address["notation"], screen.address["lesson"]) == ("columns", "scaling")
+
+
+def test_in_front_of_a_room_every_lesson_has_its_picture_and_nothing_else(screen: Screen) -> None:
+    lesson(screen, "lesson=why&present=on")
+    for place, (name, one) in enumerate(LESSONS.items(), 1):
+        assert screen.address["lesson"] == name
+        assert f"{place}. {one.title}" in said(screen)
+        assert screen.figure(f"learn-picture-{name}")["data"]
+        assert not screen.alerts and not screen.all("form", "radio", "text_area")
+        if place < len(LESSONS):
+            screen.press("Next →")
+    screen.press("← Back").press("End")
+    assert "present" not in screen.address
+    assert screen.picker("Sentence").value == TEXT
+
+
+def test_what_an_address_cant_have_and_strange_texts_are_answered_in_words(screen: Screen) -> None:
+    lesson(screen, "lesson=magic&notation=x&done=magic&choice=99&seed=-1")
+    for part in ("lesson “magic”", "choice “99”", "exercise_seed “-1”"):
+        assert any(f"The address asks for {part}" in one for one in screen.warnings)
+    assert "1. Why attention" in said(screen)
+    assert "There is no word in the box" in said(lesson(screen, "lesson=scores&text="))
+    lesson(screen, f"lesson=scores&text={quote_plus('<b>bold</b> & $x$ :smile: ' * 9)}")
+    assert "The course reads the first 24 words" in said(screen)
+    assert "<b>" not in "".join(screen.written)
+    assert "5. Scores" in said(screen)
+
+
+def test_a_teacher_has_the_answers_and_a_link_to_this_state(screen: Screen) -> None:
+    lesson(screen, "lesson=heads&seed=7&answers=on&done=why")
+    told = said(screen)
+    kinds = [one.exercise for one in LESSONS.values() if one.exercise not in ("matters", "head")]
+    for solved in answer_sheet(SCENE, [7], kinds):
+        assert solved.question in told
+        assert f"Answer: {solved.solution}" in told
+        assert solved.working in told
+    (link,) = [one.value for one in screen.all("code")]
+    assert {"lesson=heads", "exercise_seed=7"} <= set(link.partition("?")[2].split("&"))
+    assert "done" not in link
+
+
+def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Screen, tmp_path: Path) -> None:
+    file = tmp_path / "progress.json"
+    lesson(screen, "lesson=vectors&done=masks")
+    file.write_text("nonsense")
+    assert any("This can't be opened" in one for one in screen.upload("Open my progress", file).alerts)
+    file.write_text(json.dumps({"done": ["why", "scores"]}))
+    screen.upload("Open my progress", file)
+    assert "3 of 17 exercises solved" in said(screen)
+    assert screen.address["done"] == "why.scores.masks"
