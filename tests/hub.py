@@ -171,7 +171,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
     """The stand-in, answering."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     hub.address = f"http://127.0.0.1:{server.server_address[1]}"
     try:

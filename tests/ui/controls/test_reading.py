@@ -1,12 +1,15 @@
 """How weights are read on the pages: the numbers are the library's, and the page says what they are."""
 
+import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy
+import pandas
 import pytest
 from playwright.sync_api import Page, expect
-from safetensors.torch import load_file
+from safetensors.torch import load
 from torch.testing import assert_close
 
 import attention_viz as av
@@ -23,7 +26,8 @@ from attention_viz.ui.address import State, read_address, write_address
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.parts.readings import read
 from tests.conftest import OpenPage
-from tests.ui.pages.explore.test_page import choose, downloaded, parameters, readout, weights_csv
+from tests.ui.pages.explore.test_page import choose, readout
+from tests.ui.screens import Screen
 
 Idle = Callable[[Page], None]
 
@@ -69,54 +73,57 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
         read(file, short)
 
 
-def test_explore_shows_a_reading_says_what_it_is_and_hands_it_out(stay: OpenPage, idle: Idle) -> None:
-    trace = av.load("all-MiniLM-L6-v2").trace(PIECES)
+def table(screen: Screen) -> numpy.ndarray:
+    """The weights that the page hands out."""
+    found = pandas.read_csv(io.BytesIO(screen.download("Weights (CSV)")), keep_default_na=False)
+    return found.pivot(index="query", columns="key", values="weight").to_numpy()
+
+
+def test_explore_shows_a_reading_on_the_first_screen_and_names_it(stay: OpenPage, idle: Idle) -> None:
     screen = stay(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
     expect(readout(screen)).to_have_text("Layer 3 · Rollout")
     expect(screen.get_by_role("combobox", name="Head")).to_have_value("all")
     expect(screen.get_by_role("combobox", name="Head")).to_be_disabled()
-    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
     for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
         box = screen.get_by_test_id(part).bounding_box()
         assert box is not None and box["y"] + box["height"] <= 860, part
-    said = screen.locator(".st-key-reading-words")
-    expect(said).to_contain_text("mixed into a position after this layer")
-    expect(said).to_contain_text("It can’t tell: what single heads do")
-    expect(said).to_contain_text("head 4 is kept")
-    weights = weights_csv(screen).pivot(index="query", columns="key", values="weight").to_numpy()
-    assert abs(weights - av.rollout(trace)[3].numpy()).max() < 1e-5
     choose(screen, "Reading", "Gradients", idle)
     expect(readout(screen)).to_have_text("Layer 3 · Head 4 · Gradients")
-    expect(said).to_contain_text("half the squared length of the mean output vector")
     screen.get_by_text("Whole words").click()
     idle(screen)
-    expect(said).to_contain_text("Clark et al. 2019")
-    asked = parameters(screen)
-    assert (asked["reading"], asked["words"], asked["head"]) == ("gradient", "on", "4")
     expect(screen.get_by_role("link", name="Masks")).to_have_attribute("href", re.compile("reading=gradient"))
-    expected = merge_words(library_read("gradient", trace)).weights(3, 4).numpy()
     with screen.expect_download() as download:
         screen.get_by_role("button", name="Weights (CSV)").click()
     assert download.value.suggested_filename == "attention_all-MiniLM-L6-v2_layer3_head4_gradient_words.csv"
-    weights = weights_csv(screen).pivot(index="query", columns="key", values="weight").to_numpy()
-    assert abs(weights - expected).max() < 1e-4
-    tensors = load_file(downloaded(screen, "Tensors (safetensors)"))
+
+
+def test_a_reading_is_explained_and_handed_out() -> None:
+    trace = av.load("all-MiniLM-L6-v2").trace(PIECES)
+    screen = Screen().open(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
+    assert "Verified" in screen.words
+    for part in ("mixed into a position after this layer", "It can’t tell: what single heads do", "head 4 is kept"):
+        assert part in screen.words
+    assert abs(table(screen) - av.rollout(trace)[3].numpy()).max() < 1e-5
+    screen.pick("Reading", "gradient")
+    assert "half the squared length of the mean output vector" in screen.words
+    assert "Clark et al. 2019" in screen.pick("Whole words", True).words
+    asked = screen.address
+    assert (asked["reading"], asked["words"], asked["head"]) == ("gradient", "on", "4")
+    expected = merge_words(library_read("gradient", trace)).weights(3, 4).numpy()
+    assert abs(table(screen) - expected).max() < 1e-4
+    tensors = load(screen.download("Tensors (safetensors)"))
     assert_close(tensors["weights"], trace.weights(3, 4), atol=1e-5, rtol=1e-4)
     assert abs(tensors["reading_gradient_of_words"].numpy() - expected).max() < 1e-4
 
 
-def test_on_the_cross_attention_page_a_reading_that_there_is_not_is_told_in_its_place(
-    stay: OpenPage, idle: Idle
-) -> None:
-    screen = stay("/cross?reading=rollout")
-    expect(screen.get_by_text(re.compile("Rollout was asked for cross-attention"))).to_be_visible()
-    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
-    choose(screen, "Reading", "Norms", idle)
+def test_on_the_cross_attention_page_a_reading_that_there_is_not_is_told_in_its_place() -> None:
+    screen = Screen().open("/cross?reading=rollout")
+    assert "Rollout was asked for cross-attention" in screen.words and "Verified" in screen.words
+    screen.pick("Reading", "norm")
     model = av.load("translation")
     assert isinstance(model, AttentionModel)
     trace = model.trace("the boy finds the key and he sells it")
     expected = library_read("norm", trace, model, "cross").weights(0, 1).numpy()
-    weights = weights_csv(screen).pivot(index="query", columns="key", values="weight").to_numpy()
-    assert abs(weights - expected).max() < 1e-5
-    shown = [float(one) for one in screen.get_by_test_id("alignment").locator("tbody td:last-child").all_inner_texts()]
+    assert abs(table(screen) - expected).max() < 1e-5
+    shown = [float(one) for one in re.findall(r"<td[^>]*>([0-9.]+)</td></tr>", screen.part("alignment"))]
     assert shown == pytest.approx(expected.max(axis=1).tolist(), abs=6e-4)

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.conftest import OpenPage, Server
+from tests.pages import LISTEN
 
 PAGES = ("/", "/steps", "/masks", "/heads", "/cross", "/?model=lists", "/learn")
 
@@ -14,7 +15,7 @@ PAGES = ("/", "/steps", "/masks", "/heads", "/cross", "/?model=lists", "/learn")
 SHIFTS = """() => new Promise(resolve => {
     const tell = entries => resolve(entries.reduce((sum, entry) => sum + entry.value, 0));
     new PerformanceObserver(list => tell(list.getEntries())).observe({type: "layout-shift", buffered: true});
-    setTimeout(() => tell([]), 1000);
+    setTimeout(() => tell([]), 250); // what was noted comes with the next frame
 })"""
 
 
@@ -38,26 +39,32 @@ def box(part: Locator) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("address", PAGES)
-@pytest.mark.parametrize("width", [390, 1360])
 def test_nothing_jumps_while_a_page_arrives(
-    browser: Browser, app_server: Server, idle: Callable[[Page], None], address: str, width: int
+    browser: Browser, app_server: Server, idle: Callable[[Page], None], address: str
 ) -> None:
-    def shift() -> float:
-        # In a browser that knows none of the app's scripts, so that each kind of widget arrives for itself.
-        context = browser.new_context(viewport={"width": width, "height": 844})
-        screen = context.new_page()
+    def arrived(screen: Page, width: int) -> float:
+        screen.set_viewport_size({"width": width, "height": 844})
         screen.goto(app_server.address + address)
         screen.get_by_text(re.compile("^Verified|^Check$")).first.wait_for(timeout=90_000)  # what comes last
         idle(screen)
         found: float = screen.evaluate(SHIFTS)
+        return found
+
+    def shifts() -> list[float]:
+        # First in a browser that knows none of the app's scripts, so that each kind of widget arrives for itself.
+        context = browser.new_context()
+        screen = context.new_page()
+        screen.add_init_script(LISTEN)
+        found = [arrived(screen, width) for width in (390, 1360)]
         context.close()
         return found
 
-    # A machine busy with other tests may paint between any two parts, once: a fault of the page's own comes back.
-    found = [shift()]
-    if found[0] >= 0.1:
-        found.append(shift())
-    assert min(found) < 0.1, found
+    # A machine busy with other tests may paint between any two parts, now and then: a fault of the page's own comes
+    # back each time.
+    found = [shifts()]
+    while max(map(min, zip(*found, strict=True))) >= 0.1 and len(found) < 4:
+        found.append(shifts())
+    assert max(map(min, zip(*found, strict=True))) < 0.1, found
 
 
 def test_nothing_moves_where_the_system_asks_for_no_motion(stay: OpenPage) -> None:
@@ -92,7 +99,7 @@ def test_on_a_narrow_screen_what_belongs_to_a_mask_stands_on_one_line(stay: Open
 def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Callable[[Page], None]) -> None:
     screen = page("/")
     before = box(screen.locator(".st-key-pickers"))
-    screen.get_by_label("Sentence", exact=True).fill("boat drifted " * 200)
+    screen.get_by_label("Sentence", exact=True).fill("boat drifted " * 120)
     screen.get_by_label("Sentence", exact=True).press("Control+Enter")
     idle(screen)
     expect(screen.get_by_text("Too long for a link")).to_be_visible()

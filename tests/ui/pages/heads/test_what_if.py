@@ -13,91 +13,100 @@ from attention_viz.edits.effects import likelier, moved_output, moved_weight
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from tests.conftest import OpenPage
+from tests.ui.screens import Screen
 
 Idle = Callable[[Page], None]
 TEXT = "moon cheese frog ring moon cheese"
 INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1"
 
 
-def parameters(screen: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
-
-
-def numbers(screen: Page, key: str) -> list[str]:
-    return screen.locator(f".st-key-{key} .heatmap-label text").all_text_contents()
+@pytest.fixture
+def screen() -> Screen:
+    """A visitor who hasn't been here before."""
+    return Screen()
 
 
 def moved(before: Trace, after: Trace) -> float:
     return float(moved_output(before, after).mean())
 
 
-def test_two_changes_at_once_are_what_the_model_does_with_both(page: OpenPage, idle: Idle) -> None:
-    """And a click adds one, a click removes one, "Undo" takes the last step back, and each is in the address."""
+def effects(screen: Screen) -> list[float]:
+    """The numbers of the heads that were tried, as the page draws them."""
+    found = screen.matrix("what-if-effects")
+    return found[found == found].tolist()
+
+
+def test_two_changes_at_once_are_what_the_model_does_with_both(screen: Screen) -> None:
+    """And a button adds one, one removes one, "Undo" takes the last step back, and each is in the address."""
     model = av.load("induction")
     before = model.trace(TEXT)
     both = model.trace(TEXT, edits=[av.Block(4, 1, 0), av.Ablate(1, 1)])
     blocked = model.trace(TEXT, edits=[av.Block(4, 1, 0)])
-    screen = page(INDUCTION + "&edits=block:4>1@0;nonsense@1")
-    expect(screen.get_by_text("the change “nonsense@1”, left out here")).to_be_visible()
-    expect(screen.get_by_text(f"the output moves by {moved(before, blocked):.2%} of its length")).to_be_visible()
-    screen.get_by_role("button", name="Add", exact=True).click()
-    expect(screen.get_by_text("2. Layer 1, head 1 says nothing (its output is 0)")).to_be_visible()
-    idle(screen)
-    expect(screen.get_by_text(f"the output moves by {moved(before, both):.2%} of its length")).to_be_visible()
-    expect(screen.get_by_text("nonsense")).to_have_count(0)
-    assert parameters(screen)["edits"] == "block:4>1@0;zero@1.1"
-    shares = moved_weight(before, both).flatten().tolist()
-    assert numbers(screen, "what-if-heads") == [f"{share:.2f}" for share in shares]
-    effects = [moved(before, model.trace(TEXT, edits=[av.Ablate(1, head)])) for head in range(4)]
-    assert numbers(screen, "what-if-effects") == [f"{share:.1%}" for share in effects]
-    assert max(effects) == effects[1]
+    screen.open(INDUCTION + "&edits=block:4>1@0;nonsense@1")
+    assert "the change “nonsense@1”, left out here" in screen.words
+    assert f"the output moves by {moved(before, blocked):.2%} of its length" in screen.words
+    screen.press("Add")
+    assert "2. Layer 1, head 1 says nothing (its output is 0)" in screen.words
+    assert f"the output moves by {moved(before, both):.2%} of its length" in screen.words
+    assert "nonsense" not in screen.words
+    assert screen.address["edits"] == "block:4>1@0;zero@1.1"
+    assert screen.matrix("what-if-heads") == pytest.approx(moved_weight(before, both).numpy(), abs=1e-6)
+    alone = [moved(before, model.trace(TEXT, edits=[av.Ablate(1, head)])) for head in range(4)]
+    assert effects(screen) == pytest.approx(alone, abs=1e-6)
+    assert max(alone) == alone[1]
     for _, old, new in likelier(before, both, len(before.output) - 1):
-        expect(screen.get_by_role("row", name=re.compile(rf"{old:.3f} {new:.3f}$")).first).to_be_visible()
+        assert f"| {old:.3f} | {new:.3f} |" in screen.words
+    screen.press("Remove")
+    assert "1. Layer 1, head 1 says nothing" in screen.words
+    assert screen.address["edits"] == "zero@1.1"
+    screen.press("Undo")
+    assert "2. Layer 1, head 1 says nothing" in screen.words
+    assert screen.address["edits"] == "block:4>1@0;zero@1.1"
+    screen.press("Start over")
+    assert "Nothing is changed yet" in screen.words
+    assert "edits" not in screen.address
+
+
+def test_a_table_of_what_changed_is_taken_away_and_undo_brings_back(page: OpenPage, idle: Idle) -> None:
+    model = av.load("induction")
+    before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Ablate(1, 1)])
+    screen = page(INDUCTION + "&edits=zero@1.1")
     screen.locator(".st-key-export-what-if-outputs button").click()
     with screen.expect_download() as download:
         screen.get_by_test_id("stPopoverBody").get_by_role("button", name="Table (CSV)").click()
     handed_out = pandas.read_csv(download.value.path())
-    assert handed_out["moved"].tolist() == pytest.approx(moved_output(before, both).tolist(), rel=1e-5)
+    assert handed_out["moved"].tolist() == pytest.approx(moved_output(before, after).tolist(), rel=1e-5)
     screen.keyboard.press("Escape")
     screen.get_by_role("button", name="Remove", exact=True).first.click()
+    expect(screen.get_by_text("Nothing is changed yet")).to_be_visible()
+    screen.get_by_role("button", name="Undo", exact=True).click()
     expect(screen.get_by_text("1. Layer 1, head 1 says nothing")).to_be_visible()
     idle(screen)
-    assert parameters(screen)["edits"] == "zero@1.1"
-    screen.get_by_role("button", name="Undo", exact=True).click()
-    expect(screen.get_by_text("2. Layer 1, head 1 says nothing")).to_be_visible()
-    idle(screen)
-    assert parameters(screen)["edits"] == "block:4>1@0;zero@1.1"
-    screen.get_by_role("button", name="Start over").click()
-    expect(screen.get_by_text("Nothing is changed yet")).to_be_visible()
-    idle(screen)
-    assert "edits" not in parameters(screen)
+    assert parse_qs(urlsplit(screen.url).query)["edits"] == ["zero@1.1"]
 
 
-def test_all_heads_are_tried_in_turn_when_asked(page: OpenPage, idle: Idle) -> None:
+def test_all_heads_are_tried_in_turn_when_asked(screen: Screen) -> None:
     """And what changes the chosen head is shown as a difference; what doesn't fit the text is said, and left out."""
     model = av.load("induction")
     before = model.trace(TEXT)
-    screen = page(INDUCTION + "&edits=temp:0.5@1.1;block:1>70")
-    expect(screen.get_by_text("left out here: this text has positions 0 to 6")).to_be_visible()
+    screen.open(INDUCTION + "&edits=temp:0.5@1.1;block:1>70")
+    assert "left out here: this text has positions 0 to 6" in screen.words
     cooled = model.trace(TEXT, edits=[av.Temperature(0.5, 1, 1)])
-    expect(
-        screen.get_by_text(f"The chosen head: {moved_weight(before, cooled)[1, 1]:.1%} of its weight")
-    ).to_be_visible()
-    screen.get_by_role("button", name="Try all 8").click()
-    expect(screen.get_by_text("of the 8 heads tried, in layers 0 to 1")).to_be_visible()
-    idle(screen)
-    effects = [
+    assert f"The chosen head: {moved_weight(before, cooled)[1, 1]:.1%} of its weight" in screen.words
+    screen.press("Try all 8")
+    assert "of the 8 heads tried, in layers 0 to 1" in screen.words
+    tried = [
         moved(before, model.trace(TEXT, edits=[av.Temperature(0.5, layer, head)]))
         for layer in range(2)
         for head in range(4)
     ]
-    assert numbers(screen, "what-if-effects") == [f"{share:.1%}" for share in effects]
-    expect(screen.get_by_role("button", name="Try all")).to_have_count(0)
+    assert effects(screen) == pytest.approx(tried, abs=1e-6)
+    assert not [one.label for one in screen.all("button") if re.match("Try all", one.label)]
 
 
-def test_our_own_module_takes_changes_too(page: OpenPage) -> None:
-    screen = page("/heads?model=scratch&text=a+small+boat&head=1&edits=zero@0.1")
+def test_our_own_module_takes_changes_too(screen: Screen) -> None:
+    screen.open("/heads?model=scratch&text=a+small+boat&head=1&edits=zero@0.1")
     before = av.scratch("a small boat")
-    expect(screen.get_by_text("1. Layer 0, head 1 says nothing")).to_be_visible()
+    assert "1. Layer 0, head 1 says nothing" in screen.words
     after = Scratch().trace("a small boat", edits=[av.Ablate(0, 1)])
-    expect(screen.get_by_text(f"the output moves by {moved(before, after):.2%} of its length")).to_be_visible()
+    assert f"the output moves by {moved(before, after):.2%} of its length" in screen.words

@@ -1,7 +1,14 @@
 """What the Masks page decides: which cells are open, what is said, and what the address keeps."""
 
+import io
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
 import numpy
+import pandas
 import pytest
+import torch
 
 import attention_viz as av
 from attention_viz.ui.address.cells import from_code, to_code
@@ -42,6 +49,37 @@ def test_back_and_forward_show_what_the_address_says(screen: Screen) -> None:
         screen.back_to("/masks?" + "&".join(f"{name}={value}" for name, value in asked.items()))
         assert screen.address == asked
         assert (screen.matrix("after") == expected).all()
+
+
+def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(screen: Screen) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    text = "The bank is steep, so it's dangerous to stand near it"
+    screen.back_to(f"/masks?model=all-MiniLM-L6-v2&mask=causal&layer=3&head=1&text={quote_plus(text)}")
+    path = av.CATALOGUE["all-MiniLM-L6-v2"].path
+    assert path is not None
+    ids = AutoTokenizer.from_pretrained(path)(text, return_tensors="pt").input_ids
+    n = ids.shape[1]
+    added = torch.full((n, n), torch.finfo(torch.float32).min).triu(1)[None, None]
+    model: Any = AutoModel.from_pretrained(path, attn_implementation="eager")
+    with torch.no_grad():
+        expected = model(input_ids=ids, attention_mask=added, output_attentions=True).attentions[3][0, 1]
+    table = pandas.read_csv(io.BytesIO(screen.download("Weights (CSV)")), keep_default_na=False)
+    ours = table.pivot(index="query", columns="key", values="weight").to_numpy()
+    assert abs(ours - expected.numpy()).max() <= 1e-5
+    assert (ours[numpy.triu_indices(n, 1)] == 0).all()
+    assert screen.address["mask"] == "causal"
+
+
+def test_a_file_is_looked_at_and_a_foreign_one_refused(tmp_path: Path) -> None:
+    path, label = tmp_path / "mine.safetensors", "A file saved with trace.save, on this machine or another"
+    av.scratch("A trace of my own", d_model=12, heads=3, allowed=av.masks.causal(5)).save(path)
+    screen = Screen().open("/masks?mask=none")
+    (tmp_path / "other.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
+    assert any("can't be shown" in one for one in screen.upload(label, tmp_path / "other.safetensors").alerts)
+    words = screen.upload(label, path).words
+    assert "own mask here: causal (nobody looks ahead)" in words
+    assert "A trace from a file is a run that is over" in words
 
 
 def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(screen: Screen) -> None:

@@ -3,17 +3,14 @@
 import io
 import re
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import parse_qs, quote_plus, urlsplit
+from typing import Literal
+from urllib.parse import parse_qs, urlsplit
 
 import numpy
 import pandas
 import pytest
-import torch
 from playwright.sync_api import Locator, Page, expect
 
-import attention_viz as av
 from attention_viz.ui.address.cells import from_code
 from tests.conftest import OpenPage, Recolour
 
@@ -70,25 +67,6 @@ def test_the_first_screen_shows_before_and_after_without_scrolling_in_light_and_
         expect(screen.get_by_role(role, name=name)).to_have_count(1)
 
 
-def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(stay: OpenPage) -> None:
-    from transformers import AutoModel, AutoTokenizer
-
-    text = "The bank is steep, so it's dangerous to stand near it"
-    screen = stay(f"/masks?mask=causal&layer=3&head=1&text={quote_plus(text)}")
-    path = av.CATALOGUE["all-MiniLM-L6-v2"].path
-    assert path is not None
-    ids = AutoTokenizer.from_pretrained(path)(text, return_tensors="pt").input_ids
-    n = ids.shape[1]
-    added = torch.full((n, n), torch.finfo(torch.float32).min).triu(1)[None, None]
-    model: Any = AutoModel.from_pretrained(path, attn_implementation="eager")
-    with torch.no_grad():
-        expected = model(input_ids=ids, attention_mask=added, output_attentions=True).attentions[3][0, 1]
-    ours = weights(screen)
-    assert abs(ours - expected.numpy()).max() <= 1e-5
-    assert (ours[numpy.triu_indices(n, 1)] == 0).all()
-    assert parameters(screen)["mask"] == "causal"
-
-
 def drawn(screen: Page, count: int) -> numpy.ndarray:
     """The blocked cells, from the address."""
     return from_code(parameters(screen).get("cells", ""), count)
@@ -114,24 +92,6 @@ def comes_to(screen: Page, expected: numpy.ndarray, idle: Idle) -> bool:
         if "cells" in parameters(screen) and (drawn(screen, 5) == expected).all():
             return True
     return False
-
-
-def test_back_shows_what_the_address_says(page: OpenPage, idle: Idle) -> None:
-    screen = page("/masks?mask=window&window=2")
-    before = weights(screen)
-    screen.get_by_label("Window", exact=True).fill("4")
-    screen.get_by_label("Window", exact=True).press("Enter")
-    screen.wait_for_url(re.compile("window=4"))
-    idle(screen)
-    after = weights(screen)
-    assert (after != before).any()
-    screen.go_back()
-    idle(screen)
-    assert parameters(screen)["window"] == "2"
-    assert (weights(screen) == before).all()
-    screen.go_forward()
-    idle(screen)
-    assert (weights(screen) == after).all()
 
 
 def test_cells_are_drawn_by_clicks_and_drags_without_a_switch_between_them(board: Page, idle: Idle) -> None:
@@ -179,21 +139,6 @@ def test_cells_are_drawn_from_the_keyboard(board: Page, idle: Idle) -> None:
     expected = numpy.zeros((5, 5), dtype=bool)
     expected[1:3, 1:3] = True
     assert ((weights(board) == 0) == expected).all()
-
-
-def test_a_file_is_looked_at_and_a_foreign_one_refused(page: OpenPage, idle: Idle, tmp_path: Path) -> None:
-    path = tmp_path / "mine.safetensors"
-    av.scratch("A trace of my own", d_model=12, heads=3, allowed=av.masks.causal(5)).save(path)
-    screen = page("/masks")
-    screen.get_by_role("button", name="Open a trace").click()
-    (tmp_path / "other.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
-    screen.locator("input[type=file]").last.set_input_files(tmp_path / "other.safetensors")
-    idle(screen)
-    expect(screen.get_by_test_id("stAlert").first).to_contain_text("can't be shown")
-    screen.locator("input[type=file]").last.set_input_files(path)
-    idle(screen)
-    expect(screen.get_by_text("own mask here: causal (nobody looks ahead)")).to_be_visible()
-    expect(screen.get_by_text("A trace from a file is a run that is over")).to_be_visible()
 
 
 @pytest.mark.parametrize("words", [1, 10, 126])
