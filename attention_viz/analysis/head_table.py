@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.analysis.metrics import METRICS, Rows
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sample import sample_of
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention

@@ -2,105 +2,26 @@
 
 Every metric is a mean over the queries of a text. Padding is left out, and so are queries that the tokenizer calls
 special, which stand for no word, and queries that may look at nothing. Position 0 is not special by itself.
+
+The list of them is drawn before anything was computed, so nothing here brings torch along: a metric asks its tensors.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
+from typing import TYPE_CHECKING
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from jaxtyping import Float
 
-from attention_viz.trace.once import once
-from attention_viz.trace.tokens import Tokens
+if TYPE_CHECKING:
+    from torch import Tensor
 
-__all__ = ["METRICS", "Metric", "Rows"]
+    from attention_viz.analysis.rows import Rows
 
-_TINY = torch.finfo(torch.float32).tiny
+__all__ = ["METRICS", "Metric"]
 
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What a metric needs to know of the tokens: of some queries, and of the first keys of a text or of all.
-
-    Attributes:
-        positions: which queries these are, (row,).
-        counted: True for those that count, (row,).
-        real: True for keys that aren't padding, (key,).
-        special: the keys that the tokenizer calls special, (special,).
-        first: the first key of the text that isn't padding.
-        count: how many keys of the whole text aren't padding.
-        before: for each query the key one before it, −1 where there is none; likewise `after`.
-        following: for each query the key after the most recent earlier token of its kind, −1 where there is none.
-        duplicates: where a key is an earlier token of the query's kind, one (row, key) a line.
-        alike: whether queries and keys are the same text.
-    """
-
-    positions: Int[Tensor, " row"]
-    counted: Bool[Tensor, " row"]
-    real: Bool[Tensor, " key"]
-    special: Int[Tensor, " special"]
-    first: int
-    count: int
-    before: Int[Tensor, " row"]
-    after: Int[Tensor, " row"]
-    following: Int[Tensor, " row"]
-    duplicates: Int[Tensor, "pair 2"]
-    alike: bool
-
-    @classmethod
-    def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "Rows":
-        """Of the tokens along the two axes.
-
-        Args:
-            queries: down the rows.
-            keys: across the columns.
-            alike: whether both are the same text.
-            positions: which queries; all by default.
-        """
-        chosen = torch.arange(len(queries)) if positions is None else torch.tensor(positions, dtype=torch.long)
-        counted = torch.zeros(len(queries), dtype=torch.bool)
-        counted[list(queries.counted)] = True
-        real = ~torch.tensor(keys.padding)
-        before, after, following = torch.full((3, len(chosen)), -1)
-        duplicates = torch.zeros(len(chosen), len(keys), dtype=torch.bool)
-        if alike:
-            ids, columns = torch.tensor(queries.ids), torch.arange(len(keys))
-            duplicates = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
-            latest = torch.where(duplicates, columns, -1).amax(dim=-1)
-            following = torch.where(latest >= 0, latest + 1, -1)
-            before, after = (_neighbours(chosen + step, real) for step in (-1, 1))
-        return cls(
-            chosen,
-            counted[chosen],
-            real,
-            torch.tensor(keys.special).nonzero()[:, 0],
-            int(real.nonzero()[0]) if real.any() else 0,
-            int(real.sum()),
-            before,
-            after,
-            following,
-            duplicates.nonzero(),
-            alike,
-        )
-
-    @once
-    def distance(self) -> Float[Tensor, "row key"]:
-        """|query − key| in tokens."""
-        return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
-
-    def weight_at(
-        self, weights: Float[Tensor, "*head row key"], keys: Int[Tensor, " row"]
-    ) -> Float[Tensor, "*head row"]:
-        """The weight on one key a query; NaN where a query has none. Keys left out of the weights have none."""
-        inside = (keys >= 0) & (keys < weights.shape[-1])
-        found = weights[..., torch.arange(len(keys)), torch.where(inside, keys, 0)]
-        return torch.where(keys >= 0, torch.where(inside, found, 0), torch.nan)
-
-
-def _neighbours(places: Int[Tensor, " row"], real: Bool[Tensor, " key"]) -> Int[Tensor, " row"]:
-    inside = (places >= 0) & (places < len(real))
-    return torch.where(inside & real[places.clamp(0, len(real) - 1)], places, -1)
+# The smallest number of full precision in float32.
+_TINY = 2.0**-126
 
 
 @dataclass(frozen=True)
@@ -122,38 +43,34 @@ class Metric:
     formula: str
     unit: str
     source: str
-    function: Callable[[Tensor, Rows], Tensor]
+    function: "Callable[[Tensor, Rows], Tensor]"
 
-    def mean(self, weights: Float[Tensor, "row key"], rows: Rows) -> float:
+    def mean(self, weights: "Float[Tensor, 'row key']", rows: "Rows") -> float:
         """The metric of one head: the mean over the rows that count; NaN where none has what is asked for."""
         return float(self.function(weights, rows)[rows.counted].double().nanmean())
 
 
-def _entropy(weights: Tensor, _rows: Rows) -> Tensor:
+def _entropy(weights: "Tensor", _rows: "Rows") -> "Tensor":
     return -(weights * weights.clamp_min(_TINY).log()).sum(dim=-1)
 
 
-def _self(weights: Tensor, rows: Rows) -> Tensor:
-    return rows.weight_at(weights, rows.positions if rows.alike else torch.full_like(rows.positions, -1))
-
-
-def _distance(weights: Tensor, rows: Rows) -> Tensor:
+def _distance(weights: "Tensor", rows: "Rows") -> "Tensor":
     if not rows.alike:
-        return torch.full(weights.shape[:-1], torch.nan)
+        return weights.new_full(weights.shape[:-1], nan)
     return (weights * rows.distance[:, : weights.shape[-1]]).sum(dim=-1)
 
 
-def _duplicate(weights: Tensor, rows: Rows) -> Tensor:
+def _duplicate(weights: "Tensor", rows: "Rows") -> "Tensor":
     having, keys = rows.duplicates.unbind(dim=-1)
     inside = keys < weights.shape[-1]
-    sums = torch.full(weights.shape[:-1], torch.nan)
+    sums = weights.new_full(weights.shape[:-1], nan)
     sums[..., having] = 0
     return sums.index_add(-1, having[inside], weights[..., having[inside], keys[inside]])
 
 
-def _variance(weights: Tensor, rows: Rows) -> Tensor:
+def _variance(weights: "Tensor", rows: "Rows") -> "Tensor":
     # Padded keys have no weight, and so no part in either sum.
-    squares, whole = torch.linalg.vector_norm(weights, dim=-1).double().square(), weights.sum(dim=-1).double()
+    squares, whole = weights.norm(dim=-1).double().square(), weights.sum(dim=-1).double()
     return (squares / rows.count - (whole / rows.count) ** 2).clamp_min(0)
 
 
@@ -191,7 +108,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i A_{ii}",
         "weight",
         f"{_PATTERNS}.1",
-        _self,
+        lambda weights, rows: rows.weight_at(weights, rows.itself),
     ),
     "first": Metric(
         "First position",

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_viz.analysis.metrics import METRICS, Rows
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.rows import Rows
 from attention_viz.lesson.words import carries_meaning, is_pronoun
 from attention_viz.trace.trace import Trace
 

@@ -111,10 +111,10 @@ def test_every_example_is_one_that_the_parser_takes(run: Run) -> None:
         parser().parse_args(shlex.split(example))
 
 
-def test_the_guide_names_every_ending_and_every_metric() -> None:
+def test_the_guide_names_every_ending_and_the_document_of_the_metrics() -> None:
     assert re.findall(r"^\| `(\.\w+)`", GUIDE, re.MULTILINE) == list(ENDINGS)
     section = GUIDE.partition("## heads")[2].partition("## find")[0]
-    assert re.findall(r"`([a-z]+)`", section) == list(av.METRICS)
+    assert "](metrics.md)" in section
 
 
 def test_the_version_is_the_package_s(run: Run) -> None:

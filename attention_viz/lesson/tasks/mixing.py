@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from attention_viz.analysis.metrics import METRICS, Rows
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.rows import Rows
 from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import (

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE, SNAPSHOTS
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
@@ -42,12 +43,16 @@ TRAINED = State(model="induction", text=CATALOGUE["induction"].examples[0], laye
 STEPS = tuple(SNAPSHOTS[TRAINED.model])
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
-CURVES = ("induction", "previous", "duplicate", "first", "self", "next", "special", "confidence")
+CURVES = tuple(name for name, metric in METRICS.items() if metric.unit == "weight")
 
 
 def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
     """Whether one of these is compared."""
     return lambda choice, _: choice.what in kinds
+
+
+def _curves(choice: "CompareChoice", state: State) -> Sequence[str]:
+    return CURVES
 
 
 def _layers(choice: "CompareChoice", state: State) -> range:
@@ -75,7 +80,7 @@ class CompareChoice:
     other_moment: int = parameter(
         STEPS[-1], OneOf(STEPS), "on the second", applies=_is("snapshots"), older=Older("other_step")
     )
-    metric: str = parameter(CURVES[0], OneOf(CURVES), "the metric that is shown", applies=_is("snapshots"))
+    metric: str = parameter("induction", OneOf(_curves), "the metric that is shown", applies=_is("snapshots"))
 
 
 COMPARE_CHOICES = Choices(CompareChoice(), "compare-")

@@ -96,7 +96,7 @@ def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -
 
 
 def _begin() -> None:
-    HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
+    HEADS_CHOICES.settle(DETECTORS)
 
 
 def _show_pickers() -> None:

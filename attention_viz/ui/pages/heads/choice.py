@@ -1,9 +1,9 @@
 """What the Heads page keeps in the address."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import OneOf, Text
@@ -17,23 +17,27 @@ VIEWS = {"colours": "Colours", "patterns": "Patterns", "scatter": "Two metrics",
 SEARCHES = {"words": "Words", "pattern": "Pattern", "detector": "Detector"}
 
 
-def _known(names: str) -> Callable[[object, Any], Collection[str]]:
-    """The names that the page knows once torch is there: "metrics" or "detectors"."""
-    return lambda _, known: known[names]
+def _metrics(choice: object, known: object) -> Collection[str]:
+    return METRICS
+
+
+def _detectors(choice: object, known: Collection[str]) -> Collection[str]:
+    """The names that the page knows once torch is there."""
+    return known
 
 
 @dataclass(frozen=True)
 class HeadsChoice:
     """What the Heads page keeps in the address beside what all pages share."""
 
-    metric: str = parameter("entropy", OneOf(_known("metrics")), "the metric that is shown")
+    metric: str = parameter("entropy", OneOf(_metrics), "the metric that is shown")
     view: str = parameter("colours", OneOf(tuple(VIEWS)), "how all heads are shown")
-    beside: str = parameter("previous", OneOf(_known("metrics")), "what stands up in the scatter")
+    beside: str = parameter("previous", OneOf(_metrics), "what stands up in the scatter")
     search: str = parameter("words", OneOf(tuple(SEARCHES)), "how one searches")
     query_word: str = parameter("bank", Text(), "the word that looks", older=Older("query"))
     key_word: str = parameter("river", Text(), "the word looked at", older=Older("key"))
     pattern: str = parameter("", DrawnCells(), "what was drawn", brief=True)
-    detector: str = parameter("previous", OneOf(_known("detectors")), "the detector")
+    detector: str = parameter("previous", OneOf(_detectors), "the detector")
     texts: str = parameter("", Text(), "more texts", brief=True)
 
 

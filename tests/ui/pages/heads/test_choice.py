@@ -1,18 +1,15 @@
 """What the Heads page reads from an address and writes back."""
 
-from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.ui.address.codec import modernised, read, write
 from attention_viz.ui.pages.heads.choice import HeadsChoice
 from attention_viz.ui.pages.heads.texts import split_texts
 
-KNOWN = {"metrics": METRICS, "detectors": DETECTORS}
-
 
 def test_an_address_is_read_and_written_back() -> None:
     asked = {"metric": "next", "view": "map", "search": "pattern", "pattern": "5-abc", "texts": "one\ntwo"}
     asked["query_word"] = ""
-    choice, notices = read(HeadsChoice(), asked, KNOWN)
+    choice, notices = read(HeadsChoice(), asked, DETECTORS)
     assert choice == HeadsChoice(**asked)
     assert asked.items() <= write(choice).items() and notices == []
 
@@ -23,7 +20,7 @@ def test_the_words_of_a_link_of_before_are_read_by_their_new_names() -> None:
 
 
 def test_what_is_not_there_is_told() -> None:
-    choice, notices = read(HeadsChoice(), {"view": "3d", "metric": "next"}, KNOWN)
+    choice, notices = read(HeadsChoice(), {"view": "3d", "metric": "next"}, DETECTORS)
     assert choice == HeadsChoice(metric="next")
     assert notices == [
         "The address asks for view “3d”. Allowed here: colours, patterns, scatter, map. Shown instead: colours."

@@ -1,0 +1,102 @@
+"""What a metric needs to know of the tokens along the rows and columns of weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attention_viz.trace.once import once
+from attention_viz.trace.tokens import Tokens
+
+__all__ = ["Rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a metric needs to know of the tokens: of some queries, and of the first keys of a text or of all.
+
+    Attributes:
+        positions: which queries these are, (row,).
+        counted: True for those that count, (row,).
+        real: True for keys that aren't padding, (key,).
+        special: the keys that the tokenizer calls special, (special,).
+        first: the first key of the text that isn't padding.
+        count: how many keys of the whole text aren't padding.
+        before: for each query the key one before it, −1 where there is none; likewise `after`.
+        following: for each query the key after the most recent earlier token of its kind, −1 where there is none.
+        duplicates: where a key is an earlier token of the query's kind, one (row, key) a line.
+        alike: whether queries and keys are the same text.
+    """
+
+    positions: Int[Tensor, " row"]
+    counted: Bool[Tensor, " row"]
+    real: Bool[Tensor, " key"]
+    special: Int[Tensor, " special"]
+    first: int
+    count: int
+    before: Int[Tensor, " row"]
+    after: Int[Tensor, " row"]
+    following: Int[Tensor, " row"]
+    duplicates: Int[Tensor, "pair 2"]
+    alike: bool
+
+    @classmethod
+    def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "Rows":
+        """Of the tokens along the two axes.
+
+        Args:
+            queries: down the rows.
+            keys: across the columns.
+            alike: whether both are the same text.
+            positions: which queries; all by default.
+        """
+        chosen = torch.arange(len(queries)) if positions is None else torch.tensor(positions, dtype=torch.long)
+        counted = torch.zeros(len(queries), dtype=torch.bool)
+        counted[list(queries.counted)] = True
+        real = ~torch.tensor(keys.padding)
+        before, after, following = torch.full((3, len(chosen)), -1)
+        duplicates = torch.zeros(len(chosen), len(keys), dtype=torch.bool)
+        if alike:
+            ids, columns = torch.tensor(queries.ids), torch.arange(len(keys))
+            duplicates = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
+            latest = torch.where(duplicates, columns, -1).amax(dim=-1)
+            following = torch.where(latest >= 0, latest + 1, -1)
+            before, after = (_neighbours(chosen + step, real) for step in (-1, 1))
+        return cls(
+            chosen,
+            counted[chosen],
+            real,
+            torch.tensor(keys.special).nonzero()[:, 0],
+            int(real.nonzero()[0]) if real.any() else 0,
+            int(real.sum()),
+            before,
+            after,
+            following,
+            duplicates.nonzero(),
+            alike,
+        )
+
+    @once
+    def distance(self) -> Float[Tensor, "row key"]:
+        """|query − key| in tokens."""
+        return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
+
+    @property
+    def itself(self) -> Int[Tensor, " row"]:
+        """For each query the key that is the same token; −1 where the keys are another text's."""
+        return self.positions if self.alike else torch.full_like(self.positions, -1)
+
+    def weight_at(
+        self, weights: Float[Tensor, "*head row key"], keys: Int[Tensor, " row"]
+    ) -> Float[Tensor, "*head row"]:
+        """The weight on one key a query; NaN where a query has none. Keys left out of the weights have none."""
+        inside = (keys >= 0) & (keys < weights.shape[-1])
+        found = weights[..., torch.arange(len(keys)), torch.where(inside, keys, 0)]
+        return torch.where(keys >= 0, torch.where(inside, found, 0), torch.nan)
+
+
+def _neighbours(places: Int[Tensor, " row"], real: Bool[Tensor, " key"]) -> Int[Tensor, " row"]:
+    inside = (places >= 0) & (places < len(real))
+    return torch.where(inside & real[places.clamp(0, len(real) - 1)], places, -1)
