@@ -8,6 +8,8 @@ PORT ?= 8501
 ARGS ?=
 DIST ?= dist
 export PYTHON
+# Packages are compiled when they are first imported, and have to be kept so: every process would do it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 setup := sh scripts/python.sh scripts/setup.py
 

@@ -144,7 +144,9 @@ def look(folder: Path, pins: list[str], how: str) -> list[str]:
     """What is wrong with some of the installed packages."""
     if not pins:
         return []
-    looked = run(interpreter(folder), "-c", LOOK, how, *pins)
+    # What is imported to see whether it can be is kept compiled, also where that isn't wanted of a project's own code.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    looked = run(interpreter(folder), "-c", LOOK, how, *pins, environment=environment)
     found = looked.stdout.splitlines()
     return found if looked.returncode == 0 else [*found, looked.stderr]
 
@@ -172,7 +174,8 @@ def install_files(folder: Path, files: list[Path], options: list[str]) -> None:
     """Have pip install what some files name, all with the same options."""
     if not files:
         return
-    options = ["--quiet", "--disable-pip-version-check", "--no-input", *options]
+    # Not compiled here, where it takes most of the time: what is imported compiles itself, and most never is.
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", *options]
     named = [argument for file in files for argument in ("-r", file)]
     installed = run(interpreter(folder), "-m", "pip", "install", *options, *named)
     if installed.returncode:
@@ -186,9 +189,10 @@ def convert(folder: Path) -> None:
     subprocess.run([interpreter(folder), *CONVERT], check=False)  # says itself how far it is, and what goes wrong
 
 
-def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command quietly, whatever its outcome."""
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    words = [str(part) for part in command]
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
 
 
 if __name__ == "__main__":

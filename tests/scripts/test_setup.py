@@ -92,6 +92,7 @@ def test_an_environment_begun_is_completed_then_left_alone_until_the_requirement
 ) -> None:
     folder = Path("env")
     assert version_in(folder) == "1.0"
+    assert list(folder.glob("lib/*/site-packages/tiny_one/__pycache__/*.pyc")), "what can be used is kept compiled"
 
     with monkeypatch.context() as patch:
         patch.setattr(setup, "install", nothing_is_installed)
