@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.browsers import needed
 
 if TYPE_CHECKING:
@@ -79,12 +80,12 @@ def _safetensors(trace: "Trace", path: Path, layer: int | None, head: int | None
 def _csv(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
     from attention_viz.trace.table import to_csv
 
-    path.write_text(to_csv(trace.table(layer, head, stream)), encoding="utf-8", newline="\n")
+    write_whole(path, to_csv(trace.table(layer, head, stream)).encode())
 
 
 def _parquet(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
     # By way of Python's own file, so that what goes wrong is said as for the others.
-    path.write_bytes(trace.table(layer, head, stream).to_parquet(engine="pyarrow", index=False))
+    write_whole(path, trace.table(layer, head, stream).to_parquet(engine="pyarrow", index=False))
 
 
 def _html(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
@@ -97,7 +98,7 @@ def _svg(trace: "Trace", path: Path, layer: int | None, head: int | None, stream
     from attention_viz.views import heatmap_svg
 
     if layer is not None and head is not None:
-        path.write_text(heatmap_svg(trace, layer, head, stream), encoding="utf-8", newline="\n")
+        write_whole(path, heatmap_svg(trace, layer, head, stream).encode())
 
 
 def _drawn(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:

@@ -5,12 +5,12 @@ import hashlib
 import html
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.style.theme import DARK, LIGHT, SANS
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Explorer:
         )
 
     def save_html(self, path: str | PathLike[str]) -> None:
-        """Write the page to one file at exactly that path."""
-        Path(path).write_text(self.html(), encoding="utf-8", newline="\n")
+        """Write the page to one file at exactly that path; a file that is there stays until the new one is whole."""
+        write_whole(path, self.html().encode())
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that neither the notebook's styles nor its scripts meet ours."""

@@ -1,9 +1,6 @@
 """A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
 
 import json
-import os
-import secrets
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from os import PathLike, fspath
@@ -21,6 +18,7 @@ from attention_viz.trace.layers import AROUND, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.whole_file import write_whole
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -58,29 +56,9 @@ def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
         "fidelity": asdict(trace.fidelity),
     }
     try:
-        _write_whole(Path(path), save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
+        write_whole(path, save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
     except (SafetensorError, OSError, ValueError) as error:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file of which nobody ever finds a part, with the rights of the one that it takes the place of."""
-    if path.exists() and not path.is_file():  # a pipe or a device, whose place nothing else can take; a folder refuses
-        path.write_bytes(content)
-        return
-    target = path.resolve()  # a link stays one
-    beside = target.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        # Made as any file is: safetensors' own writer makes files that nobody else may read.
-        with beside.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, beside)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":

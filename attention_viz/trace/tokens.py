@@ -1,12 +1,12 @@
 """The tokens that stand along the axes of an attention matrix, the words of a text, and how much of it fits there."""
 
-import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
+from attention_viz.trace.once import once
 from attention_viz.trace.spelling import SPELLINGS, join, spell, without_marks
 
 __all__ = ["PADDING", "Fit", "Tokens", "check_text", "fit_text", "split_words"]
@@ -101,12 +101,12 @@ class Tokens:
             spelling=(*self.spelling[:real], *[_TEXT] * filling),
         )
 
-    @functools.cached_property
+    @once
     def written(self) -> tuple[str, ...]:
         """Each token as people read it, such as "·bank" for "Ġbank" and "‿ing" for "##ing"; nothing is invisible."""
         return tuple("".join(spell(label, how)) for label, how in zip(self.labels, self.spelling, strict=True))
 
-    @functools.cached_property
+    @once
     def texts(self) -> tuple[str, ...]:
         """The text of each token, without the space before it: what a search looks for."""
         return tuple(without_marks(label, how) for label, how in zip(self.labels, self.spelling, strict=True))

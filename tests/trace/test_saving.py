@@ -1,13 +1,19 @@
-"""A saved file is whole, or it is the one that was there before."""
+"""A saved file is whole, or it is the one that was there before, whatever is written."""
 
+import errno
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import attention_viz as av
+from attention_viz import views
+from attention_viz.cli import files
+from attention_viz.trace.trace import Trace
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
@@ -51,6 +57,54 @@ def test_a_file_keeps_its_rights_and_a_link_stays_a_link(tmp_path: Path) -> None
     assert link.is_symlink() and av.Trace.load(path).provenance.text == "two"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "trace.safetensors"]
+
+
+class FullDisk:
+    """A file that takes half of what is written, and then there is no room."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __enter__(self) -> "FullDisk":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def write(self, content: Any) -> None:
+        self.file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def as_cli(ending: str) -> Callable[[Trace, Path], None]:
+    return lambda trace, path: files.ENDINGS[ending].write(trace, path, 0, 0, None)
+
+
+WRITERS: dict[str, Callable[[Trace, Path], None]] = {
+    "trace": lambda trace, path: trace.save(path),
+    "explorer": lambda trace, path: av.explore(trace).save_html(path),
+    "picture": lambda trace, path: views.save(views.heatmap_svg(trace, 0, 0), path.with_suffix(".svg")),
+    **{ending: as_cli(ending) for ending in (".csv", ".parquet", ".html", ".svg", ".safetensors")},
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_disk_that_is_full_leaves_what_was_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, trace, opened = tmp_path / "one.svg", av.scratch("the new text"), Path.open
+
+    def on_a_full_disk(self: Path, mode: str = "r", *how: Any, **more: Any) -> Any:
+        file = opened(self, mode, *how, **more)
+        return file if mode.startswith("r") else FullDisk(file)
+
+    path.write_bytes(b"what was there")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", on_a_full_disk)
+        with pytest.raises((OSError, av.TraceError), match="No space left"):
+            WRITERS[name](trace, path)
+    assert path.read_bytes() == b"what was there"
+    assert [one.name for one in tmp_path.iterdir()] == ["one.svg"]
+    WRITERS[name](trace, path)
+    assert path.read_bytes() != b"what was there"
 
 
 def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from attention_viz.serving.downloads import Download
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
-from attention_viz.serving.runs import is_loaded, load_model
+from attention_viz.serving.runs import is_loaded
 from attention_viz.ui.address import State, own_example, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.drawing import load_in_place, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import one_line
 
@@ -196,10 +196,7 @@ def _load(state: State) -> bool:
             if not plan.complete:
                 _offer(state.model, plan, place.container())
                 return False
-        words = plain(f"Loading {allowed.display_name(state.model)} into memory, once for everybody: some seconds …")
-        place.caption(words)
-        # To write on the page is what ends the run of a visitor who has left.
-        load_model(state.model, still_wanted=lambda: place.caption(words))
+        load_in_place(state.model, place)
     except AttentionVizError as error:
         show_problem(error, place)
         return False

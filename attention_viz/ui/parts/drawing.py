@@ -8,7 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
-from attention_viz.serving.runs import Drawn, draw, is_loaded
+from attention_viz.serving import permissions as allowed
+from attention_viz.serving.runs import Drawn, draw, is_loaded, load_model
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
@@ -18,7 +19,7 @@ from attention_viz.ui.parts.model_words import stopped_words, unknown_words, wit
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Fit
 
-__all__ = ["draw_in_place", "hold", "show_cut", "show_notes", "show_problem"]
+__all__ = ["draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
 
 
 def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bool = False) -> Drawn | None:
@@ -44,6 +45,22 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
     place.empty()
     return drawn
+
+
+def load_in_place(model: str, place: DeltaGenerator) -> None:
+    """Load a model while its place says so.
+
+    Args:
+        model: the model's name in the address.
+        place: an `st.empty`; it is left as it is.
+
+    Raises:
+        AttentionVizError: it can't be had; the message says why.
+    """
+    words = plain(f"Loading {allowed.display_name(model)} into memory, once for everybody: some seconds …")
+    place.caption(words)
+    # To write on the page is what ends the run of a visitor who has left.
+    load_model(model, still_wanted=lambda: place.caption(words))
 
 
 def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "Still at work …") -> None:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.rendering import Draw, rendered
 from attention_viz.views.style.captions import provenance_line
 from attention_viz.views.style.theme import LIGHT, SANS
@@ -43,7 +44,7 @@ def save(
 
     Args:
         picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
-        path: where to; what is there already is written over.
+        path: where to; what is there already stays until the new one is whole.
         trace: what a figure was made from; an SVG document says so itself.
         layer: which layer a figure shows, if it shows one.
         head: which head a figure shows, if it shows one.
@@ -54,7 +55,7 @@ def save(
         OSError: the file can't be written.
     """
     form = format_of(path)
-    Path(path).write_bytes(printed(picture, (form,), trace, layer=layer, head=head, stream=stream)[form])
+    write_whole(path, printed(picture, (form,), trace, layer=layer, head=head, stream=stream)[form])
 
 
 def format_of(path: str | Path) -> str:

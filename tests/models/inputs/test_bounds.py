@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,13 @@ def test_a_template_that_runs_away_is_refused_in_time(template: str, monkeypatch
         render_chat("one", template, MESSAGES, {})
     assert time.monotonic() - started < 30
     assert render_chat("one", "and again", MESSAGES, {}) == "and again"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells how much memory is taken")
+def test_a_template_gets_no_more_memory_than_allowed_however_short_its_text() -> None:
+    doubled = "{% set n = namespace(x='xxxxxxxxxx') %}{% for a in range(27) %}{% set n.x = n.x ~ n.x %}{% endfor %}"
+    with pytest.raises(av.UnusableText, match="takes more than 300 MB of memory"):
+        render_chat("one", doubled + "{{ n.x | length }}", MESSAGES, {})
 
 
 def test_a_template_that_refuses_a_text_says_why() -> None:

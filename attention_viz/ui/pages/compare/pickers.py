@@ -10,7 +10,6 @@ import streamlit as st
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
-from attention_viz.serving.runs import load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.shared import SHARED
@@ -25,6 +24,7 @@ from attention_viz.ui.pages.compare.choice import (
     models,
 )
 from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
 
 __all__ = ["choose_kind", "first_state", "show_pickers", "take_head", "take_trained"]
@@ -101,8 +101,10 @@ def _second_head(state: State) -> None:
     model = choice.other_model if choice.what == "models" else state.model
     if not facts_of(model).heads:
         # How many heads it has is known once it is loaded; why it can't be is told where it would be drawn.
-        with contextlib.suppress(AttentionVizError), st.spinner(f"Loading {allowed.display_name(model)} …"):
-            load_model(model)
+        place = st.empty()
+        with contextlib.suppress(AttentionVizError):
+            load_in_place(model, place)
+        place.empty()
     if not facts_of(model).heads:
         return
     for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):

@@ -1,0 +1,34 @@
+"""Files of which nobody ever finds a part: written beside, and put in their place when they are whole."""
+
+import os
+import secrets
+import shutil
+from os import PathLike
+from pathlib import Path
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file, with the rights of the one that it takes the place of; until it is whole, that one stays.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():  # a pipe or a device, whose place nothing else can take; a folder refuses
+        path.write_bytes(content)
+        return
+    target = path.resolve()  # a link stays one
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        # Made as any file is: safetensors' own writer makes files that nobody else may read.
+        with beside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,71 @@
+"""Whoever leaves while a model loads waits no longer, on every page that loads one."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import LoadCancelled
+from attention_viz.serving import loads, runs
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.facts import ModelFacts
+from attention_viz.serving.loads import Loads
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import model as first
+from attention_viz.ui.pages.compare import pickers as second
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+
+
+class Leaving(BaseException):
+    """As Streamlit stops the run of a visitor who has left, when the page is next written on."""
+
+
+def nothing_known(_model: str) -> ModelFacts:
+    return ModelFacts({})
+
+
+@pytest.fixture
+def given_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """A server where a model takes for ever to load, and a visitor who leaves meanwhile; set when it is given up."""
+    given_up, begun = threading.Event(), threading.Event()
+
+    def load(name: str, abandoned: Callable[[], bool]) -> Any:
+        begun.set()
+        deadline = time.monotonic() + 20
+        while not abandoned() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if abandoned():
+            given_up.set()
+        raise LoadCancelled(name)
+
+    def write(*_: object, **__: object) -> None:
+        if begun.is_set():
+            raise Leaving
+
+    monkeypatch.setattr(loads, "_GRACE", 0.1)
+    monkeypatch.setattr(runs, "_loads", Loads(load))
+    monkeypatch.setattr(runs, "_models", SharedCache[str, Any](10, lambda _: 1))
+    monkeypatch.setattr(DeltaGenerator, "caption", write)
+    return given_up
+
+
+@pytest.mark.parametrize("page", ["every page", "compare"])
+def test_a_model_that_its_only_visitor_left_is_given_up(
+    page: str, given_up: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(second, "facts_of", nothing_known)
+    monkeypatch.setattr(COMPARE_CHOICES, "current", lambda: CompareChoice("heads"))
+    visit = first._load if page == "every page" else second._second_head
+
+    def leave() -> None:
+        with pytest.raises(Leaving):
+            visit(State(model="induction"))
+
+    visitor = threading.Thread(target=leave, daemon=True)
+    visitor.start()
+    assert given_up.wait(15)
+    visitor.join(5)
+    assert not visitor.is_alive()
