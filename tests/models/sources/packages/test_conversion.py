@@ -78,6 +78,25 @@ def test_a_package_becomes_a_folder_with_its_card_once(packaged: Packaged, conve
     assert len(conversions) == 1
 
 
+def test_a_model_whose_cache_is_gone_is_converted_when_it_is_loaded(
+    packaged: Packaged, conversions: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (packaged.package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(packaged.package.parent)
+    entry = replace(
+        av.CATALOGUE[NAME],
+        package=packaged.package.name,
+        conversion=packaged.conversion,
+        sha256=packaged.sha256,
+        size=packaged.size,
+    )
+    monkeypatch.setitem(av.CATALOGUE, NAME, entry)
+    for times in (1, 2):
+        assert av.load(NAME).trace("ab c").fidelity.ok
+        assert len(conversions) == times
+        shutil.rmtree(packaged.conversion.folder)
+
+
 def test_who_comes_at_the_same_time_waits_for_the_one_conversion(
     packaged: Packaged, conversions: list[Path], together: Callable[..., list[object]]
 ) -> None:
