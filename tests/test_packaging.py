@@ -17,11 +17,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from attention_viz.models import CATALOGUE
+from attention_viz.models.sources.packages.cache import VARIABLE
+from attention_viz.models.sources.packages.install import PACKAGES
 from benchmarks.visitor import Visitor
 from scripts import serve
 from tests.pages import OpenPage
 
 ROOT = Path(__file__).parents[1]
+MODELS = tuple(name.replace("-", "_") for name in PACKAGES)
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +42,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command `attention-viz` of an environment that has the wheel, and sees what it depends on from here."""
+    """The command `attention-viz` of an environment that has the wheel and what it depends on, as pip leaves it.
+
+    What it depends on is seen from here. Packages with models aren't, since the wheel asks for none.
+    """
     environment = tmp_path_factory.mktemp("installed") / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    # In a folder of another name Streamlit would take itself for a checkout.
+    dependencies = tmp_path_factory.mktemp("dependencies") / "site-packages"
+    dependencies.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not path.name.startswith(MODELS):
+            (dependencies / path.name).symlink_to(path)
+    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
     pip = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", wheel], check=True)
     return environment / "bin" / "attention-viz"
@@ -77,13 +90,28 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_app(wheel: Path) -> N
     assert held == files_of("attention_viz") | app
 
 
-def test_the_installed_app_opens_explore_and_the_other_pages(installed: Path, tmp_path: Path, page: OpenPage) -> None:
+def test_the_wheel_asks_for_no_package_with_a_model(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as files:
+        (metadata,) = (name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
+        asked = [line for line in files.read(metadata).decode().splitlines() if line.startswith("Requires-Dist: ")]
+    assert any(line.startswith("Requires-Dist: torch") for line in asked)
+    assert not any(name in line for line in asked for name in PACKAGES)
+
+
+def test_the_installed_app_opens_without_a_package_of_models_and_says_how_to_get_them(
+    installed: Path, tmp_path: Path, page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "empty"))
     port = serve.free_port()
     with started([installed, "app", "--port", str(port)], tmp_path, port) as address:
         screen = page(f"{address}/steps")
         expect(screen.get_by_text("Verified").first).to_be_visible(timeout=60_000)
         screen.get_by_role("link", name="Explore").click()
         expect(screen.get_by_test_id("explorer")).to_be_visible(timeout=60_000)
+        expect(screen.get_by_label("Sentence", exact=True)).to_have_value(CATALOGUE["coreference"].examples[0])
+        missing = "Not on this machine yet: all-MiniLM-L6-v2 and SmolLM2-135M-Instruct."
+        expect(screen.get_by_text(f"{missing} The command attention-viz models --install brings them.")).to_be_visible()
+        assert missing in (tmp_path / "log").read_text()
         # Streamlit's own menu would be there, had the app's configuration stayed behind.
         expect(screen.get_by_test_id("stSidebarNav")).to_have_count(0)
 

@@ -7,6 +7,7 @@ from argparse import Namespace
 from attention_viz.cli.output import report
 from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
+from attention_viz.models.sources.catalogue import how_to_install
 
 __all__ = ["run_app"]
 
@@ -26,6 +27,8 @@ def run_app(arguments: Namespace) -> int:
             f"the app's files, app.py and pages, are not in {HOME}; install attention-viz again, or start a checkout"
         )
     _check_address(host, port)
+    if missing := how_to_install():
+        report(missing)
     report("Starting the app …")
     exit_on_signals()  # the server must not outlive us
     # What the server prints would stand among our results.

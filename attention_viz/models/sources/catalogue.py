@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-__all__ = ["CATALOGUE", "Entry", "catalogue"]
+__all__ = ["CATALOGUE", "Entry", "catalogue", "how_to_install"]
 
 
 @dataclass(frozen=True)
@@ -238,3 +238,12 @@ def catalogue() -> "pandas.DataFrame":
         for name, entry in CATALOGUE.items()
     }
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("name")
+
+
+def how_to_install() -> str:
+    """A sentence that names the models that are not on this machine, and what brings them; "" where all are."""
+    missing = [name for name, entry in CATALOGUE.items() if not entry.available]
+    if not missing:
+        return ""
+    names, them = " and ".join(missing), "it" if len(missing) == 1 else "them"
+    return f"Not on this machine yet: {names}. The command attention-viz models --install brings {them}."

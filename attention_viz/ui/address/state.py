@@ -28,10 +28,15 @@ __all__ = [
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
 
-_FIRST_MODEL = "all-MiniLM-L6-v2"
+# What the app may open on, the best first, each with the layer and head that show most in its example. Where somebody
+# came by pip, packages with models may be missing; the last of these lies in our own.
+_OPENINGS = {"all-MiniLM-L6-v2": (0, 4), "coreference": (1, 2)}
+_FIRST_MODEL = next(name for name in _OPENINGS if CATALOGUE[name].available)
+_FIRST_LAYER, _FIRST_HEAD = _OPENINGS[_FIRST_MODEL]
 
 # Sentences for every model that has none of its own.
-EXAMPLES = CATALOGUE[_FIRST_MODEL].examples
+_EXAMPLES_OF = "all-MiniLM-L6-v2"
+EXAMPLES = CATALOGUE[_EXAMPLES_OF].examples
 
 # By how many tokens a decoder goes on at most: each of them is a run of its own.
 MOST_MORE = 40
@@ -57,9 +62,9 @@ class State:
     """Everything that decides which head of what is shown; each is what its parameter `means`."""
 
     model: str = parameter(_FIRST_MODEL, Model(), "the model")
-    text: str = parameter(EXAMPLES[0], Text(), "the sentence")
-    layer: int = parameter(0, Number(lambda state, _: range(state.layer_count)), "the layer")
-    head: int = parameter(4, Number(lambda state, _: range(state.head_count)), "the head")
+    text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], Text(), "the sentence")
+    layer: int = parameter(_FIRST_LAYER, Number(lambda state, _: range(state.layer_count)), "the layer")
+    head: int = parameter(_FIRST_HEAD, Number(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
         None,
         OneOf(("encoder", "decoder", "cross"), nothing="the first there is"),
@@ -126,9 +131,9 @@ def own_contrast(model: str) -> str:
 
 
 def _with_examples(model: str) -> Entry:
-    """The entry of a model; of one without examples that of the model that the app opens on."""
+    """The entry of a model; of one without examples that of the model whose sentences are for all."""
     entry = CATALOGUE.get(model)
-    return entry if entry is not None and entry.examples else CATALOGUE[_FIRST_MODEL]
+    return entry if entry is not None and entry.examples else CATALOGUE[_EXAMPLES_OF]
 
 
 def read_address(address: Mapping[str, str], default: State = DEFAULT) -> tuple[State, list[str]]:

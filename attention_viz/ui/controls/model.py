@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.models import CATALOGUE
+from attention_viz.models.sources.catalogue import how_to_install
 from attention_viz.scratch.facts import UNKNOWN_COUNT
 from attention_viz.serving import downloads
 from attention_viz.serving import permissions as allowed
@@ -15,7 +16,7 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
-from attention_viz.ui.address import State, own_example, write_address
+from attention_viz.ui.address import DEFAULT, State, own_example, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
@@ -37,7 +38,8 @@ def pick_model() -> None:
     """The picker: the catalogue, other sources that the operator leaves open, and the model of a file."""
     model, drawn = st.session_state["model"], opening.opened()
     file = [] if drawn is None else [_name_in_file(drawn.trace)]
-    of = (model, *file, opening.count())
+    # On another page Streamlit lets go of what was picked.
+    of = (model, *file, opening.count(), st.session_state.get("page"))
     # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
     if st.session_state.get("source_of") != of or "source" not in st.session_state:
         st.session_state["source_of"], st.session_state["source"] = of, (file or [_source(model) or model])[0]
@@ -55,8 +57,10 @@ def _name_in_file(trace: "Trace") -> str:
 
 
 def show_source() -> None:
-    """Below the pickers, what the chosen source asks for."""
+    """Below the pickers, what the chosen source asks for; below the model that the app opens on, what is missing."""
     source = st.session_state["source"]
+    if source == DEFAULT.model and (missing := how_to_install()):
+        st.caption(plain(missing))
     if source == FOLDER:
         _ask_folder()
     elif source == HUB:

