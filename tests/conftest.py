@@ -6,6 +6,7 @@ time. One that only gets another address (the fixture `stay`) is drawn in a thir
 A test that opens a page carries the marker `browser` by itself: `pytest -m "not browser"` leaves them all out.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,10 @@ from tests.pages import (
     wait_until_drawn,
     with_text,
 )
+
+# Before anything imports torch: as many processes run tests as there are cores, and with more threads than one each
+# they would mostly wait for each other. The recipes' sums come out as they did in training, too.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -239,19 +244,6 @@ def unchecked_module() -> Iterator[None]:
     """Nobody checks types in a whole file, what it prepares for its tests included."""
     with unchecked_types():
         yield
-
-
-@contextmanager
-def on_one_thread() -> Iterator[None]:
-    """While this lasts, torch computes on one thread; each room's conftest says why it wants that."""
-    import torch  # not above: tests of scripts and of the architecture run without it
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def pytest_configure() -> None:

@@ -1,7 +1,7 @@
 """Each number against a computation written anew: plain loops, networkx, cuts tried one by one, plain transformers."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import networkx
@@ -23,18 +23,11 @@ from attention_viz.operation.projection import Projection
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
-from tests.conftest import on_one_thread
 from tests.models.families import build, eager_twin, ids, run, wrapped
 
 NAME = "all-MiniLM-L6-v2"
 TEXT = "The bank of the river was flooded"
 GROUPED = "llama"  # six query heads share two key and value heads
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    with on_one_thread():
-        yield
 
 
 Pair = tuple[Trace, NDArray[Any]]

@@ -29,7 +29,6 @@ from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Fidelity
 from attention_viz.views import heatmap_svg
 from scripts import serve
-from tests.conftest import on_one_thread
 from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
@@ -40,13 +39,6 @@ ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Matrices this small are slower on several threads."""
-    with on_one_thread():
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,18 +1,9 @@
 """What tests of models share: one thread for what torch computes, and jobs that run at the same time."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-
-from tests.conftest import on_one_thread
-
-
-@pytest.fixture(scope="package", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Matrices this small are slower on several threads, which wait for each other; much slower on a busy machine."""
-    with on_one_thread():
-        yield
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import attention_viz as av
 from attention_viz import explorer
@@ -24,14 +23,6 @@ from tests.models.families import build
 from tests.models.sources.test_load_folder import word_tokenizer
 
 TEXT = "the bank of the river"
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -5,17 +5,10 @@ from typing import Any
 import pytest
 
 from attention_viz.models import CATALOGUE
-from tests.conftest import Server, on_one_thread
+from tests.conftest import Server
 from tests.hub import Hub, serving
 from tests.shipped import MINILM, plain_weights
 from tests.ui.served import LARGE, NAME, app, save_large, save_models
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Pages without a browser run in this process, where small models on many threads mostly wait for each other."""
-    with on_one_thread():
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +45,6 @@ def operated(
 ) -> Iterator[Server]:
     """The app with models from a folder and from the hub: one server for all files whose tests ask for it."""
     folder = tmp_path_factory.mktemp("open")
-    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
+    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home")}
     with app(folder, pytestconfig, ATTENTION_VIZ_MODELS=str(models), ATTENTION_VIZ_HUB="on", **settings) as server:
         yield server
