@@ -1,4 +1,4 @@
-"""What tests of models share: one thread for what torch computes, and jobs that run at the same time."""
+"""What tests of models share: jobs that run at the same time."""
 
 import threading
 from collections.abc import Callable
