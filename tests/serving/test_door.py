@@ -4,15 +4,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch.nn.modules.module import register_module_forward_hook
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving import door, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
+from attention_viz.serving.models import Source, open_source
 from attention_viz.serving.request import Request
 from tests.models.families import build
 from tests.models.sources.test_load_folder import word_tokenizer
@@ -46,7 +50,12 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, Attenti
     counting, forwards = Counting(1), list[bool]()
     hf_model = build("bert with a head")
     model = av.wrap(hf_model, word_tokenizer()).behind(counting)
-    hf_model.bert.encoder.register_forward_hook(lambda *_: forwards.append(counting.inside > 0))
+
+    def note(module: torch.nn.Module, *_: object) -> None:
+        if isinstance(module, type(hf_model.bert.encoder)):  # the model's own, and that of a twin
+            forwards.append(counting.inside > 0)
+
+    heard = register_module_forward_hook(note)
     monkeypatch.setattr(runs, "FORWARDS", counting)
     models: SharedCache[str, Any] = SharedCache(10**9, lambda found: found.nbytes)
     models.get("watched", lambda: model)
@@ -54,6 +63,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, Attenti
     traces: SharedCache[Any, runs.Drawn] = SharedCache(10**9, lambda drawn: drawn.trace.nbytes)
     monkeypatch.setattr(runs, "_traces", traces)
     yield counting, model, forwards
+    heard.remove()
 
 
 def test_whoever_is_inside_enters_again_and_the_place_comes_back_once() -> None:
@@ -167,5 +177,10 @@ def test_a_batch_of_two_heeds_special_tokens(watched: tuple[Counting, AttentionM
     assert not without.provenance.special_tokens
 
 
-def test_the_server_has_one_door_for_forwards() -> None:
+def test_every_model_that_the_server_opens_stands_behind_its_one_door(tmp_path: Path) -> None:
     assert runs.FORWARDS is door.FORWARDS
+    build("bert with a head").save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
+    for source in (Source("lists", None, 0), Source("own", tmp_path, 0)):
+        model = open_source(source)
+        assert isinstance(model, AttentionModel) and model.runner.door is door.FORWARDS

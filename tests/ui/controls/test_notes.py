@@ -1,0 +1,44 @@
+"""What is said around the pickers can be read to its end, on a phone too."""
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.conftest import OpenPage, Server
+
+# Of each note the text, and how much wider or higher it is than its box.
+CUT = """notes => notes.filter(note => note.checkVisibility()).map(note => {
+    const seen = note.getBoundingClientRect(), range = document.createRange();
+    range.selectNodeContents(note);
+    const text = range.getBoundingClientRect();
+    const right = Math.min(seen.right, innerWidth);
+    const beyond = Math.max(text.right - right, seen.left - text.left, text.bottom - seen.bottom, -text.top);
+    return [note.innerText, Math.round(beyond)];
+})"""
+
+
+@pytest.fixture(scope="module")
+def app_server(operated: Server) -> Server:
+    return operated
+
+
+@pytest.mark.parametrize("width", [390, 1360])
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("model={chat}&chat=on", "The chat template added"),
+        ("model={chat}&chat=on&more=3", "The last 3 tokens are the model's own"),
+        ("model=all-MiniLM-L6-v2&second=A+boat+drifted", "were added around both"),
+        ("model=all-MiniLM-L6-v2&special=off", "Nothing was added around the text"),
+    ],
+    ids=["chat", "chat that goes on", "pair", "nothing"],
+)
+def test_no_note_about_the_text_is_cut_off(address: str, told: str, width: int, page: OpenPage, models: Path) -> None:
+    screen = page(f"/?text=the+bank&{address.format(chat=quote(str(models / 'chat'), safe=''))}", width=width)
+    expect(screen.get_by_text(re.compile(told))).to_be_visible()
+    notes = screen.locator(".st-key-pickers [data-testid=stCaptionContainer] p").evaluate_all(CUT)
+    assert any(told in text for text, _ in notes)
+    assert [text for text, beyond in notes if beyond > 1] == []
