@@ -57,7 +57,7 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
     Raises:
         AttentionVizError: it can't be had; the message says why.
     """
-    words = plain(f"Loading {allowed.display_name(model)} into memory, once for everybody: some seconds …")
+    words = _loading_words(model)
     place.caption(words)
     # To write on the page is what ends the run of a visitor who has left.
     load_model(model, still_wanted=lambda: place.caption(words))
@@ -74,11 +74,15 @@ def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "
     """
     with place.container():
         if state is not None and not is_loaded(state.model):
-            size = f" ({CATALOGUE[state.model].size / 1e6:.0f} MB)" if state.model in CATALOGUE else ""
-            st.caption(f"Loading {state.model}{size} into memory, once for everybody: some seconds …")
+            st.caption(_loading_words(state.model))
         else:
             st.html(f'<p class="waiting" role="status">{html.escape(doing)}</p>')
         st.skeleton(height=height)
+
+
+def _loading_words(model: str) -> str:
+    size = f" ({CATALOGUE[model].size / 1e6:.0f} MB)" if model in CATALOGUE else ""
+    return plain(f"Loading {allowed.display_name(model)}{size} into memory, once for everybody: some seconds …")
 
 
 def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Whoever leaves while a model loads waits no longer, on every page that loads one."""
+"""What stands in the place of a picture until it is there; and whoever leaves while a model loads waits no longer."""
 
 import threading
 import time
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.testing.v1 import AppTest
 
 from attention_viz.errors import LoadCancelled
-from attention_viz.serving import loads, runs
+from attention_viz.serving import loads, permissions, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.facts import ModelFacts
 from attention_viz.serving.loads import Loads
@@ -17,6 +18,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import model as first
 from attention_viz.ui.pages.compare import pickers as second
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.parts.markdown import plain
 
 
 class Leaving(BaseException):
@@ -69,3 +71,30 @@ def test_a_model_that_its_only_visitor_left_is_given_up(
     assert given_up.wait(15)
     visitor.join(5)
     assert not visitor.is_alive()
+
+
+def holding() -> None:
+    """A page on which two pictures aren't there yet: one waits for a model from a folder, one for something else."""
+    from pathlib import Path
+
+    import streamlit as st
+
+    from attention_viz.serving import permissions
+    from attention_viz.serving.settings import Settings
+    from attention_viz.ui.address import State
+    from attention_viz.ui.parts.drawing import hold
+
+    permissions.SETTINGS = Settings(models=(Path("/srv/models"),))
+    hold(State(model="/srv/models/my_*own*_model"), st.empty(), 300)
+    hold(None, st.empty(), 300, "Trying all heads …")
+
+
+def test_a_wait_is_said_in_words_that_name_the_model_and_no_folder_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(permissions, "SETTINGS", permissions.SETTINGS)
+    page = AppTest.from_function(holding).run()
+    assert [one.value for one in page.caption] == [
+        plain("Loading my_*own*_model into memory, once for everybody: some seconds …")
+    ]
+    assert ["Trying all heads …" in one.value and 'role="status"' in one.value for one in page.get("html")] == [True]

@@ -6,16 +6,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 import attention_viz as av
 from attention_viz.errors import TraceError
+from attention_viz.scratch.model import Scratch
 from attention_viz.serving.runs import Drawn
 from attention_viz.trace.tensors import to_safetensors
 from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.exports import trace_bytes
+from tests.ui.screens import Screen
 
 TYPED = {"text": "What was typed", "second": "a second", "target": "", "layer": 1, "head": 2, "stream": None}
 
@@ -50,6 +53,17 @@ def test_a_run_that_was_taken_away_opens_again(tmp_path: Path) -> None:
     found = av.Trace.load(tmp_path / "run")
     assert found.provenance.text == "The bank of the river"
     assert (found.weights(0, 1) == trace.weights(0, 1)).all()
+
+
+def test_the_button_for_the_trace_hands_out_what_open_a_trace_shows(tmp_path: Path) -> None:
+    address = "model=scratch&text=the+bank+of+the+river&head=1"
+    (tmp_path / "run.safetensors").write_bytes(Screen().open(f"/?{address}").download("Trace (safetensors)"))
+    found, own = av.Trace.load(tmp_path / "run.safetensors"), Scratch().trace("the bank of the river")
+    assert found.provenance.text == "the bank of the river" and torch.equal(found.weights(0, 1), own.weights(0, 1))
+    other = Screen().open("/?model=scratch&text=something+else")
+    other.upload("A file saved with trace.save, on this machine or another", tmp_path / "run.safetensors")
+    assert "Shown from a file" in other.words
+    assert other.picker("Sentence").value == "the bank of the river"
 
 
 def test_the_tensors_of_one_head_are_refused_in_words_that_say_what_to_take(tmp_path: Path) -> None:
