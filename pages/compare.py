@@ -1,4 +1,4 @@
-"""Compare: two heads side by side, of two sentences, models, changes or moments of training."""
+"""Compare: the address of the page that lies in `attention_viz/ui/pages/compare/`."""
 
 import streamlit as st
 

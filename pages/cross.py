@@ -1,4 +1,4 @@
-"""Cross-attention: what is said, and which words of the source each step looks at."""
+"""Cross-attention: the address of the page that lies in `attention_viz/ui/pages/cross/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Heads: all heads of a model at once, by what they do."""
+"""Heads: the address of the page that lies in `attention_viz/ui/pages/heads/`."""
 
 import streamlit as st
 

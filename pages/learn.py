@@ -1,4 +1,4 @@
-"""Learn: the course, one idea a screen, with every number from the reader's own sentence."""
+"""Learn: the address of the page that lies in `attention_viz/ui/pages/learn/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Masks: who may look at whom, changed while the model runs."""
+"""Masks: the address of the page that lies in `attention_viz/ui/pages/masks/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Step by step: every intermediate number of one head."""
+"""Step by step: the address of the page that lies in `attention_viz/ui/pages/steps/`."""
 
 import streamlit as st
 

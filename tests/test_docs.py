@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 import attention_viz as av
-from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
-from attention_viz.models import CATALOGUE
 from attention_viz.scratch.variants import VARIANTS
 from attention_viz.serving.settings import Settings
 from attention_viz.steps.head import PRECISIONS, SCALES
@@ -71,10 +69,6 @@ def test_every_document_is_one_step_from_the_readme_or_its_index() -> None:
     assert set(DOCUMENTS) - {ROOT / "README.md", index} <= linked
 
 
-def test_every_model_that_ships_stands_in_its_document_and_no_other() -> None:
-    assert re.findall(r"^\| `([\w.-]+)` \|", (DOCS / "models.md").read_text("utf-8"), re.MULTILINE) == list(CATALOGUE)
-
-
 def test_every_download_stands_in_the_pages_document() -> None:
     told = _rows(_ALL_PAGES, "button")
     assert set(BUTTONS) <= {label.strip("*") for label in told}
@@ -108,14 +102,6 @@ def test_every_setting_is_told_to_the_operator() -> None:
 
 def test_the_version_is_in_the_changelog() -> None:
     assert re.search(rf"^## {re.escape(av.__version__)}\b", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-
-
-def test_every_metric_stands_in_its_document_as_it_is_in_the_code_and_no_other() -> None:
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.+) \| \$(.+)\$ \| (.+) \| (.+) \|$", (ROOT / "docs/metrics.md").read_text("utf-8"), re.M
-    )
-    formulas = {name: metric.formula.replace("|i-j|", r"\lvert i-j\rvert") for name, metric in METRICS.items()}
-    assert rows == [(name, one.meaning, formulas[name], one.unit, one.source) for name, one in METRICS.items()]
 
 
 # -- The site in docs/ -------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Readings as traces: their numbers are those of the functions behind them, and what they are is told everywhere."""
 
 import json
-import re
 import struct
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from attention_viz.views.style.captions import caption
 from tests.models.families import ids, wrapped
 
 TEXT = "The tokenizer unbelievably splits words"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -138,13 +136,6 @@ def test_the_reading_is_told_in_files_pictures_and_the_explorer(minilm: Attentio
     assert "Norms, rows divided by their sums" in av.views.heatmap_svg(normed, 0, 4)
     normed.save(tmp_path / "trace.safetensors")
     assert Trace.load(tmp_path / "trace.safetensors").provenance.reading == "norm"
-
-
-def test_every_reading_stands_in_its_document_as_it_is_in_the_code_and_no_other() -> None:
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.+) \| (.+) \| \$(.+)\$ \| (.+) \|$", (ROOT / "docs/readings.md").read_text("utf-8"), re.M
-    )
-    assert rows == [(name, one.meaning, one.limits, one.formula, one.source) for name, one in READINGS.items()]
 
 
 def header(trace: Trace) -> dict[str, object]:

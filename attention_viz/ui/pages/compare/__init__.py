@@ -1,1 +1,1 @@
-"""The Compare page: two heads side by side, and their difference."""
+"""The Compare page: what its address keeps, its controls, and what stands on it."""

@@ -1,1 +1,1 @@
-"""The Heads page: all heads of a model as one atlas."""
+"""The Heads page: what its address keeps, its controls, and what stands on it."""

@@ -1,1 +1,1 @@
-"""The Learn page: a course of short lessons on the reader's own sentence."""
+"""The Learn page: what its address keeps, its controls, and what stands on it."""

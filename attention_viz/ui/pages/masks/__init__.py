@@ -1,1 +1,1 @@
-"""The Masks page: who may look at whom, and what follows from it."""
+"""The Masks page: what its address keeps, its controls, and what stands on it."""

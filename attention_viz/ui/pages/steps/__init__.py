@@ -1,1 +1,1 @@
-"""The Step by step page: every intermediate number of one head."""
+"""The Step by step page: what its address keeps, its controls, and what stands on it."""

