@@ -16,9 +16,13 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
-__all__ = ["Screen"]
+from attention_viz.ui.parts.menu import PAGES as MENU
+
+__all__ = ["PAGES", "Screen"]
 
 ROOT = Path(__file__).parents[2]
+# The address of each page of the menu.
+PAGES = ["/" if file == "app.py" else f"/{Path(file).stem}" for file in MENU.values()]
 ALERTS = ("info", "warning", "error", "success")
 WORDS = ("markdown", "caption", "html")
 WIDGETS = (

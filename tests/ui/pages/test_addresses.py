@@ -23,11 +23,6 @@ NAMED = sorted(
         for link in re.findall(r"(?:[`(\"]|:8501)(/[a-z]*\?[^`)\"\s]+)", document.read_text("utf-8"))
     }
 )
-PAGES = (
-    "/",
-    "/cross",
-    *(f"/{path.parent.name}" for path in sorted((ROOT / "attention_viz/ui/pages").glob("*/choice.py"))),
-)
 
 
 def declared(page: str) -> list[Parameter]:

@@ -1,13 +1,8 @@
 """Every page can be run again without a browser, and shows the same."""
 
-from pathlib import Path
-
 import pytest
 
-from attention_viz.ui.parts.menu import PAGES as MENU
-from tests.ui.screens import Screen
-
-PAGES = ["/" if file == "app.py" else f"/{Path(file).stem}" for file in MENU.values()]
+from tests.ui.screens import PAGES, Screen
 
 
 @pytest.fixture(scope="module")
