@@ -19,13 +19,13 @@ from playwright.sync_api import expect
 
 from attention_viz.models import CATALOGUE
 from attention_viz.models.sources.packages.cache import VARIABLE
-from attention_viz.models.sources.packages.install import PACKAGES
 from benchmarks.visitor import Visitor
 from scripts import serve
 from tests.pages import OpenPage
 
 ROOT = Path(__file__).parents[1]
-MODELS = tuple(name.replace("-", "_") for name in PACKAGES)
+WHEELS = [entry.wheel.name for entry in CATALOGUE.values() if entry.wheel is not None]
+MODELS = tuple(name.replace("-", "_") for name in WHEELS)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_the_wheel_asks_for_no_package_with_a_model(wheel: Path) -> None:
         (metadata,) = (name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
         asked = [line for line in files.read(metadata).decode().splitlines() if line.startswith("Requires-Dist: ")]
     assert any(line.startswith("Requires-Dist: torch") for line in asked)
-    assert not any(name in line for line in asked for name in PACKAGES)
+    assert not any(name in line for line in asked for name in WHEELS)
 
 
 def test_the_installed_app_opens_without_a_package_of_models_and_says_how_to_get_them(

@@ -12,7 +12,7 @@ from attention_viz.models import CATALOGUE
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Parameter, parameters
 from attention_viz.ui.address.kinds import Number, OneOf
-from tests.ui.screens import ROOT, Screen
+from tests.ui.screens import PAGES, ROOT, Screen
 
 OWN = "model=scratch&text=the+cat+sat"
 # Every link into the app that the documents name.

