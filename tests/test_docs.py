@@ -100,6 +100,12 @@ def test_every_setting_is_told_to_the_operator() -> None:
     assert told == list(Settings.__dataclass_fields__)
 
 
+def test_the_operator_is_told_the_headers_that_only_a_server_in_front_can_send() -> None:
+    told = (ROOT / "docs" / "classroom.md").read_text("utf-8")
+    assert "add_header X-Content-Type-Options nosniff always;" in told
+    assert "add_header Content-Security-Policy \"frame-ancestors 'self'\" always;" in told
+
+
 def test_the_version_is_in_the_changelog() -> None:
     assert re.search(rf"^## {re.escape(av.__version__)}\b", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 

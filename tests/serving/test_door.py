@@ -13,6 +13,7 @@ from torch.nn.modules.module import register_module_forward_hook
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.recording import fidelity
 from attention_viz.serving import door, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
@@ -113,6 +114,17 @@ def test_every_forward_goes_through_the_door(
     assert all(forwards)
     assert counting.most >= 1
     assert counting.inside == 0
+
+
+def test_so_do_those_that_compare_a_long_text_part_by_part(
+    watched: tuple[Counting, AttentionModel, list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fidelity, "_WHOLE", 4)
+    monkeypatch.setattr(fidelity, "_FEWEST", 2)
+    drawn = runs.draw(Request("watched", TEXT))
+    runs.verify(drawn)
+    assert drawn.trace.fidelity.rows == 2
+    assert len(watched[2]) > 1 and all(watched[2])
 
 
 def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:

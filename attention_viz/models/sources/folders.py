@@ -42,6 +42,8 @@ TOKENIZER_FILES = (
 )
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+# Bytes of a file that is read as text: twice what the largest published vocabularies take.
+_LONGEST_TEXT = 80_000_000
 # How much of a file is read at a time.
 _AT_ONCE = 4_000_000
 
@@ -89,10 +91,11 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
 
     Raises:
         ModelNotFound: the folder lacks something, or something in it is broken or half-written.
-        UnsupportedModel: the folder holds code or pickles.
+        UnsupportedModel: the folder holds code or pickles, or a text that is longer than any model's.
     """
     if not (path / "config.json").is_file():
         raise ModelNotFound(f"{name} holds no config.json; a model folder needs config.json and {WEIGHTS}")
+    _refuse_long(path, name)
     config = _read_json(path / "config.json", name)
     if not isinstance(config.get("model_type"), str):
         raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
@@ -148,6 +151,14 @@ def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
             "only safetensors are loaded. Convert them with model.save_pretrained"
         )
     raise ModelNotFound(f"{name} holds no {WEIGHTS}")
+
+
+def _refuse_long(path: Path, name: str) -> None:
+    """Refuse what would keep everybody waiting while it is read: files of text that are longer than any model's."""
+    for file in ("config.json", INDEX, *TOKENIZER_FILES):
+        size = (path / file).stat().st_size if (path / file).is_file() else 0
+        if size > _LONGEST_TEXT:
+            raise UnsupportedModel(f"{name}: {file} has {size:,} bytes; at most {_LONGEST_TEXT:,} are read here")
 
 
 def _read_json(path: Path, name: str) -> dict[str, Any]:

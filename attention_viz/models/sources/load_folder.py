@@ -30,6 +30,8 @@ __all__ = ["load_folder"]
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
 # While transformers loads it changes what holds for all threads, such as torch's default precision.
 _loading = threading.Lock()
+# How often who waits for that, in seconds, looks whether to go on.
+_LOOK = 0.25
 
 
 def load_folder(
@@ -78,8 +80,7 @@ def load_folder(
             f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
         )
     check()
-    with _loading, _quietly():
-        check()
+    with _turn(check), _quietly():
         count_bytes(checked, lambda: _build(checked), largest)
         with building(check):
             hf_model = _read_model(checked, precision)
@@ -211,6 +212,22 @@ def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
     if asked not in _DTYPES:
         raise UnsupportedModel(f"the dtype {asked!r} was asked for; allowed are auto, {', '.join(_DTYPES)}")
     return cast(torch.dtype, getattr(torch, asked))
+
+
+@contextlib.contextmanager
+def _turn(check: Callable[[], None]) -> Generator[None]:
+    """A turn with transformers, a short one: nothing absurd is built, and the weights were read before, for their sum.
+
+    Args:
+        check: called again and again while another's lasts; what it raises ends the wait.
+    """
+    while not _loading.acquire(timeout=_LOOK):
+        check()
+    try:
+        check()
+        yield
+    finally:
+        _loading.release()
 
 
 @contextlib.contextmanager

@@ -73,6 +73,29 @@ def test_to_count_a_model_leaves_torch_as_it_was(folder: Path) -> None:
     assert torch.nn.Linear(2, 2).weight.device.type == "cpu"
 
 
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "vocab.txt"])
+def test_a_text_longer_than_any_model_s_is_refused_unread(
+    file: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (folder / file).open("ab") as long:
+        long.truncate(80_000_001)  # no room is taken for what was never written
+    monkeypatch.setattr(loading, "_read_model", pytest.fail)
+    with pytest.raises(av.UnsupportedModel, match=f"long: {file} has 80,000,001 bytes; at most 80,000,000 are read"):
+        load_folder(folder, "long")
+
+
+def test_a_load_that_nobody_waits_for_does_not_wait_for_its_turn_either(folder: Path) -> None:
+    asked = list[int]()
+
+    def cancelled() -> bool:
+        asked.append(1)
+        return len(asked) > 5
+
+    with loading._loading, pytest.raises(av.LoadCancelled, match="nobody waits for it"):
+        load_folder(folder, "left", cancelled=cancelled)
+    assert load_folder(folder, "next").trace("the bank").fidelity.ok
+
+
 def test_a_load_that_is_cancelled_stops_wherever_it_is(folder: Path) -> None:
     asked = 0
 
