@@ -8,8 +8,10 @@ A test that opens a page carries the marker `browser` by itself: `pytest -m "not
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -36,9 +38,21 @@ from tests.pages import (
     with_text,
 )
 
+ROOT = Path(__file__).parents[1]
+
 # Before anything imports torch: as many processes run tests as there are cores, and with more threads than one each
 # they would mostly wait for each other. The recipes' sums come out as they did in training, too.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# Wherever shapes stand in signatures they hold while the tests run, and so do the types beside them; all other types
+# are the type checker's. As for it, an int will do for a float.
+SHAPED = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in sorted((ROOT / "attention_viz").rglob("*.py"))
+    if "from jaxtyping import" in path.read_text("utf-8")
+]
+assert not (early := sys.modules.keys() & set(SHAPED)), f"imported before their signatures can be checked: {early}"
+jaxtyping.install_import_hook(SHAPED, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -12,6 +12,7 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from attention_viz.operation import masks
+from tests.conftest import SHAPED
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "attention_viz"
@@ -260,6 +261,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_types_and_shapes_in_signatures_are_checked_while_the_tests_run() -> None:
     with pytest.raises(TypeCheckError):
         masks.padding("no ids", padding_id=0)
+    assert len(SHAPED) > 40 and "attention_viz.operation.attention" in SHAPED
 
 
 @pytest.mark.parametrize("reason", NOT_IN_THE_SOURCE)
