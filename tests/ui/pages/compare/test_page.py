@@ -71,41 +71,6 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
     expect(screen.locator(".st-key-compare-right")).to_have_count(0)
 
 
-def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(page: OpenPage, idle: Idle) -> None:
-    address = "/compare?what=models&model=induction&text=moon+ring+moon&layer=1&head=1&other_model=lists"
-    screen = page(f"{address}&other_layer=1&other_head=99&metric=%3Cb%3E")
-    for part in ("other_head “99”", "metric “<b>”"):
-        expect(screen.get_by_text(part)).to_be_visible()
-    expect(screen.get_by_text("On the second side: lists doesn't know")).to_be_visible()
-    one, other = (av.load(name).trace("moon ring moon") for name in ("induction", "lists"))
-    assert parameters(screen)["other_head"] == "3"
-    expect_numbers(screen, av.compare(one, other, 1, 1, other_layer=1, other_head=3))
-    apart = head_divergences(one, other, head=(1, 1))
-    numbers = screen.locator(".st-key-compare-heads .heatmap-label text").all_text_contents()
-    assert numbers == [f"{value:.2f}" for value in apart.flatten().tolist()]
-
-
-def test_two_heads_of_one_run_have_one_badge_and_the_pickers_choose_the_second(page: OpenPage, idle: Idle) -> None:
-    screen = page("/compare?what=heads&layer=0&head=4&other_layer=0&other_head=10")
-    trace = av.load("all-MiniLM-L6-v2").trace(RIVER)
-    expect_numbers(screen, av.compare(trace, trace, 0, 4, other_head=10))
-    expect(screen.get_by_text(VERIFIED)).to_have_count(1)
-    screen.get_by_role("combobox", name=re.compile("Second layer$")).click()
-    screen.get_by_role("option", name="5", exact=True).click()
-    idle(screen)
-    assert parameters(screen)["other_layer"] == "5"
-    expect_numbers(screen, av.compare(trace, trace, 0, 4, other_layer=5, other_head=10))
-
-
-def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(page: OpenPage) -> None:
-    screen = page("/compare?what=edit&layer=0&head=4&edits=temp:0.5@0.4")
-    model = av.load("all-MiniLM-L6-v2")
-    before, after = model.trace(RIVER), model.trace(RIVER, edits=[av.Temperature(0.5, 0, 4)])
-    expect_numbers(screen, av.compare(before, after, 0, 4))
-    expect(screen.get_by_text(re.compile("^Verified before the change"))).to_be_visible()
-    assert parameters(screen)["edits"] == "temp:0.5@0.4"
-
-
 def test_the_slider_goes_through_the_training_beside_the_curve(page: OpenPage, idle: Idle) -> None:
     screen = page("/compare?what=snapshots")
     text = parameters(screen)["text"]
@@ -130,12 +95,3 @@ def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(page: 
     for link in screen.locator(".st-key-menu a").all():
         box = link.bounding_box()
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
-
-
-def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(page: OpenPage, idle: Idle) -> None:
-    screen = page("/compare?what=snapshots&model=scratch&text=a+b")
-    expect(screen.get_by_text("of scratch none came along")).to_be_visible()
-    screen.get_by_role("button", name=re.compile("^Show induction with")).click()
-    idle(screen)
-    assert parameters(screen)["model"] == "induction"
-    screen.locator(".st-key-compare-difference .nsewdrag").wait_for()

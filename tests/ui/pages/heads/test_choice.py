@@ -4,6 +4,7 @@ from attention_viz.analysis.search import DETECTORS
 from attention_viz.ui.address.codec import modernised, read, write
 from attention_viz.ui.pages.heads.choice import HeadsChoice
 from attention_viz.ui.pages.heads.texts import split_texts
+from tests.ui.screens import Screen
 
 
 def test_an_address_is_read_and_written_back() -> None:
@@ -30,3 +31,15 @@ def test_what_is_not_there_is_told() -> None:
 def test_more_texts_are_the_lines_with_something_in_them() -> None:
     assert split_texts(" one \n\n\t\ntwo") == ["one", "two"]
     assert split_texts("") == []
+
+
+def test_an_address_edited_by_hand_is_answered_in_words_and_keeps_the_rest() -> None:
+    wrong = "metric=%3Cb%3Espeed&beside=x&view=3d&query=%3Cscript%3E&key=&search=words&texts=&pattern=7-x"
+    screen = Screen().open(f"/heads?{wrong}")
+    for part in ("metric “<b>speed”", "beside “x”", "view “3d”"):
+        assert any(part in one for one in screen.warnings)
+    assert "Type the word that looks" in screen.words
+    assert "are for 7 tokens; this text has 9" in screen.pick("Search by", "pattern").words
+    screen = Screen().open("/heads?text=+&metric=next&query=it&key=cat&view=patterns")
+    kept = {"metric": "next", "query_word": "it", "key_word": "cat", "view": "patterns"}
+    assert kept.items() <= screen.address.items()

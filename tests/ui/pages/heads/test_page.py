@@ -215,19 +215,6 @@ def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     expect(screen.get_by_role("group", name="Layer 1, head 2")).to_contain_text(told)
 
 
-def test_an_address_edited_by_hand_is_answered_in_words_and_keeps_the_rest(page: OpenPage, idle: Idle) -> None:
-    screen = page("/heads?metric=%3Cb%3Espeed&beside=x&view=3d&query=%3Cscript%3E&key=&search=words&texts=&pattern=7-x")
-    for part in ("metric “<b>speed”", "beside “x”", "view “3d”"):
-        expect(screen.get_by_text(part)).to_be_visible()
-    expect(screen.get_by_text("Type the word that looks")).to_be_visible()
-    switch(screen, "Pattern", idle)
-    expect(screen.get_by_text("are for 7 tokens; this text has 9")).to_be_visible()
-    screen = page("/heads?text=+&metric=next&query=it&key=cat&view=patterns")
-    assert {"metric": "next", "query_word": "it", "key_word": "cat", "view": "patterns"}.items() <= parameters(
-        screen
-    ).items()
-
-
 @pytest.mark.parametrize(
     ("address", "heads"),
     [

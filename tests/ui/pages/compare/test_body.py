@@ -1,0 +1,69 @@
+"""What the Compare page decides: its numbers are the library's, for every kind of comparison."""
+
+import re
+
+import pytest
+
+import attention_viz as av
+from attention_viz.analysis.compare import Comparison, head_divergences
+from tests.ui.screens import Screen
+
+RIVER = "The bank of the river was flooded"
+BANK = "model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded"
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One visitor, who compares one thing after the other."""
+    return Screen().open("/compare")
+
+
+def expect_numbers(screen: Screen, found: Comparison) -> None:
+    """The difference's title, the sentence below it, and every cell are the comparison's."""
+    title = screen.figure("compare-difference")["layout"]["title"]["text"]
+    assert title == f"{found.mean:.3f} bits apart: second − first"
+    assert f"rows that both have: {found.mean:.3f} bits" in screen.words
+    for key, matrix in (("left", found.weights), ("right", found.other_weights)):
+        there = ~matrix.isnan().numpy()
+        assert screen.matrix(f"compare-{key}")[there] == pytest.approx(matrix.numpy()[there], abs=1e-6)
+
+
+def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(screen: Screen) -> None:
+    address = "/compare?what=models&model=induction&text=moon+ring+moon&layer=1&head=1&other_model=lists"
+    screen.back_to(f"{address}&other_layer=1&other_head=99&metric=%3Cb%3E")
+    for part in ("other_head “99”", "metric “<b>”"):
+        assert any(part in one for one in screen.warnings)
+    assert "On the second side: lists doesn't know" in screen.words
+    one, other = (av.load(name).trace("moon ring moon") for name in ("induction", "lists"))
+    assert screen.address["other_head"] == "3"
+    expect_numbers(screen, av.compare(one, other, 1, 1, other_layer=1, other_head=3))
+    apart = head_divergences(one, other, head=(1, 1))
+    assert screen.matrix("compare-heads") == pytest.approx(apart.numpy(), abs=1e-6)
+
+
+def test_two_heads_of_one_run_have_one_badge_and_the_pickers_choose_the_second(screen: Screen) -> None:
+    screen.back_to(f"/compare?{BANK}&what=heads&layer=0&head=4&other_layer=0&other_head=10")
+    trace = av.load("all-MiniLM-L6-v2").trace(RIVER)
+    expect_numbers(screen, av.compare(trace, trace, 0, 4, other_head=10))
+    assert len(re.findall(r"badge\[Verified", screen.words)) == 1
+    screen.pick("Second layer", 5)
+    assert screen.address["other_layer"] == "5"
+    expect_numbers(screen, av.compare(trace, trace, 0, 4, other_layer=5, other_head=10))
+
+
+def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(screen: Screen) -> None:
+    screen.back_to(f"/compare?{BANK}&what=edit&layer=0&head=4&edits=temp:0.5@0.4")
+    model = av.load("all-MiniLM-L6-v2")
+    before, after = model.trace(RIVER), model.trace(RIVER, edits=[av.Temperature(0.5, 0, 4)])
+    expect_numbers(screen, av.compare(before, after, 0, 4))
+    assert "Verified before the change" in screen.words
+    assert screen.address["edits"] == "temp:0.5@0.4"
+
+
+def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(screen: Screen) -> None:
+    screen.back_to("/compare?what=snapshots&model=scratch&text=a+b")
+    assert "of scratch none came along" in screen.words
+    (button,) = [one for one in screen.all("button") if one.label.startswith("Show induction with")]
+    screen.press(button.label)
+    assert screen.address["model"] == "induction"
+    assert screen.figure("compare-difference")["data"]
