@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test check format models families bench wheel clean
+.PHONY: help run dev setup test check format models recorded families bench wheel clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
@@ -24,6 +24,7 @@ help:
 	@echo 'make format   put the code into the one format that make check accepts'
 	@echo 'make setup    make or mend the environment in .venv, and nothing else'
 	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
+	@echo 'make recorded record anew the runs that the app opens on, which ship with it'
 	@echo 'make families try every family that transformers knows, and write docs/families.md'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
 	@echo 'make wheel    build the package, app included, into dist/'
@@ -74,6 +75,10 @@ format:
 models:
 	@$(setup) .venv requirements-dev.txt requirements-models.txt
 	@.venv/bin/python -m recipes $(ARGS)
+
+recorded:
+	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@.venv/bin/python -m scripts.recorded
 
 families:
 	@$(setup) .venv requirements-dev.txt requirements-models.txt

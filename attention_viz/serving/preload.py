@@ -7,34 +7,38 @@ from collections.abc import Sequence
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.imports import one_importer
-from attention_viz.serving.runs import load_model
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import draw, load_model
 
 __all__ = ["begin"]
 
 _log = logging.getLogger(__name__)
 
 
-def begin(model: str, modules: Sequence[str] = ()) -> threading.Thread:
-    """Import what is heavy and load a model, in a thread of its own; who asks for the model meanwhile waits for it.
+def begin(request: Request, modules: Sequence[str] = ()) -> threading.Thread:
+    """Import what is heavy, load a model and run a text, in a thread of its own; who asks for the same waits for it.
 
     What goes wrong is logged and no more: whoever asks for the model is told.
 
     Args:
-        model: its name in the catalogue.
+        request: the model, by its name in the catalogue, and the text.
         modules: what else to import, in this order.
     """
-    thread = threading.Thread(target=_run, args=(model, tuple(modules)), name=f"preloading of {model}", daemon=True)
+    thread = threading.Thread(
+        target=_run, args=(request, tuple(modules)), name=f"preloading of {request.model}", daemon=True
+    )
     thread.start()
     return thread
 
 
-def _run(model: str, modules: tuple[str, ...]) -> None:
+def _run(request: Request, modules: tuple[str, ...]) -> None:
     try:
         with one_importer:
             importlib.import_module("attention_viz.models.sources.load_folder")
-        load_model(model)
+        load_model(request.model)
         with one_importer:
             for module in modules:
                 importlib.import_module(module)
+        _ = draw(request).payload
     except AttentionVizError as error:
-        _log.warning("%s was not loaded beforehand: %s", model, error)
+        _log.warning("%s was not loaded beforehand: %s", request.model, error)

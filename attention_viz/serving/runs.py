@@ -32,6 +32,7 @@ __all__ = [
     "candidates",
     "draw",
     "fit",
+    "is_drawn",
     "is_full",
     "is_loaded",
     "load_model",
@@ -82,6 +83,11 @@ class Drawn:
 def is_loaded(name: str) -> bool:
     """Whether a model is in memory already, so that nobody needs to be told to wait; our own module always is."""
     return name == OWN or name in _models
+
+
+def is_drawn(request: Request) -> bool:
+    """Whether somebody's equal request has been run, and its trace is still there."""
+    return (request, None, ()) in _traces
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:

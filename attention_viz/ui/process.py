@@ -18,8 +18,8 @@ _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.he
 
 
 def begin_loading() -> threading.Thread:
-    """Load the model that the app opens on, in the background."""
-    return preload.begin(DEFAULT.model, _DRAWN_WITH)
+    """Load the model that the app opens on, and run its example, in the background."""
+    return preload.begin(DEFAULT.request, _DRAWN_WITH)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The model that the app opens on loads when the server starts, with nobody there yet."""
+"""The model that the app opens on loads, and its example runs, when the server starts, with nobody there yet."""
 
 import logging
 import subprocess
@@ -7,29 +7,32 @@ import sys
 import pytest
 
 from attention_viz.serving import preload
-from attention_viz.serving.runs import is_loaded
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import is_drawn, is_loaded
 from scripts import serve
 
 PROGRAM = """
 import sys
-from attention_viz.serving.runs import is_loaded
+from attention_viz.serving.runs import is_drawn, is_loaded
 from attention_viz.ui.process import begin_loading
 from attention_viz.ui.address.state import DEFAULT
 assert "torch" not in sys.modules and not is_loaded(DEFAULT.model)
 begin_loading().join()
-print(is_loaded(DEFAULT.model))
+print(is_loaded(DEFAULT.model) and is_drawn(DEFAULT.request))
 """
 
 
-def test_a_model_is_loaded_in_the_background() -> None:
+def test_a_model_is_loaded_and_its_text_runs_in_the_background() -> None:
+    request = Request("lists", "copy c a f :")
     assert not is_loaded("lists")
-    preload.begin("lists").join()
+    preload.begin(request).join()
     assert is_loaded("lists")
+    assert is_drawn(request)
 
 
 def test_one_that_can_t_be_had_is_a_line_in_the_log_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        preload.begin("../nowhere").join()
+        preload.begin(Request("../nowhere")).join()
     assert "../nowhere was not loaded beforehand" in caplog.text
 
 

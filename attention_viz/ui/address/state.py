@@ -16,6 +16,7 @@ __all__ = [
     "DEFAULT",
     "EXAMPLES",
     "MOST_MORE",
+    "OPENINGS",
     "Positions",
     "State",
     "Switch",
@@ -30,9 +31,9 @@ Switch = Literal["on", "off"]
 
 # What the app may open on, the best first, each with the layer and head that show most in its example. Where somebody
 # came by pip, packages with models may be missing; the last of these lies in our own.
-_OPENINGS = {"all-MiniLM-L6-v2": (0, 4), "coreference": (1, 2)}
-_FIRST_MODEL = next(name for name in _OPENINGS if CATALOGUE[name].available)
-_FIRST_LAYER, _FIRST_HEAD = _OPENINGS[_FIRST_MODEL]
+OPENINGS = {"all-MiniLM-L6-v2": (0, 4), "coreference": (1, 2)}
+_FIRST_MODEL = next(name for name in OPENINGS if CATALOGUE[name].available)
+_FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"

@@ -8,9 +8,9 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
+from attention_viz.ui.pages.explore.picture import show_picture_of
 from attention_viz.ui.pages.explore.places import HEIGHT, Places
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes
-from attention_viz.ui.parts.explorer import chosen, show_explorer
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.themes import theme_name
@@ -35,8 +35,7 @@ def show_body(state: State, places: Places) -> None:
         show_notes(drawn, state)
     shown = read_in_place(drawn, state, places.explorer, HEIGHT)
     if shown is not None:
-        with places.explorer.container():
-            show_explorer(shown.payload, stream, state.layer, reading.head(state), _take_choice)
+        show_picture_of(shown.payload, stream, state, places)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
     show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state), state)
@@ -46,14 +45,6 @@ def show_body(state: State, places: Places) -> None:
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
     if shown is not None:
         _show_matrix(shown.trace, stream, state)
-
-
-def _take_choice() -> None:
-    """A head chosen in the explorer becomes the page's own choice."""
-    choice = chosen()
-    if choice is not None:
-        st.session_state["layer"], st.session_state["stream"] = int(choice["layer"]), choice["stream"]
-        reading.take_head(int(choice["head"]))
 
 
 def _show_matrix(trace: Trace, stream: str, state: State) -> None:

@@ -1,6 +1,11 @@
 """The Explore page before anything heavy is there: header, controls, and a place for each part that follows."""
 
+import importlib
+
+import streamlit as st
+
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.explore.picture import run_meanwhile, show_recorded
 from attention_viz.ui.pages.explore.places import HEIGHT, hold_places
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
@@ -15,6 +20,11 @@ def show_page() -> None:
     state = pickers.choose(with_readings=True)
     pickers.keep(state)
     places = hold_places(state)
+    if show_recorded(state, places):
+        with importing("explore", state, None, HEIGHT):
+            importlib.import_module("attention_viz.ui.pages.explore.body")
+        run_meanwhile(state)
+        st.rerun()
     with importing("explore", state, places.explorer, HEIGHT):
         from attention_viz.ui.pages.explore.body import show_body
     show_body(state, places)

@@ -1,0 +1,47 @@
+"""Runs that were recorded beforehand and ship, so that what the app opens on is drawn before torch is imported.
+
+Nothing here needs torch. `make recorded` writes the files anew; a test compares them with runs of today.
+"""
+
+import functools
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attention_viz.models import CATALOGUE
+from attention_viz.serving.request import Request
+
+__all__ = ["FOLDER", "recorded_payload", "write_recorded"]
+
+FOLDER = Path(__file__).with_name("recordings")
+
+
+def recorded_payload(request: Request) -> bytes | None:
+    """What the explorer reads of a recorded run of just that, by just these weights; None where there is none."""
+    entry = CATALOGUE.get(request.model)
+    if entry is None or not entry.available:
+        return None
+    told, payload = _read(request.model)
+    return payload if told == {"request": asdict(request), "sha256": entry.sha256} else None
+
+
+def write_recorded(request: Request, payload: bytes, folder: Path = FOLDER) -> None:
+    """Record a run.
+
+    Args:
+        request: what ran, by a model of the catalogue.
+        payload: from `attention_viz.explorer.pack`.
+        folder: where to.
+    """
+    told = {"request": asdict(request), "sha256": CATALOGUE[request.model].sha256}
+    folder.mkdir(exist_ok=True)
+    (folder / f"{request.model}.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (folder / f"{request.model}.explorer").write_bytes(payload)
+
+
+@functools.cache
+def _read(model: str) -> tuple[dict[str, Any], bytes]:
+    """What was recorded of a model; nothing where nothing was."""
+    told, payload = (FOLDER / f"{model}.{kind}" for kind in ("json", "explorer"))
+    return (json.loads(told.read_text("utf-8")), payload.read_bytes()) if told.is_file() else ({}, b"")

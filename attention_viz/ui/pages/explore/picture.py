@@ -1,0 +1,65 @@
+"""The explorer on the Explore page: of a run, or of a recorded one until that has been made."""
+
+import contextlib
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.recorded import recorded_payload
+from attention_viz.serving.runs import draw, is_drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading
+from attention_viz.ui.pages.explore.places import Places
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.explorer import chosen, show_explorer
+
+__all__ = ["run_meanwhile", "show_picture_of", "show_recorded"]
+
+# Kept for a visit: that the run was made or tried, so that a recorded one isn't shown again in its place.
+_TRIED = "ran_meanwhile"
+
+
+def show_recorded(state: State, places: Places) -> bool:
+    """Show a recorded run of what is asked for, and say that it is one; False where there is none, or no need of it.
+
+    Args:
+        state: what the pickers say.
+        places: from `hold_places`.
+    """
+    if _TRIED in st.session_state or opening.opened() is not None or not reading.is_raw(state):
+        return False
+    payload = None if is_drawn(state.request) else recorded_payload(state.request)
+    if payload is None:
+        return False
+    with places.downloads:
+        st.badge("Recorded: shown until the same has run here", color="gray")
+    show_picture_of(payload, state.stream or next(iter(state.facts.heads)), state, places)
+    return True
+
+
+def run_meanwhile(state: State) -> None:
+    """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
+    with contextlib.suppress(AttentionVizError):
+        _ = draw(state.request).payload
+    st.session_state[_TRIED] = True
+
+
+def show_picture_of(payload: bytes, stream: str, state: State, places: Places) -> None:
+    """Show the explorer in its place.
+
+    Args:
+        payload: what it reads.
+        stream: which one the page shows.
+        state: what the pickers say.
+        places: from `hold_places`.
+    """
+    with places.explorer.container():
+        show_explorer(payload, stream, state.layer, reading.head(state), _take_choice)
+
+
+def _take_choice() -> None:
+    """A head chosen in the explorer becomes the page's own choice."""
+    choice = chosen()
+    if choice is not None:
+        st.session_state["layer"], st.session_state["stream"] = int(choice["layer"]), choice["stream"]
+        reading.take_head(int(choice["head"]))

@@ -1,0 +1,18 @@
+"""Records the runs that the app opens on, which ship with it: `make recorded`, after a model or the payload changed."""
+
+from attention_viz.serving.recorded import write_recorded
+from attention_viz.serving.runs import draw
+from attention_viz.ui.address.state import OPENINGS, State, own_example
+
+
+def main() -> None:
+    """Record each of them."""
+    for model in OPENINGS:
+        request = State(model=model, text=own_example(model)).request
+        payload = draw(request).payload
+        write_recorded(request, payload)
+        print(f"{model}: “{request.text}”, {len(payload):,} bytes")
+
+
+if __name__ == "__main__":
+    main()

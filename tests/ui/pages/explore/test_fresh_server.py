@@ -1,0 +1,85 @@
+"""A server that has just been started: everybody gets the recorded picture first, and then the live one."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import expect
+from streamlit.proto.Delta_pb2 import Delta
+
+from benchmarks.visitor import Answer, Visitor
+from scripts import serve
+from tests.conftest import OpenPage
+
+RECORDED = "Recorded: shown until the same has run here"
+VISITORS = 30
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[str]:
+    """The address of a server that answers, and has not got far with loading."""
+    port = serve.free_port()
+    server = serve.start(port, "--server.address=127.0.0.1")
+    try:
+        assert serve.wait_until_healthy(server, port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        serve.stop(server)
+
+
+@dataclass
+class Watching(Visitor):
+    """A visitor who notes the badges and the pictures that came, in order."""
+
+    seen: list[str] = field(default_factory=list[str])
+
+    def _read(self, delta: Delta) -> list[str]:
+        element = delta.new_element
+        kind = element.WhichOneof("type")
+        if kind == "markdown":
+            self.seen += [word for word in ("Recorded", "Verified") if word in element.markdown.body]
+        if kind == "bidi_component" and element.bidi_component.bytes:
+            self.seen.append("picture")
+        return super()._read(delta)
+
+
+async def all_at_once(visitors: list[Watching]) -> list[Answer]:
+    """They come together and open the app."""
+
+    async def visit(visitor: Watching) -> Answer:
+        await visitor.come()
+        answer = await visitor.open()
+        await visitor.leave()
+        return answer
+
+    return await asyncio.gather(*map(visit, visitors))
+
+
+def test_a_browser_shows_the_recorded_picture_until_the_live_one_takes_its_place(
+    fresh_server: str, page: OpenPage
+) -> None:
+    screen = page(f"{fresh_server}/")
+    explorer = screen.get_by_test_id("explorer")
+    expect(screen.get_by_text(RECORDED)).to_be_visible(timeout=60_000)
+    expect(explorer).to_be_visible()
+    expect(screen.get_by_text("Verified")).to_have_count(0)
+    # Kept by the element itself: the live picture is no other one, so nothing jumps.
+    explorer.evaluate("(element) => { element.noted = true }")
+    expect(screen.get_by_text("Verified").first).to_be_visible(timeout=120_000)
+    expect(screen.get_by_text(RECORDED)).to_have_count(0)
+    assert explorer.evaluate("(element) => element.noted === true")
+
+
+def test_thirty_visitors_all_get_the_recorded_picture_and_then_the_live_one(fresh_server: str) -> None:
+    visitors = [Watching(fresh_server, {}) for _ in range(VISITORS)]
+    # In a thread of its own, since a browser that other tests left open has its loop in this one.
+    with ThreadPoolExecutor(1) as other:
+        answers = other.submit(asyncio.run, all_at_once(visitors)).result()
+    assert [answer.errors for answer in answers] == [()] * VISITORS
+    assert all({"picture", "Verified"} <= set(visitor.seen) for visitor in visitors)
+    # Who comes last on a busy machine may find the live one there already.
+    first = [visitor for visitor in visitors if "Recorded" in visitor.seen]
+    assert first
+    assert all(visitor.seen.index("Recorded") < visitor.seen.index("Verified") for visitor in first)
