@@ -39,11 +39,9 @@ def run(quick: bool) -> Result:
     rows.append(_row("**from start to the live picture**", totals, totals))
     drawn = [start["picture"] - start["started"] for start in starts]
     picture = _row("**the first picture, a recorded one, is drawn after**", drawn, totals)
-    answered = [start["healthy"] - start["started"] for start in starts]
-    healthy = _row("the server answers after", answered, totals)
     shown = [start["page"] - start["started"] for start in starts]
     page = _row("the page without its picture is in sight after", shown, totals)
-    table = Table(("cause", "seconds", "share in %"), [*rows, picture, page, healthy])
+    table = Table(("cause", "seconds", "share in %"), [*rows, picture, page])
     return Result([table], packages=("playwright",))
 
 
@@ -59,7 +57,6 @@ def _start(browser: Browser) -> dict[str, float]:
         points = {"started": time.time()}
         program = [str(Path(__file__).with_name("clocked.py")), str(stamps), "run", str(ROOT / "app.py")]
         with serving(program) as address, browser.new_context(viewport=VIEWPORT) as context:
-            points["healthy"] = time.time()
             page = context.new_page()
             page.goto(address, wait_until="commit")
             points["page"] = _when_there(page)
@@ -99,7 +96,7 @@ BENCHMARK = Benchmark(
         "for the page in a fresh profile as soon as the server answers. When the server reached which point is noted "
         "inside its process by a hook on imports and a wrapper around two functions; when something was in sight is "
         "seen from the browser. Files are in the operating system's cache after the first start. The times follow "
-        "each other and add up to the whole; the last three rows overlap them. Figures are medians, with the smallest "
+        "each other and add up to the whole; the last two rows overlap them. Figures are medians, with the smallest "
         "and the largest in brackets. Seconds are this machine's; the shares are what can be compared."
     ),
     run=run,
