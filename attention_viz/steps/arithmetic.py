@@ -159,8 +159,8 @@ def _scores(opened: OpenHead, row: int, column: int) -> Arithmetic:
 def _scaled(opened: OpenHead, row: int, column: int) -> Arithmetic:
     call = opened.attention
     score = _at(call.scores, row, column)
-    term = Term("score × scale", (("score", score), ("scale", call.scale)), score * call.scale)
-    return Arithmetic("sum", f"The score times {call.scale:.6g}.", float(call.scaled[row, column]), (term,))
+    term = Term("score × scale", (("score", score), ("scale", opened.factor)), score * opened.factor)
+    return Arithmetic("sum", f"The score times {opened.factor:.6g}.", float(call.scaled[row, column]), (term,))
 
 
 def _softcapped(opened: OpenHead, row: int, column: int) -> Arithmetic:

@@ -55,9 +55,9 @@ def scored(opened: OpenHead) -> str:
 def scaled(opened: OpenHead) -> str:
     """The factor, and the range before and after."""
     call = opened.attention
-    if call.scale == 1:
+    if opened.factor == 1:
         return f"Nothing: this head is computed without a scale, so the scores stay {_range(call.scores)}."
-    return f"Every score was multiplied by {call.scale:.4g}: {_range(call.scores)} became {_range(call.scaled)}."
+    return f"Every score was multiplied by {opened.factor:.4g}: {_range(call.scores)} became {_range(call.scaled)}."
 
 
 def capped(opened: OpenHead) -> str:

@@ -25,7 +25,7 @@ def formula_of(opened: OpenHead, name: str, notation: str = "rows") -> str:
 
 def _factor(opened: OpenHead) -> str:
     """What λ stands for here: one over the root of a width, where it is that, else the number."""
-    scale, d_model = opened.attention.scale, opened.d_model
+    scale, d_model = opened.factor, opened.d_model
     widths = {"d_k": opened.d_k, r"d_{\text{model}}": d_model}
     for symbol, width in widths.items():
         if width and math.isclose(scale, 1 / math.sqrt(width), rel_tol=1e-6):

@@ -86,6 +86,11 @@ class OpenHead:
         before = self.entry.unrotated_query if name == "query" else self.entry.unrotated_key
         return getattr(self.attention, name) if before is None else of_head(before, self.head, self.heads)
 
+    @property
+    def factor(self) -> float:
+        """What this head's scores are multiplied by."""
+        return self.attention.scale
+
     @once
     def capped(self) -> Float[Tensor, "query key"]:
         """The scaled scores, soft-capped where the model does that."""

@@ -12,6 +12,7 @@ from torch.testing import assert_close
 import attention_viz as av
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.rotation import rotation
+from attention_viz.operation.terms import terms_of
 from attention_viz.scratch.model import Scratch
 from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import OpenHead, open_head, row_statistics
@@ -110,6 +111,10 @@ def test_each_step_is_what_plain_torch_computes_from_the_one_before(name: str) -
     assert_close(found["allowed"], found["scaled"].masked_fill(blocked, -math.inf))
     assert_close(found["weights"], found["allowed"].exp() / found["allowed"].exp().sum(-1, keepdim=True))
     assert_close(found["output"], found["weights"] @ found["value"], atol=1e-5, rtol=1e-5)
+
+
+def test_a_head_with_every_term_there_is_is_opened_here() -> None:
+    assert not [term.name for term in terms_of(av.Attention) if getattr(shared().attention, term.name) is None]
 
 
 def test_the_terms_of_other_models_are_steps_of_their_own() -> None:

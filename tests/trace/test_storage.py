@@ -11,14 +11,16 @@ from safetensors.torch import save_file
 
 from attention_viz.errors import TraceError
 from attention_viz.operation import masks
-from attention_viz.operation.attention import attend
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.operation.terms import terms_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
 
 N, HEADS, GROUPS, D_K, D_V, D_MODEL = 5, 4, 2, 3, 7, 11
-TERMS = ("query", "key", "value", "allowed", "bias", "sinks")
+TERMS = [term.name for term in terms_of(Attention) if not term.is_number]
+NUMBERS = [term.name for term in terms_of(Attention) if term.is_number]
 AROUND = ("embeddings", "joined", "unrotated_query", "unrotated_key")
 FIDELITY = Fidelity(1.5e-7, 2.5e-8, 1e-5, "itself, <b>plainly</b>", 0.25)
 
@@ -95,9 +97,14 @@ def test_saving_and_loading_loses_nothing(tmp_path: Path) -> None:
         ours, theirs = trace.layer(number), loaded.layer(number)
         assert ours.label == theirs.label
         assert all(same(getattr(ours, name), getattr(theirs, name)) for name in AROUND)
-        assert (ours.attention.scale, ours.attention.softcap) == (theirs.attention.scale, theirs.attention.softcap)
+        assert all(getattr(ours.attention, name) == getattr(theirs.attention, name) for name in NUMBERS)
         assert all(same(getattr(ours.attention, name), getattr(theirs.attention, name)) for name in TERMS)
         assert same(ours.attention.weights, theirs.attention.weights)
+
+
+def test_the_trace_that_is_saved_here_has_every_term_there_is() -> None:
+    call = full_trace().attention(0)
+    assert not [name for name in (*TERMS, *NUMBERS) if getattr(call, name) is None]
 
 
 def test_a_file_that_says_nothing_of_sentences_is_read(saved: Path, tmp_path: Path) -> None:
