@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def _shares(places: list[tuple[int, ...]], count: int, *, mean: bool) -> Float[T
 
 def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
     """The positions of each occurrence of a word: one, or as many as it has pieces."""
+    check_text(word, "a word")
     wanted = word.strip().casefold()
     names = enumerate(zip(tokens.labels, tokens.written, tokens.texts, strict=True))
     places = {(position,) for position, said in names if wanted in map(str.casefold, said)}

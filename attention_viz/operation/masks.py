@@ -9,6 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
+from attention_viz.operation.shapes import check_tensor
 
 __all__ = ["Pattern", "causal", "combine", "padding", "prefix", "recognise", "sliding_window"]
 
@@ -71,7 +72,11 @@ def padding(token_ids: Int[Tensor, "*batch key"], padding_id: int) -> Bool[Tenso
     Returns:
         (batch, 1, key), or (1, key): the same for every query. Put an axis for the heads after the batch's
         (`[:, None]`) before it meets (batch, head, query, key).
+
+    Raises:
+        ShapeError: no tensor of ids, or one without numbers.
     """
+    check_tensor("token_ids", token_ids)
     return (token_ids != padding_id).unsqueeze(-2)
 
 
@@ -83,6 +88,8 @@ def combine(*allowed: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
     """
     if not allowed:
         raise ShapeError("combine needs at least one mask; got none")
+    for one in allowed:
+        check_tensor("a mask", one)
     try:
         return functools.reduce(torch.logical_and, allowed)
     except RuntimeError:
@@ -142,6 +149,8 @@ def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:
     Raises:
         ShapeError: it is no boolean matrix.
     """
+    if allowed is not None:
+        check_tensor("allowed", allowed)
     if allowed is not None and (allowed.dtype != torch.bool or allowed.ndim != 2):
         found = f"{allowed.dtype} {tuple(allowed.shape)}"
         raise ShapeError(f"allowed has to be boolean, (query, key), True where a query may look; got {found}")

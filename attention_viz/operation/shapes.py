@@ -16,6 +16,7 @@ __all__ = [
     "apart",
     "broadcasts",
     "check_sizes",
+    "check_tensor",
     "check_width",
     "for_all_heads",
     "heads_of",
@@ -195,3 +196,15 @@ def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] 
     if any(a != b and a != 1 and b != 1 for a, b in pairs):
         return None
     return tuple(b if a == 1 else a for a, b in pairs)
+
+
+def check_tensor(name: str, value: object) -> None:
+    """Refuse what holds no numbers that can be looked at one by one.
+
+    Raises:
+        ShapeError: no tensor, a sparse one, or one on the meta device.
+    """
+    if not isinstance(value, Tensor):
+        raise ShapeError(f"{name} has to be a tensor; got {type(value).__name__}")
+    if value.layout != torch.strided or value.is_meta:
+        raise ShapeError(f"{name} has to be a dense tensor with numbers; got one of {value.layout} on {value.device}")

@@ -17,7 +17,7 @@ from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, Unus
 from attention_viz.operation import masks
 from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.projection import Projection
-from attention_viz.operation.shapes import check_sizes, uneven
+from attention_viz.operation.shapes import check_sizes, check_tensor, uneven
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.scratch.text_model import TextModel
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
@@ -166,6 +166,8 @@ class Scratch(TextModel):
         if not words:
             problem = "holds only characters that aren't seen" if text.strip() else "is empty"
             raise UnusableText(f"the text {problem}: type at least one word")
+        if allowed is not None:
+            check_tensor("allowed", allowed)
         check_places(edits, {self.stream: self.layer_count})
         count, module = len(words), self.module()
         stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"

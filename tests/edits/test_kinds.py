@@ -77,7 +77,7 @@ def test_what_is_no_boolean_matrix_is_refused(allowed: torch.Tensor) -> None:
         (lambda: av.Ablate(0, 1, "median"), 'can become "zero" or its "mean"; got \'median\''),
         (lambda: av.Ablate(0, 1, "mean", rows=torch.ones(3)), r"rows has to be boolean, \(query,\).*float32 \(3,\)"),
         (lambda: av.Replace(0, None, torch.eye(3)), "head has to be a whole number; got None"),
-        (lambda: av.Replace(0, 1, [[1.0]]), r"weights has to be a tensor, \(query, key\); got list"),
+        (lambda: av.Replace(0, 1, [[1.0]]), r"weights has to be a tensor; got list"),
         (lambda: av.Replace(0, 1, torch.eye(3, dtype=torch.long)), "weights have to be floating"),
         (lambda: av.Replace(0, 1, torch.ones(1, 2, 2) / 2), r"weights have to be floating.*\(1, 2, 2\)"),
         (lambda: av.Replace(0, 1, torch.tensor([[float("nan"), 1]])), "finite and not below 0"),

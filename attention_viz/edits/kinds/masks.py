@@ -16,6 +16,7 @@ from attention_viz.edits.places import check_head, check_shape, check_whole, con
 from attention_viz.edits.words import place_of, tokens_of
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import check_tensor
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Allow", "Block", "narrow"]
@@ -44,8 +45,7 @@ class Allow:
 
     def __post_init__(self) -> None:
         """Refuse what is no mask of one matrix."""
-        if not isinstance(self.allowed, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-            raise ShapeError(f"allowed has to be a tensor, (query, key); got {type(self.allowed).__name__}")
+        check_tensor("allowed", self.allowed)
         if self.allowed.dtype != torch.bool or self.allowed.ndim != 2:
             raise ShapeError(
                 f"allowed has to be boolean, (query, key), True where a query may look; got {self.allowed.dtype} "

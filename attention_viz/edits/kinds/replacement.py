@@ -15,6 +15,7 @@ from attention_viz.edits.places import check_head, check_shape, check_whole, whe
 from attention_viz.edits.words import rows_of_cells, subject_of
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import check_tensor
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Replace"]
@@ -88,9 +89,8 @@ class Replace:
         return replace(attention, query=query, bias=bias, allowed=allowed, sinks=sinks)
 
 
-def _check_weights(value: object) -> None:
-    if not isinstance(value, Tensor):
-        raise ShapeError(f"weights has to be a tensor, (query, key); got {type(value).__name__}")
+def _check_weights(value: Tensor) -> None:
+    check_tensor("weights", value)
     if not value.is_floating_point() or value.ndim != 2:
         raise ShapeError(f"weights have to be floating, (query, key); got {value.dtype} {tuple(value.shape)}")
     if not bool(value.isfinite().all()) or bool((value < 0).any()):

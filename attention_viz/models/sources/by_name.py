@@ -1,5 +1,6 @@
 """Loading by name: from the catalogue, a folder, or the hub."""
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ def load(
         ModelNotFound: no such model, or its files are missing or broken.
         UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
     """
+    if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
     if name not in CATALOGUE and not _is_folder(name):
         return _load_from_hub(name, revision, device, dtype)
     if revision is not None:
