@@ -19,7 +19,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
 from attention_viz.serving.models import Source, open_source
 from attention_viz.serving.request import Request
-from tests.models.families import build
+from tests.models.families import build, ids
 from tests.models.sources.test_load_folder import word_tokenizer
 
 TEXT = "the bank of the river"
@@ -116,15 +116,23 @@ def test_every_forward_goes_through_the_door(
     assert counting.inside == 0
 
 
-def test_so_do_those_that_compare_a_long_text_part_by_part(
-    watched: tuple[Counting, AttentionModel, list[bool]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("family", ["bert with a head", "llama"])
+def test_so_do_those_that_compare_a_long_text_part_by_part(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fidelity, "_WHOLE", 4)
     monkeypatch.setattr(fidelity, "_FEWEST", 2)
-    drawn = runs.draw(Request("watched", TEXT))
-    runs.verify(drawn)
-    assert drawn.trace.fidelity.rows == 2
-    assert len(watched[2]) > 1 and all(watched[2])
+    counting, forwards = Counting(1), list[bool]()
+    model = av.wrap(build(family)).behind(counting)
+
+    def note(module: torch.nn.Module, *_: object) -> None:
+        if isinstance(module, type(model.hf_model)):
+            forwards.append(counting.inside > 0)
+
+    heard = register_module_forward_hook(note)
+    try:
+        assert model.trace_ids(ids(12)).fidelity.rows == 2
+    finally:
+        heard.remove()
+    assert len(forwards) > 1 and all(forwards)
 
 
 def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
