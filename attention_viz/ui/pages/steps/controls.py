@@ -6,12 +6,12 @@ from typing import Any
 import streamlit as st
 
 from attention_viz.scratch.variants import VARIANTS
+from attention_viz.serving.own import LARGEST_WIDTH
 from attention_viz.steps.head import PRECISIONS, OpenHead
 from attention_viz.steps.steps import NOTATIONS, STEPS, Step, steps_of
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import STEP_CHOICES
-from attention_viz.ui.pages.steps.runs import LARGEST_WIDTH
 from attention_viz.views.style.wording import shortened
 
 __all__ = [

@@ -8,12 +8,12 @@ import streamlit as st
 from torch import Tensor
 
 from attention_viz.operation.rotation import rotation
+from attention_viz.serving.own import run_widths
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import Step, transposed
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.steps.controls import take_cell
-from attention_viz.ui.pages.steps.runs import widths
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import angles, learned, saturation, steps
 
@@ -87,7 +87,7 @@ def show_angles(opened: OpenHead) -> None:
 def show_saturation(opened: OpenHead, state: State) -> None:
     """How sharp the softmax gets as our own module gets wider."""
     text = opened.trace.provenance.text or ""
-    traces = widths(text, state.heads, state.seed, state.positions)
+    traces = run_widths(text, state.heads, state.seed, state.positions)
     st.markdown("###### Why the scale: the same text through our own module, wider and wider")
     show_picture(
         saturation(*traces, head=opened.head, chosen=opened.d_k, theme=theme_name()),

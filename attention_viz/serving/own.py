@@ -1,0 +1,86 @@
+"""Runs of our own module that no request asks for: its variants, and the same text in heads of many widths."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.door import FORWARDS
+from attention_viz.serving.request import OwnModule
+from attention_viz.serving.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.operation.projection import Projection
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["LARGEST_WIDTH", "OwnRun", "run_own", "run_widths"]
+
+# The widest module of our own that can be asked for.
+LARGEST_WIDTH = 512
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRun:
+    """A run of our own module, with what is known around it.
+
+    Attributes:
+        trace: what was recorded.
+        projections: its learned matrices, by name.
+        parts: what the embeddings are the sum of.
+    """
+
+    trace: "Trace"
+    projections: "Mapping[str, Projection]"
+    parts: "Mapping[str, Tensor]"
+
+
+def run_own(text: str, own: OwnModule, variant: str) -> OwnRun:
+    """A text through a variant of our own module, once for all who ask and in turn with every other run.
+
+    Args:
+        text: what is read.
+        own: the module's settings.
+        variant: a name in `scratch.variants.VARIANTS`.
+
+    Raises:
+        AttentionVizError: the text or the settings can't be used; the message says why.
+    """
+    return _runs.get((text, own, variant), lambda: _run(text, own, variant))
+
+
+def _run(text: str, own: OwnModule, variant: str) -> OwnRun:
+    from attention_viz.scratch.model import Scratch
+    from attention_viz.scratch.variants import run_variant
+    from attention_viz.scratch.vectors import sinusoidal, word_vectors
+
+    with FORWARDS:
+        trace, known = run_variant(Scratch(own.d_model, own.heads, own.seed, own.positions), text, variant)
+    words = trace.query_tokens().labels
+    parts = {"word vector": word_vectors(words, own.d_model, own.seed)}
+    if own.positions == "sinusoidal":
+        parts["position"] = sinusoidal(len(words), own.d_model)
+    return OwnRun(trace, known, parts)
+
+
+def run_widths(text: str, heads: int, seed: int, positions: str) -> "tuple[Trace, ...]":
+    """The text through our own module with heads that double in width, as far as it goes."""
+    key = (text, heads, seed, positions)
+    return _widths.get(key, lambda: _run_widths(*key))
+
+
+def _run_widths(text: str, heads: int, seed: int, positions: str) -> "tuple[Trace, ...]":
+    from attention_viz.scratch.model import Scratch
+
+    sizes = [2**power for power in range(10) if 2**power * heads <= LARGEST_WIDTH]
+    with FORWARDS:
+        return tuple(Scratch(size * heads, heads, seed, positions).trace(text) for size in sizes)
+
+
+_runs: SharedCache[tuple[str, OwnModule, str], OwnRun] = SharedCache(
+    SETTINGS.trace_memory * 1_000_000, lambda run: run.trace.nbytes
+)
+_widths: "SharedCache[tuple[str, int, int, str], tuple[Trace, ...]]" = SharedCache(
+    SETTINGS.trace_memory * 1_000_000, lambda traces: sum(trace.nbytes for trace in traces)
+)
