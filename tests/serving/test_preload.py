@@ -1,11 +1,13 @@
 """The model that the app opens on loads, and its example runs, when the server starts, with nobody there yet."""
 
+import gc
 import logging
 import subprocess
 import sys
 
 import pytest
 
+from attention_viz.errors import AttentionVizError
 from attention_viz.serving import preload
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import is_drawn, is_loaded
@@ -28,6 +30,20 @@ def test_a_model_is_loaded_and_its_text_runs_in_the_background() -> None:
     preload.begin(request).join()
     assert is_loaded("lists")
     assert is_drawn(request)
+
+
+def test_garbage_is_collected_again_once_all_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def broken(_: str) -> None:
+        seen.append(gc.isenabled())
+        raise AttentionVizError("no more")
+
+    assert gc.isenabled()
+    monkeypatch.setattr(preload.importlib, "import_module", broken)
+    preload.begin(Request("lists", "copy c a f :")).join()
+    assert seen == [False]
+    assert gc.isenabled()
 
 
 def test_one_that_can_t_be_had_is_a_line_in_the_log_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
