@@ -63,6 +63,6 @@ class TraceError(AttentionVizError, ValueError):
     """A trace that lacks what was asked of it, or a file that is not a trace of ours."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What a foreign error says, without the advice for somebody else that often follows."""
     return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -12,7 +12,7 @@ from attention_viz.errors import UnusableText
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["LONGEST_TEXT", "SECONDS", "with_tokenizer"]
+__all__ = ["LONGEST_TEXT", "SECONDS", "is_breakdown", "with_tokenizer"]
 
 _Answer = TypeVar("_Answer")
 
@@ -75,13 +75,15 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
             f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
             "shorten it, or take another model"
         ) from None
-    except Exception:
-        raise
     except BaseException as error:
-        # What a tokenizer written in Rust raises where it breaks down is no Exception, and would end whoever called.
-        if type(error).__name__ != "PanicException":
+        if not is_breakdown(error):
             raise
         raise UnusableText(f"{model}'s tokenizer broke down over this text: {_first_line(error)}") from None
+
+
+def is_breakdown(error: BaseException) -> bool:
+    """Whether a tokenizer written in Rust broke down: what it raises then is no Exception, and would end its caller."""
+    return type(error).__name__ == "PanicException"
 
 
 def _line_of(tokenizer: "PreTrainedTokenizerBase") -> _Line:

@@ -20,6 +20,7 @@ from attention_viz.models.huggingface import (
     transformers,
 )
 from attention_viz.models.inputs.text import vocabulary
+from attention_viz.models.inputs.tokenizing import is_breakdown
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
 from attention_viz.models.sources.size import building, check_config, count_bytes
@@ -170,7 +171,9 @@ def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
             "PreTrainedTokenizerBase",
             AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False),
         )
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_breakdown(error):
+            raise
         raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_reason(error, folder)}") from error
 
 
@@ -190,7 +193,7 @@ def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: P
         )
 
 
-def _reason(error: Exception, folder: CheckedFolder) -> str:
+def _reason(error: BaseException, folder: CheckedFolder) -> str:
     """What a foreign error says, by the folder's name instead of its path."""
     return first_line(error).replace(str(folder.path), folder.name)
 

@@ -11,6 +11,8 @@ from attention_viz.models.inputs import chat_template, tokenizing
 from attention_viz.models.inputs.chat_template import render_chat
 from attention_viz.models.inputs.text import read
 from attention_viz.models.inputs.tokenizing import with_tokenizer
+from attention_viz.models.sources import load_folder
+from tests.models.families import build
 from tests.models.sources.test_load_folder import word_tokenizer
 
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -65,6 +67,20 @@ def test_a_tokenizer_that_breaks_down_is_told_as_an_error_of_ours() -> None:
 
     with pytest.raises(av.UnusableText, match="one's tokenizer broke down over this text"):
         with_tokenizer("one", word_tokenizer(), "text", panic)
+
+
+def test_a_tokenizer_that_breaks_down_as_it_is_read_is_told_as_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build("bert with a head").save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
+
+    def panic(*_: object, **__: object) -> None:
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr(load_folder.AutoTokenizer, "from_pretrained", panic)
+    with pytest.raises(av.ModelNotFound, match="the tokenizer of one can't be loaded: index out of bounds"):
+        load_folder.load_folder(tmp_path, "one")
 
 
 def test_a_tokenizer_that_takes_too_long_is_not_waited_for_and_keeps_nobody_else(
