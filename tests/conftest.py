@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import hypothesis
 import jaxtyping
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -53,6 +54,10 @@ SHAPED = [
 ]
 assert not (early := sys.modules.keys() & set(SHAPED)), f"imported before their signatures can be checked: {early}"
 jaxtyping.install_import_hook(SHAPED, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
+# A busy machine takes its time.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -128,7 +128,7 @@ def test_two_heads_of_one_text_are_as_far_apart_as_the_formula_says() -> None:
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "mat", "old"]), min_size=1, max_size=7).map(" ".join)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(WORDS, WORDS)
 def test_of_any_two_texts_the_numbers_are_those_of_the_union_worked_out_row_by_row(text: str, second: str) -> None:
     one, other = MODULE.trace(text), MODULE.trace(second)

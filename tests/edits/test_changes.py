@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
@@ -46,14 +46,12 @@ def trace() -> Trace:
     return Scratch(heads=2).trace(TEXT)
 
 
-@settings(deadline=None)
 @given(st.lists(parts, max_size=MOST))
 def test_what_is_written_is_read_back(several: list[Any]) -> None:
     changes = tuple(change(*one) for one in several)
     assert read_changes(write_changes(changes)) == (changes, [])
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60) | st.text("zerobkdawmtp:;@>,.0123456789-", max_size=60))
 def test_whatever_was_typed_is_read_or_told_and_what_was_read_is_written_the_same(text: str) -> None:
     found, notices = read_changes(text)

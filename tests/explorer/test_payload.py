@@ -223,7 +223,7 @@ def test_a_lone_surrogate_in_a_label_does_not_stop_the_packing() -> None:
     assert unpack(pack(trace))[0]["axes"][0]["labels"] == ["?"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 7), st.integers(1, 11), st.integers(0, 2**31))
 def test_any_matrix_comes_back_within_the_error_with_its_three_digits_zeros_and_ones(
     queries: int, keys: int, seed: int

@@ -148,7 +148,7 @@ def test_runs_of_different_texts_are_not_compared() -> None:
         moved_output(av.scratch("one two"), av.scratch("one"))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 30), st.integers(0, 2**32), st.sampled_from([0.0, 0.05, 0.5, 1.0]))
 def test_a_drawing_survives_the_address(count: int, seed: int, share: float) -> None:
     blocked = numpy.random.default_rng(seed).random((count, count)) < share

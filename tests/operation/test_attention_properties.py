@@ -26,7 +26,7 @@ def drawn(queries: int, keys: int, seed: int, spread: float) -> Attention:
     return attend(spread * query, key, value, random(2, queries, keys, seed=seed + 3) > -0.5)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(CALLS)
 def test_rows_sum_to_1_or_to_0_and_blocked_cells_are_exactly_0(sizes: dict[str, Any]) -> None:
     call = drawn(**sizes)
@@ -37,7 +37,7 @@ def test_rows_sum_to_1_or_to_0_and_blocked_cells_are_exactly_0(sizes: dict[str, 
     assert ((call.weights >= 0) & (call.weights <= 1)).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(CALLS)
 def test_keys_in_another_order_give_the_weights_in_that_order_and_the_same_output(sizes: dict[str, Any]) -> None:
     call = drawn(**sizes)
@@ -48,7 +48,7 @@ def test_keys_in_another_order_give_the_weights_in_that_order_and_the_same_outpu
     torch.testing.assert_close(turned.output, call.output)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(CALLS, st.floats(-50, 50))
 def test_a_constant_added_to_a_row_of_scores_changes_nothing(sizes: dict[str, Any], constant: float) -> None:
     call = drawn(**sizes)
@@ -58,7 +58,7 @@ def test_a_constant_added_to_a_row_of_scores_changes_nothing(sizes: dict[str, An
     torch.testing.assert_close(moved.output, call.output)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(CALLS)
 def test_output_lies_among_the_values(sizes: dict[str, Any]) -> None:
     call = drawn(**sizes)

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_viz.errors import ShapeError
@@ -51,14 +51,12 @@ def test_a_sliding_window_combined_with_causal_is_that_of_a_decoder() -> None:
 sizes = st.integers(0, 9)
 
 
-@settings(deadline=None)
 @given(sizes, sizes)
 def test_causal_is_every_key_not_after_the_query_counted_from_the_end(queries: int, keys: int) -> None:
     expected = [[keys - key >= queries - query for key in range(keys)] for query in range(queries)]
     assert masks.causal(queries, keys).tolist() == expected
 
 
-@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(1, 12))
 def test_a_window_is_the_same_seen_from_either_end_and_as_wide_as_the_text_hides_nothing(n: int, window: int) -> None:
     allowed = masks.sliding_window(n, window)
@@ -67,7 +65,6 @@ def test_a_window_is_the_same_seen_from_either_end_and_as_wide_as_the_text_hides
     assert allowed.all() == (window >= n)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 9), st.data())
 def test_a_longer_prefix_opens_more_and_none_is_causal(n: int, data: st.DataObject) -> None:
     longer = data.draw(st.integers(0, n))
@@ -77,7 +74,6 @@ def test_a_longer_prefix_opens_more_and_none_is_causal(n: int, data: st.DataObje
     assert masks.prefix(n, n).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=4))
 def test_combining_is_and_in_any_order_and_changes_none_of_its_parts(rows: list[list[bool]]) -> None:
     parts = [torch.tensor(row).reshape(2, 3) for row in rows]
@@ -115,7 +111,6 @@ def padded(n: int, left: int, right: int) -> torch.Tensor:
     return keys
 
 
-@settings(deadline=None)
 @given(st.integers(1, 11), st.sampled_from(["full", "causal", "window", "causal window", "prefix"]), st.data())
 def test_a_mask_is_recognised_by_a_name_that_makes_it_again(n: int, name: str, data: st.DataObject) -> None:
     left = data.draw(st.integers(0, n - 1))
@@ -167,7 +162,6 @@ def test_a_single_cell_more_or_less_is_another_mask() -> None:
         assert masks.recognise(allowed).name == "other"
 
 
-@settings(deadline=None)
 @given(st.integers(1, 5), st.data())
 def test_any_drawing_is_named_rightly_or_not_at_all(n: int, data: st.DataObject) -> None:
     cells = data.draw(st.lists(st.booleans(), min_size=n * n, max_size=n * n))

@@ -136,7 +136,7 @@ def test_the_terms_of_other_models_are_steps_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_arithmetic_of_any_cell_gives_the_number_in_the_tensor(name: str, data: st.DataObject) -> None:
     opened = MADE[name]()

@@ -146,7 +146,7 @@ def test_numbers_that_are_not_numbers_come_back_as_such(tmp_path: Path) -> None:
 any_text = st.text(st.characters(exclude_categories=()), max_size=12)
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.tuples(*[any_text] * N),
     st.none() | any_text,

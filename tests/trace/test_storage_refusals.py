@@ -123,7 +123,7 @@ def test_what_is_not_a_trace_is_refused_in_plain_words(
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_truncated_or_scratched_file_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
     raw = bytearray(saved.read_bytes())
@@ -182,7 +182,7 @@ values = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_tampered_header_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
     def change(header: dict[str, Any]) -> object:

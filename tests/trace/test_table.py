@@ -134,7 +134,7 @@ def test_nothing_in_a_label_ends_its_cell_or_its_row() -> None:
             raise AssertionError(f"{text[index - 9 : index + 9]!r} has {character!r} outside of quotes")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.text(

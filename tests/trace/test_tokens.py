@@ -47,7 +47,7 @@ def test_a_text_is_split_into_what_is_seen_as_a_word_or_a_sign(text: str, words:
     assert split_words(text) == tuple(words.split())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(st.characters() | st.sampled_from("a1'’ \u0301\u200d🇩👩🏽我\u200b"), max_size=30))
 def test_splitting_drops_nothing_that_is_seen_and_keeps_the_order(text: str) -> None:
     words = split_words(text)
@@ -73,7 +73,7 @@ def test_a_text_that_does_not_fit_is_cut_after_the_last_word_that_does() -> None
     assert fit_text("我喜欢", count, 2) == Fit("我喜", "欢", 3, 2)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.text(st.sampled_from("ab, \n我🇩🇪'"), max_size=40), st.integers(1, 9), st.integers(0, 3))
 def test_what_is_kept_fits_and_nothing_typed_is_lost(text: str, limit: int, added: int) -> None:
     fit = fit_text(text, lambda part: count(part) + added, limit + added)

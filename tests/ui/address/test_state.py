@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_viz.models import CATALOGUE
@@ -18,7 +18,6 @@ def test_an_empty_address_opens_on_a_ready_example() -> None:
     assert notices == []
 
 
-@settings(deadline=None)
 @given(
     st.builds(
         State,
@@ -68,7 +67,6 @@ def test_a_part_of_an_address_that_cannot_be_had_is_named_and_the_rest_is_kept(n
     assert len(notice.replace(", ".join(CATALOGUE), "")) < 294  # short, however many models there are to name
 
 
-@settings(deadline=None)  # the first id that looks like the hub's loads what knows ids
 @given(st.dictionaries(st.sampled_from([*State.__dataclass_fields__, "other"]), st.text(max_size=30)))
 def test_whatever_stands_in_an_address_the_state_can_be_shown(parameters: dict[str, str]) -> None:
     state, _ = read_address(parameters)
