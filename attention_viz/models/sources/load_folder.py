@@ -31,6 +31,9 @@ __all__ = ["load_folder"]
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
 # While transformers loads it changes what holds for all threads, such as torch's default precision.
 _loading = threading.Lock()
+# What is silent meanwhile, for all threads as well: by load, what it found.
+_silence = threading.Lock()
+_silenced: list[tuple[bool, int]] = []
 # How often who waits for that, in seconds, looks whether to go on.
 _LOOK = 0.25
 
@@ -81,10 +84,11 @@ def load_folder(
             f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
         )
     check()
-    with _turn(check), _quietly():
-        count_bytes(checked, lambda: _build(checked), largest)
-        with building(check):
-            hf_model = _read_model(checked, precision)
+    with _quietly():
+        with _turn(check):
+            count_bytes(checked, lambda: _build(checked), largest)
+            with building(check):
+                hf_model = _read_model(checked, precision)
         tokenizer = _read_tokenizer(checked)
     check()
     _check_tokenizer(checked, hf_model, tokenizer)
@@ -235,14 +239,21 @@ def _turn(check: Callable[[], None]) -> Generator[None]:
 
 @contextlib.contextmanager
 def _quietly() -> Generator[None]:
-    """Without transformers' progress bars and reports: what matters of them is told in an error of ours."""
+    """Without transformers' progress bars and reports: what matters of them is told in an error of ours.
+
+    They are all threads', so the first load silences them and the last gives them back.
+    """
     logging: Any = transformers.utils.logging
-    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
+    with _silence:
+        _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
     try:
         yield
     finally:
-        logging.set_verbosity(verbosity)
-        if shown:
-            logging.enable_progress_bar()
+        with _silence:
+            # What the first load found is given back last, whichever load that is.
+            shown, verbosity = _silenced.pop()
+            logging.set_verbosity(verbosity)
+            if shown:
+                logging.enable_progress_bar()
