@@ -143,7 +143,10 @@ def hand_on(opened: list[Watched], spare_pages: list[Watched]) -> None:
 
 def wait_until_drawn(screen: Page, idle: Callable[[Page], None]) -> None:
     """Wait for a page that has just been opened: before its first run has begun it is at rest as well."""
-    screen.get_by_role("textbox", name="Sentence", exact=True).wait_for(timeout=90_000)
+    box = screen.get_by_role("textbox", name="Sentence", exact=True)
+    box.or_(screen.get_by_role("button", name="End", exact=True)).first.wait_for(
+        timeout=90_000
+    )  # presented, it has none
     idle(screen)
 
 
