@@ -71,6 +71,29 @@ def test_new_numbers_leave_the_focus_at_its_head(host: Page) -> None:
     expect(cell(host, 0, 1)).to_be_focused()
 
 
+def test_a_page_that_moves_under_a_resting_pointer_leaves_the_card_to_the_keyboard(host: Page) -> None:
+    host.evaluate(
+        """() => root.querySelector(".av-cells").addEventListener(
+            "pointermove", ({screenX, screenY}) => { window.rests = {screenX, screenY}; }
+        )"""
+    )
+    cell(host, 0, 1).click()
+    host.keyboard.press("ArrowDown")
+    card = host.get_by_role("group", name="Layer 1, head 1")
+    expect(card).to_be_visible()
+    # What browsers send where a page is arranged anew: the pointer has left, or is over another head, and never moved.
+    for sent in ("pointerleave", "pointerover"):
+        host.evaluate(
+            """sent => root.querySelector(sent === "pointerleave" ? ".av-cells" : "[data-layer='0'][data-head='2']")
+                .dispatchEvent(new PointerEvent(sent, {bubbles: sent === "pointerover", ...window.rests}))""",
+            sent,
+        )
+        host.wait_for_timeout(500)  # milliseconds: longer than a card waits for a pointer, or stays without one
+        expect(card).to_be_visible()
+    cell(host, 0, 2).hover()
+    expect(host.get_by_role("group", name="Layer 0, head 2")).to_be_visible()
+
+
 def test_leaving_the_page_takes_its_listeners_away(host: Page) -> None:
     host.evaluate("() => { leave(); keyed.remove(); }")
     host.wait_for_timeout(200)

@@ -157,7 +157,16 @@ function listen(atlas) {
     };
     table.addEventListener(name, hear, {signal});
   };
-  on("pointerover", (cell, event) => event.pointerType === "touch" || card.point(cell));
+  /** @type {string | undefined} */
+  let pointer;
+  const hasMoved = (/** @type {PointerEvent} */ {screenX, screenY}) => {
+    const before = pointer;
+    pointer = `${screenX} ${screenY}`;
+    return pointer !== before;
+  };
+  table.addEventListener("pointermove", hasMoved, {signal});
+  // A page that moves under a resting pointer asks for no card.
+  on("pointerover", (cell, event) => hasMoved(event) && event.pointerType !== "touch" && card.point(cell));
   on("click", (cell) => {
     reach(atlas, cell);
     choose(atlas, cell);

@@ -62,8 +62,18 @@ function point(card, cell) {
 function leave(card) {
   clearTimeout(card.timer);
   card.timer = setTimeout(() => {
-    if (!card.node.contains(focused(card.node))) hide(card);
+    if (!hasFocus(card)) hide(card);
   }, LEAVE);
+}
+
+/**
+ * Whether the focus is in the card, or came by keyboard to the head that it tells of: a pointer that leaves, or that the
+ * page moves away from, takes nothing from whoever walks along the heads.
+ * @param {OwnCard} card
+ */
+function hasFocus({node, shown}) {
+  const at = focused(node);
+  return node.contains(at) || (shown !== null && at === shown.node && shown.node.matches(":focus-visible"));
 }
 
 /** @param {OwnCard} card */
