@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import io
 import json
 import re
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy
+import pandas
 import pytest
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.scriptrunner import RerunData
@@ -150,3 +152,15 @@ class Screen:
         """What a button hands out; of several with that label, the first."""
         button = next(one for one in self.all("download_button") if one.label == label)
         return self.files[button.proto.deferred_file_id]()
+
+    def open_trace(self, path: Path) -> "Screen":
+        """Hand the page a trace that was saved."""
+        return self.upload("A file saved with trace.save, on this machine or another", path)
+
+    def table(self) -> pandas.DataFrame:
+        """The weights that the page hands out, a row each."""
+        return pandas.read_csv(io.BytesIO(self.download("Weights (CSV)")), keep_default_na=False)
+
+    def weights(self) -> numpy.ndarray:
+        """The same as a matrix, query down and key across."""
+        return self.table().pivot(index="query", columns="key", values="weight").to_numpy()

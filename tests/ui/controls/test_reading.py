@@ -1,12 +1,9 @@
 """How weights are read on the pages: the numbers are the library's, and the page says what they are."""
 
-import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy
-import pandas
 import pytest
 from playwright.sync_api import Page, expect
 from safetensors.torch import load
@@ -73,12 +70,6 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
         read(file, short)
 
 
-def table(screen: Screen) -> numpy.ndarray:
-    """The weights that the page hands out."""
-    found = pandas.read_csv(io.BytesIO(screen.download("Weights (CSV)")), keep_default_na=False)
-    return found.pivot(index="query", columns="key", values="weight").to_numpy()
-
-
 def test_explore_shows_a_reading_on_the_first_screen_and_names_it(stay: OpenPage, idle: Idle) -> None:
     screen = stay(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
     expect(readout(screen)).to_have_text("Layer 3 · Rollout")
@@ -103,14 +94,14 @@ def test_a_reading_is_explained_and_handed_out() -> None:
     assert "Verified" in screen.words
     for part in ("mixed into a position after this layer", "It can’t tell: what single heads do", "head 4 is kept"):
         assert part in screen.words
-    assert abs(table(screen) - av.rollout(trace)[3].numpy()).max() < 1e-5
+    assert abs(screen.weights() - av.rollout(trace)[3].numpy()).max() < 1e-5
     screen.pick("Reading", "gradient")
     assert "half the squared length of the mean output vector" in screen.words
     assert "Clark et al. 2019" in screen.pick("Whole words", True).words
     asked = screen.address
     assert (asked["reading"], asked["words"], asked["head"]) == ("gradient", "on", "4")
     expected = merge_words(library_read("gradient", trace)).weights(3, 4).numpy()
-    assert abs(table(screen) - expected).max() < 1e-4
+    assert abs(screen.weights() - expected).max() < 1e-4
     tensors = load(screen.download("Tensors (safetensors)"))
     assert_close(tensors["weights"], trace.weights(3, 4), atol=1e-5, rtol=1e-4)
     assert abs(tensors["reading_gradient_of_words"].numpy() - expected).max() < 1e-4
@@ -124,6 +115,6 @@ def test_on_the_cross_attention_page_a_reading_that_there_is_not_is_told_in_its_
     assert isinstance(model, AttentionModel)
     trace = model.trace("the boy finds the key and he sells it")
     expected = library_read("norm", trace, model, "cross").weights(0, 1).numpy()
-    assert abs(table(screen) - expected).max() < 1e-5
+    assert abs(screen.weights() - expected).max() < 1e-5
     shown = [float(one) for one in re.findall(r"<td[^>]*>([0-9.]+)</td></tr>", screen.part("alignment"))]
     assert shown == pytest.approx(expected.max(axis=1).tolist(), abs=6e-4)

@@ -1,11 +1,9 @@
 """What stands around a text, beside it and after it: what the page decides, and by which numbers."""
 
-import io
 import re
 from pathlib import Path
 from urllib.parse import quote
 
-import pandas
 import pytest
 from playwright.sync_api import expect
 
@@ -34,12 +32,8 @@ def allowed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return models
 
 
-def weights(screen: Screen) -> pandas.DataFrame:
-    return pandas.read_csv(io.BytesIO(screen.download("Weights (CSV)")), keep_default_na=False)
-
-
 def tokens(screen: Screen) -> list[str]:
-    return weights(screen).drop_duplicates("query").sort_values("query").query_token.tolist()
+    return screen.table().drop_duplicates("query").sort_values("query").query_token.tolist()
 
 
 def bars(screen: Screen, position: int) -> list[str]:
@@ -57,7 +51,7 @@ def test_a_second_sentence_is_read_together_with_the_first(screen: Screen) -> No
     assert tokens(screen) == [*alone, "a", "boat", "drifted", "past", "[SEP]"]
     assert screen.address["second"] == "A boat drifted past"
     assert "[CLS] and [SEP] were added around both" in screen.words
-    ours = weights(screen).pivot(index="query", columns="key", values="weight").to_numpy()
+    ours = screen.weights()
     trace = shipped("all-MiniLM-L6-v2").trace(BANK, "A boat drifted past")
     assert abs(ours - trace.weights(5, 6).numpy()).max() < 1e-5
 

@@ -1,11 +1,9 @@
 """A model with three kinds of attention, on the pages that show one of them."""
 
 import functools
-import io
 import re
 from collections.abc import Callable
 
-import pandas
 import pytest
 import torch
 from playwright.sync_api import Page, expect
@@ -38,13 +36,8 @@ def screen() -> Screen:
     return Screen().open(address("/", "encoder"))
 
 
-def table(screen: Screen) -> pandas.DataFrame:
-    return pandas.read_csv(io.BytesIO(screen.download("Weights (CSV)")), keep_default_na=False)
-
-
 def shown(screen: Screen) -> torch.Tensor:
-    weights = table(screen).pivot(index="query", columns="key", values="weight")
-    return torch.tensor(weights.to_numpy()).float()
+    return torch.tensor(screen.weights()).float()
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -58,7 +51,7 @@ def test_it_can_be_chosen_in_the_picker(screen: Screen) -> None:
     screen.back_to("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1&stream=encoder")
     screen.pick("Stream", next(one for one in screen.picker("Stream").options if one.startswith("cross: ")))
     assert screen.channel("explorer")["stream"] == "cross" == screen.address["stream"]
-    assert set(table(screen).query_token) == {"le", "garçon", "trouve", "la", "clé", "</s>"}
+    assert set(screen.table().query_token) == {"le", "garçon", "trouve", "la", "clé", "</s>"}
 
 
 def test_it_can_be_chosen_in_the_explorer(stay: OpenPage, idle: Callable[[Page], None]) -> None:

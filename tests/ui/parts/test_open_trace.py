@@ -61,7 +61,7 @@ def test_the_button_for_the_trace_hands_out_what_open_a_trace_shows(tmp_path: Pa
     found, own = av.Trace.load(tmp_path / "run.safetensors"), Scratch().trace("the bank of the river")
     assert found.provenance.text == "the bank of the river" and torch.equal(found.weights(0, 1), own.weights(0, 1))
     other = Screen().open("/?model=scratch&text=something+else")
-    other.upload("A file saved with trace.save, on this machine or another", tmp_path / "run.safetensors")
+    other.open_trace(tmp_path / "run.safetensors")
     assert "Shown from a file" in other.words
     assert other.picker("Sentence").value == "the bank of the river"
 

@@ -70,7 +70,7 @@ def show_body(
 
 def _choose(drawn: Drawn | None, state: State, controls: DeltaGenerator, notes: DeltaGenerator) -> HeadsChoice:
     """What is chosen on this page, once its pickers stand there; the address follows."""
-    _begin()
+    HEADS_CHOICES.settle(DETECTORS)
     if drawn is not None:
         follow_text(drawn.trace)
     with controls:
@@ -93,10 +93,6 @@ def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -
         show_search(atlas, state, choice)
     show_what_if(drawn, state)
     _show_numbers(atlas)
-
-
-def _begin() -> None:
-    HEADS_CHOICES.settle(DETECTORS)
 
 
 def _show_pickers() -> None:

@@ -142,7 +142,7 @@ def two_streams(path: Path) -> av.Trace:
 def test_every_stream_and_head_of_an_opened_trace_can_be_looked_at(screen: Screen, tmp_path: Path) -> None:
     trace = two_streams(tmp_path / "streams.safetensors")
     screen.back_to("/?model=all-MiniLM-L6-v2&text=The+bank&layer=3&head=7")
-    screen.upload("A file saved with trace.save, on this machine or another", tmp_path / "streams.safetensors")
+    screen.open_trace(tmp_path / "streams.safetensors")
     assert "Shown from a file, which a link can't carry: two streams" in screen.words
     cross = next(one for one in screen.picker("Stream").options if one.startswith("cross"))
     screen.pick("Stream", cross).pick("Layer", 1).pick("Head", 4)

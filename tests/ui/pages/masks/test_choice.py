@@ -1,12 +1,10 @@
 """What the Masks page decides: which cells are open, what is said, and what the address keeps."""
 
-import io
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
 import numpy
-import pandas
 import pytest
 import torch
 
@@ -64,20 +62,19 @@ def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(scre
     model: Any = AutoModel.from_pretrained(path, attn_implementation="eager")
     with torch.no_grad():
         expected = model(input_ids=ids, attention_mask=added, output_attentions=True).attentions[3][0, 1]
-    table = pandas.read_csv(io.BytesIO(screen.download("Weights (CSV)")), keep_default_na=False)
-    ours = table.pivot(index="query", columns="key", values="weight").to_numpy()
+    ours = screen.weights()
     assert abs(ours - expected.numpy()).max() <= 1e-5
     assert (ours[numpy.triu_indices(n, 1)] == 0).all()
     assert screen.address["mask"] == "causal"
 
 
 def test_a_file_is_looked_at_and_a_foreign_one_refused(tmp_path: Path) -> None:
-    path, label = tmp_path / "mine.safetensors", "A file saved with trace.save, on this machine or another"
+    path = tmp_path / "mine.safetensors"
     av.scratch("A trace of my own", d_model=12, heads=3, allowed=av.masks.causal(5)).save(path)
     screen = Screen().open("/masks?mask=none")
     (tmp_path / "other.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
-    assert any("can't be shown" in one for one in screen.upload(label, tmp_path / "other.safetensors").alerts)
-    words = screen.upload(label, path).words
+    assert any("can't be shown" in one for one in screen.open_trace(tmp_path / "other.safetensors").alerts)
+    words = screen.open_trace(path).words
     assert "own mask here: causal (nobody looks ahead)" in words
     assert "A trace from a file is a run that is over" in words
 

@@ -18,7 +18,6 @@ from tests.ui.screens import Screen
 
 STEEP = "The bank is steep, so it's dangerous to stand near it"
 CAT = "/steps?model=scratch&text=The+cat+sat+on+mat&heads=2&d_model=8"
-TRACE = "A file saved with trace.save, on this machine or another"
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +222,7 @@ def test_a_width_that_the_heads_cannot_share_is_refused_in_words(screen: Screen)
 def test_a_file_that_is_no_trace_is_refused_and_the_page_stays(screen: Screen, tmp_path: Path) -> None:
     save_file({"weights": torch.ones(2, 2)}, tmp_path / "other.safetensors")
     before = total(screen.back_to(f"{CAT}&step=scores&query=3&key=1"))
-    screen.upload(TRACE, tmp_path / "other.safetensors")
+    screen.open_trace(tmp_path / "other.safetensors")
     assert any("This can't be shown" in one for one in screen.alerts)
     assert total(screen) == before
 
@@ -231,7 +230,7 @@ def test_a_file_that_is_no_trace_is_refused_and_the_page_stays(screen: Screen, t
 def test_a_trace_from_a_file_opens_and_says_what_it_does_not_know(tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
     shipped("all-MiniLM-L6-v2").trace("A trace of my own").save(path)
-    screen = Screen().open("/steps?step=query&query=2").upload(TRACE, path)
+    screen = Screen().open("/steps?step=query&query=2").open_trace(path)
     assert "Not verified here" in screen.words
     assert "which isn't known here" in html.unescape(screen.words)
     assert total(screen) == pytest.approx(tensors(screen)["query"][2, 0].item(), abs=1e-5)

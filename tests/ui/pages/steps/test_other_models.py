@@ -26,7 +26,7 @@ def opened(tmp_path: Path) -> Opened:
         path = tmp_path / "mine.safetensors"
         wrapped(family).trace_ids(ids(9)).save(path)
         screen = Screen().open("/steps?model=scratch&text=the+cat&step=scores")
-        screen.upload("A file saved with trace.save, on this machine or another", path).pick("Step", step)
+        screen.open_trace(path).pick("Step", step)
         assert "Not as the model" not in screen.words
         return screen
 
