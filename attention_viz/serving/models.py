@@ -92,7 +92,7 @@ def open_source(source: Source, cancelled: "Callable[[], bool]" = lambda: False)
         AttentionVizError: it is broken, or can't be recorded exactly.
     """
     if source.folder is None:
-        return load(source.name, revision=source.revision).behind(FORWARDS)
+        return load(source.name, revision=source.revision, cancelled=cancelled).behind(FORWARDS)
     from attention_viz.models.sources.load_folder import load_folder
 
     largest = SETTINGS.model_memory * 1_000_000

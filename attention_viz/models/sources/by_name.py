@@ -1,10 +1,11 @@
 """Loading by name: from the catalogue, a folder, or the hub."""
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attention_viz.errors import ModelNotFound
+from attention_viz.errors import LoadCancelled, ModelNotFound
 from attention_viz.models.sources.catalogue import CATALOGUE
 from attention_viz.models.sources.packages.progress import shown
 
@@ -16,7 +17,12 @@ __all__ = ["load"]
 
 
 def load(
-    name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+    name: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> "AttentionModel | Scratch":
     """Load a model by its name in the catalogue, from a folder, or from the hub.
 
@@ -32,45 +38,55 @@ def load(
             Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
         device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
         dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+        cancelled: is asked again and again, from this thread, whether to stop; a download goes on to its end.
 
     Raises:
+        LoadCancelled: `cancelled` said so.
         ModelNotFound: no such model, or its files are missing or broken.
         UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
     """
     if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
     if name not in CATALOGUE and not _is_folder(name):
-        return _load_from_hub(name, revision, device, dtype)
+        return _load_from_hub(name, revision, device, dtype, cancelled)
     if revision is not None:
         from attention_viz.models.sources.snapshots import load_snapshot
 
-        return load_snapshot(name, revision, device=device, dtype=dtype)
+        return load_snapshot(name, revision, device=device, dtype=dtype, cancelled=cancelled)
     # Loaded late: the catalogue can be listed without waiting for torch and transformers.
     if name == "scratch":
         from attention_viz.scratch.model import Scratch
 
         return Scratch()
     if name in CATALOGUE:
-        return _load_from_catalogue(name, device, dtype)
+        return _load_from_catalogue(name, device, dtype, cancelled)
     from attention_viz.models.sources.load_folder import load_folder
 
-    return load_folder(Path(name), name, device=device, dtype=dtype)
+    return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled)
 
 
-def _load_from_catalogue(name: str, device: str, dtype: str) -> "AttentionModel":
+def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable[[], bool]) -> "AttentionModel":
     from attention_viz.models.sources.load_folder import load_folder
 
     entry = CATALOGUE[name]
     if entry.conversion is not None:
-        with shown(f"Converting {name}") as progress:
+        with shown(f"Converting {name}") as bar:
+
+            def progress(done: int, of: int) -> None:
+                if cancelled():
+                    raise LoadCancelled.of(name)
+                bar(done, of)
+
             folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
-        return load_folder(folder, name, device=device, dtype=dtype, compared=entry.sha256)
+        return load_folder(folder, name, device=device, dtype=dtype, compared=entry.sha256, cancelled=cancelled)
     if entry.path is None:
         raise ModelNotFound(f"{name} is not on this machine; install it with: attention-viz models --install {name}")
-    return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256)
+    return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled)
 
 
-def _load_from_hub(name: str, revision: str | None, device: str, dtype: str) -> "AttentionModel":
+def _load_from_hub(
+    name: str, revision: str | None, device: str, dtype: str, cancelled: Callable[[], bool]
+) -> "AttentionModel":
     from attention_viz.models.sources import hub
 
     try:
@@ -82,7 +98,8 @@ def _load_from_hub(name: str, revision: str | None, device: str, dtype: str) -> 
     from attention_viz.models.sources.download import download
     from attention_viz.models.sources.load_folder import load_folder
 
-    return load_folder(download(wanted), name, device=device, dtype=dtype, revision=wanted.commit)
+    folder = download(wanted)
+    return load_folder(folder, name, device=device, dtype=dtype, revision=wanted.commit, cancelled=cancelled)
 
 
 def _is_folder(name: str) -> bool:

@@ -23,13 +23,13 @@ from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.inputs.tokenizing import is_breakdown
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
-from attention_viz.models.sources.size import building, check_config, count_bytes
+from attention_viz.models.sources.size import building, check_config, check_size
 from attention_viz.trace.trace import Provenance
 
 __all__ = ["load_folder"]
 
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
-# While transformers loads it changes what holds for all threads, such as torch's default precision.
+# While transformers builds it changes what holds for all threads, such as torch's default precision.
 _loading = threading.Lock()
 # What is silent meanwhile, for all threads as well: by load, what it found.
 _silence = threading.Lock()
@@ -72,7 +72,7 @@ def load_folder(
 
     def check() -> None:
         if cancelled():
-            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+            raise LoadCancelled.of(name)
 
     place = _device(device)
     precision = _dtype(dtype, place)
@@ -86,9 +86,9 @@ def load_folder(
     check()
     with _quietly():
         with _turn(check):
-            count_bytes(checked, lambda: _build(checked), largest)
-            with building(check):
-                hf_model = _read_model(checked, precision)
+            built = check_size(checked, lambda: _build(checked), largest)
+        with building(check):
+            hf_model = _read_model(checked, type(built), precision, check)
         tokenizer = _read_tokenizer(checked)
     check()
     _check_tokenizer(checked, hf_model, tokenizer)
@@ -97,9 +97,11 @@ def load_folder(
     return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found))
 
 
-def _read_model(folder: CheckedFolder, dtype: torch.dtype | str) -> PreTrainedModel:
+def _read_model(
+    folder: CheckedFolder, kind: type[PreTrainedModel], dtype: torch.dtype | str, check: Callable[[], None]
+) -> PreTrainedModel:
     try:
-        model, report = _kind(folder.config).from_pretrained(
+        model, report = _taking_turns(kind, check).from_pretrained(
             str(folder.path),
             local_files_only=True,
             use_safetensors=True,
@@ -112,11 +114,32 @@ def _read_model(folder: CheckedFolder, dtype: torch.dtype | str) -> PreTrainedMo
         raise
     except Exception as error:
         raise _not_loadable(folder, error) from error
+    model.__class__ = kind
     _refuse_misfits(folder.name, report, model)
     return model
 
 
-def _build(folder: CheckedFolder) -> nn.Module:
+def _taking_turns(kind: type[PreTrainedModel], check: Callable[[], None]) -> Any:
+    """The same class, but that it takes a turn where transformers changes what holds for all threads.
+
+    Those are two short moments, in which no file is read: while the empty model is built, and while what no file holds
+    is filled, such as tables of positions.
+    """
+
+    def get_init_context(cls: Any, *args: Any, **options: Any) -> list[contextlib.AbstractContextManager[Any]]:
+        return [_turn(check), *super(found, cls).get_init_context(*args, **options)]
+
+    def initialize_weights(self: Any) -> None:
+        with _turn(check):
+            super(found, self).initialize_weights()
+
+    methods = {"get_init_context": classmethod(get_init_context), "initialize_weights": initialize_weights}
+    # What it is called is looked up while weights are read, in the module that it says it is of.
+    found: Any = type(kind.__name__, (kind,), {**methods, "__module__": kind.__module__})
+    return found
+
+
+def _build(folder: CheckedFolder) -> PreTrainedModel:
     """The model by its configuration alone, with whatever numbers the torch device in charge gives it."""
     kind = _kind(folder.config)
     try:
@@ -223,7 +246,7 @@ def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
 
 @contextlib.contextmanager
 def _turn(check: Callable[[], None]) -> Generator[None]:
-    """A turn with transformers, a short one: nothing absurd is built, and the weights were read before, for their sum.
+    """A turn with transformers, a short one: nothing absurd is built, and nothing read from a disk.
 
     Args:
         check: called again and again while another's lasts; what it raises ends the wait.

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,9 @@ from torch.nn.modules.module import (
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models.sources.folders import CheckedFolder
 
-__all__ = ["building", "check_config", "count_bytes"]
+__all__ = ["building", "check_config", "check_size"]
+
+_Module = TypeVar("_Module", bound=nn.Module)
 
 # No published model asks for a larger number, nor for so many layers, experts or labels; vocabularies have 300,000.
 _LARGEST_NUMBER, _MOST_PARTS = 10**9, 10_000
@@ -123,8 +125,8 @@ class _Building:
         _current.reset(self._token)
 
 
-def count_bytes(folder: CheckedFolder, build: Callable[[], nn.Module], largest: int | None = None) -> int:
-    """How many bytes the model will take in float32.
+def check_size(folder: CheckedFolder, build: Callable[[], _Module], largest: int | None = None) -> _Module:
+    """The model as its configuration has it, without numbers, refused where it would take too much in float32.
 
     Args:
         folder: the model's, with its weights' header read.
@@ -159,4 +161,4 @@ def count_bytes(folder: CheckedFolder, build: Callable[[], nn.Module], largest: 
             f"{folder.name} takes {size / 1e6:,.0f} MB of memory by its config.json, and models may take "
             f"{largest / 1e6:,.0f} MB here"
         )
-    return size
+    return model

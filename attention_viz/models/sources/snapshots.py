@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,14 @@ def revision_of(step: int) -> str:
     return f"step-{step}"
 
 
-def load_snapshot(name: str, revision: str, *, device: str = "auto", dtype: str = "auto") -> "AttentionModel":
+def load_snapshot(
+    name: str,
+    revision: str,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    cancelled: Callable[[], bool] = lambda: False,
+) -> "AttentionModel":
     """A model as it was after some steps of its training.
 
     Args:
@@ -77,6 +85,7 @@ def load_snapshot(name: str, revision: str, *, device: str = "auto", dtype: str 
         revision: "step-" and one of its steps.
         device: as of `load`.
         dtype: as of `load`.
+        cancelled: as of `load`.
 
     Raises:
         UnsupportedModel: there is no such moment.
@@ -99,7 +108,9 @@ def load_snapshot(name: str, revision: str, *, device: str = "auto", dtype: str 
             shutil.copyfile(file, Path(place) / file.name)
         shutil.copyfile(weights, Path(place) / WEIGHTS)
         sha256 = SNAPSHOTS[name][step]
-        return load_folder(Path(place), name, device=device, dtype=dtype, sha256=sha256, revision=revision)
+        return load_folder(
+            Path(place), name, device=device, dtype=dtype, sha256=sha256, revision=revision, cancelled=cancelled
+        )
 
 
 def _folder(name: str) -> Path:

@@ -1,12 +1,17 @@
 """How large a model is, told before anything of it is loaded."""
 
+import itertools
 import json
 import resource
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from transformers import PreTrainedModel, modeling_utils
 
 import attention_viz as av
 from attention_viz.models.sources import load_folder as loading
@@ -94,6 +99,47 @@ def test_a_load_that_nobody_waits_for_does_not_wait_for_its_turn_either(folder: 
     with loading._loading, pytest.raises(av.LoadCancelled, match="nobody waits for it"):
         load_folder(folder, "left", cancelled=cancelled)
     assert load_folder(folder, "next").trace("the bank").fidelity.ok
+
+
+def test_models_are_read_beside_each_other_and_built_one_after_the_other(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+    turns = list[str]()
+    read = modeling_utils.convert_and_load_state_dict_in_model
+
+    def read_slowly(**given: Any) -> Any:
+        if threading.current_thread().name.startswith("slow"):
+            reading.set()
+            assert go_on.wait(60)
+        return read(**given)
+
+    def initialize(self: torch.nn.Module) -> None:
+        turns.append("held" if loading._loading.locked() else "free")
+        original(self)
+
+    original = PreTrainedModel.initialize_weights
+    monkeypatch.setattr(PreTrainedModel, "initialize_weights", initialize)
+    monkeypatch.setattr(modeling_utils, "convert_and_load_state_dict_in_model", read_slowly)
+    with ThreadPoolExecutor(thread_name_prefix="slow") as pool:
+        slow = pool.submit(load_folder, folder, "slow")
+        assert reading.wait(60)
+        quick = load_folder(folder, "quick")
+        assert not slow.done()
+        go_on.set()
+        assert slow.result().trace("the bank").fidelity.ok
+    assert quick.trace("the bank").fidelity.ok
+    assert turns and set(turns) == {"held"}
+    assert type(quick.hf_model) is type(build("bert with a head"))
+
+
+def test_a_load_of_the_catalogue_is_given_up_as_any_other() -> None:
+    for name in ("all-MiniLM-L6-v2", "coreference"):
+        asked = itertools.count()
+        with pytest.raises(av.LoadCancelled, match=f"loading {name} was stopped"):
+            av.load(name, cancelled=lambda asked=asked: next(asked) > 10)
+    with pytest.raises(av.LoadCancelled, match="loading induction was stopped"):
+        av.load("induction", revision="step-0", cancelled=lambda: True)
 
 
 def test_a_load_that_is_cancelled_stops_wherever_it_is(folder: Path) -> None:

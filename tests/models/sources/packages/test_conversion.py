@@ -78,9 +78,9 @@ def test_a_package_becomes_a_folder_with_its_card_once(packaged: Packaged, conve
     assert len(conversions) == 1
 
 
-def test_a_model_whose_cache_is_gone_is_converted_when_it_is_loaded(
-    packaged: Packaged, conversions: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def in_the_catalogue(packaged: Packaged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny model goes by the name of a real one."""
     (packaged.package / "__init__.py").touch()
     monkeypatch.syspath_prepend(packaged.package.parent)
     entry = replace(
@@ -91,10 +91,24 @@ def test_a_model_whose_cache_is_gone_is_converted_when_it_is_loaded(
         size=packaged.size,
     )
     monkeypatch.setitem(av.CATALOGUE, NAME, entry)
+
+
+@pytest.mark.usefixtures("in_the_catalogue")
+def test_a_model_whose_cache_is_gone_is_converted_when_it_is_loaded(
+    packaged: Packaged, conversions: list[Path]
+) -> None:
     for times in (1, 2):
         assert av.load(NAME).trace("ab c").fidelity.ok
         assert len(conversions) == times
         shutil.rmtree(packaged.conversion.folder)
+
+
+@pytest.mark.usefixtures("in_the_catalogue")
+def test_a_conversion_that_nobody_waits_for_is_given_up(packaged: Packaged) -> None:
+    with pytest.raises(av.LoadCancelled, match=f"loading {NAME} was stopped"):
+        av.load(NAME, cancelled=lambda: True)
+    assert [path.name for path in packaged.conversion.folder.parent.iterdir()] == [f"{NAME}.1.lock"]
+    assert av.load(NAME).trace("ab c").fidelity.ok
 
 
 def test_who_comes_at_the_same_time_waits_for_the_one_conversion(
