@@ -10,12 +10,17 @@ a weight written with three digits on the screen reads as in the trace. 0 and 1 
 The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four
 (close to noise, two in a byte), and written key by key rather than query by query: what many queries look at makes
 long runs.
+
+Of a long text all weights would be more than a page can wait for. There each head comes as a small picture, made from
+some of its rows, and as its terms (see `explorer.terms`): in a file those of chosen layers, in the app those of the
+head on the screen, in bytes of their own.
 """
 
+import hashlib
 import json
 import struct
-import zlib
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,22 +29,22 @@ from numpy.typing import NDArray
 
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
+from attention_viz.explorer.planes import ERROR, LEVELS, Body, Masks, split_numbers, steps_of
+from attention_viz.explorer.terms import add_head
+from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
 
 if TYPE_CHECKING:
     from attention_viz.operation.attention import Attention
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "pack"]
-
-# Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
-LEVELS = 4000
-# How far a weight on the screen may be from the trace: half an interval, and float32's own rounding.
-ERROR = 0.5 / LEVELS + 1e-7
+__all__ = ["ERROR", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "is_long", "pack"]
 
 # The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
 MOST_CELLS = 4096 * 4096
 MOST_WEIGHTS = 16 * MOST_CELLS
+# With more weights than this a page waits for less where heads come as their terms: these are some ten megabytes.
+LONG = 24_000_000
 
 # Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
 _SUM_STEPS = 65535
@@ -60,48 +65,39 @@ class Choice:
     head: int
 
 
-@dataclass
-class _Body:
-    """The planes behind the header; a plane that is already there is not written twice."""
+def is_long(trace: "Trace", most: int = LONG) -> bool:
+    """Whether all weights of a trace are more than is sent to a browser at once.
 
-    parts: list[bytes] = field(default_factory=list[bytes])
-    places: dict[bytes, tuple[int, int]] = field(default_factory=dict[bytes, tuple[int, int]])
-    length: int = 0
-
-    def add(self, plane: bytes) -> tuple[int, int]:
-        """Deflate a plane and tell where it lies: (offset, length)."""
-        # Run lengths alone (Z_RLE) come out smaller here than a search for repeats, and thirty times as fast.
-        compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
-        packed = compressor.compress(plane) + compressor.flush()
-        if packed not in self.places:
-            self.places[packed] = (self.length, len(packed))
-            self.parts.append(packed)
-            self.length += len(packed)
-        return self.places[packed]
+    Args:
+        trace: the run.
+        most: how many weights are sent.
+    """
+    sizes = (layer.attention.shape for layers in trace.layers.values() for layer in layers)
+    return sum(heads * queries * keys for heads, queries, keys in sizes) > most
 
 
-def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
+def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tuple[str, int]] | None = None) -> bytes:
     """The trace as bytes for the browser component; equal traces give equal bytes.
 
     Args:
         trace: what to show.
         choice: the head to open on. Leave it out where the host tells the component through the channel
             (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
+        terms: None for all weights. Else heads come as small pictures, and those of these layers, (stream, layer), with
+            what their weights follow from; the host hands over others by `pack_head`.
 
     Raises:
         TraceError: a head has weights that are not numbers, or there are more than a browser can hold.
     """
-    _refuse_large(trace)
-    body, masks, axes = _Body(), _Masks(), _Axes(_generated(trace))
+    if terms is None:
+        _refuse_large(trace)
+    body, masks, axes = Body(), Masks(), _Axes(_generated(trace))
     streams = [
         {
             "name": stream,
             "queries": axes.add(trace.query_tokens(stream)),
             "keys": axes.add(trace.key_tokens(stream)),
-            "layers": [
-                _layer(layer, f"layer {number} of the {stream}", body, masks)
-                for number, layer in enumerate(trace.layers[stream])
-            ],
+            **(_whole(trace, stream, body, masks) if terms is None else _long(trace, stream, terms, body, masks)),
         }
         for stream in trace.streams
     ]
@@ -118,8 +114,45 @@ def pack(trace: "Trace", *, choice: Choice | None = None) -> bytes:
         "masks": masks.entries,
         "streams": streams,
     }
+    if terms is not None:
+        header["long"] = {"id": _digest(axes.entries, body), "codes": CODES, "faintest": FAINTEST}
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def _digest(axes: list[dict[str, Any]], body: Body) -> str:
+    """What tells this trace from another, for what is handed over later."""
+    found = hashlib.blake2b(json.dumps(axes).encode(), digest_size=8)
+    for part in body.parts:
+        found.update(part)
+    return found.hexdigest()
+
+
+def _whole(trace: "Trace", stream: str, body: Body, masks: Masks) -> dict[str, Any]:
+    """A stream with all weights."""
+    layers = enumerate(trace.layers[stream])
+    return {"layers": [_layer(layer, f"layer {number} of the {stream}", body, masks) for number, layer in layers]}
+
+
+def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body: Body, masks: Masks) -> dict[str, Any]:
+    """A stream of a long text: a picture of each head, and the terms of some layers."""
+    calls = [layer.attention for layer in trace.layers[stream]]
+    pictures = Thumbnails(calls[0].shape[-2:], sum(call.shape[0] for call in calls))
+    layers = [
+        {
+            "label": layer.label,
+            "heads": layer.attention.shape[0],
+            "blocked": None if layer.attention.allowed is None else [],
+            "thumbnails": body.add(pictures.of(layer.attention).tobytes()),
+            "terms": {
+                head: add_head(layer.attention.head(head), body, masks)
+                for head in range(layer.attention.shape[0])
+                if (stream, number) in terms
+            },
+        }
+        for number, layer in enumerate(trace.layers[stream])
+    ]
+    return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
 
 
 def _reading(trace: "Trace") -> dict[str, Any] | None:
@@ -149,7 +182,7 @@ def _refuse_large(trace: "Trace") -> None:
         )
 
 
-def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str, Any]:
+def _layer(layer: "Layer", name: str, body: Body, masks: "Masks") -> dict[str, Any]:
     call = layer.attention
     heads, queries, keys = call.shape
     blocked, steps, sums = _blocked(call), np.empty((heads, keys, queries), np.uint16), list[np.ndarray]()
@@ -157,9 +190,9 @@ def _layer(layer: "Layer", name: str, body: _Body, masks: "_Masks") -> dict[str,
     for rows in row_slices(queries, heads * keys):
         weights = weights_of(call if rows == slice(0, queries) else call.rows(rows))
         _refuse_broken(weights, name)
-        steps[:, :, rows] = _steps(weights, None if blocked is None else blocked[:, rows]).swapaxes(1, 2)
+        steps[:, :, rows] = steps_of(weights, None if blocked is None else blocked[:, rows]).swapaxes(1, 2)
         sums.append(_sums(weights))
-    high, low = _planes(steps)
+    high, low = split_numbers(steps)
     return {
         "label": layer.label,
         "heads": heads,
@@ -189,28 +222,6 @@ def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
         return None
     heads = call.shape[0]
     return np.repeat(blocked, heads // lead, axis=0) if 1 < lead < heads else blocked
-
-
-def _steps(
-    weights: Float[np.ndarray, "head query key"], blocked: Bool[np.ndarray, "heads query key"] | None
-) -> UInt16[np.ndarray, "head query key"]:
-    """Weights as the numbers of their intervals: n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
-
-    What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells.
-    """
-    exact = weights.clip(0, 1).astype(np.float64)
-    steps = np.ceil(exact * LEVELS).astype(np.uint16)
-    steps[exact <= 0.5 / LEVELS] = 0
-    steps[exact == 1] = LEVELS + 1
-    return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
-
-
-def _planes(steps: UInt16[np.ndarray, "head key query"]) -> tuple[bytes, bytes]:
-    """The upper eight bits of each number, and the lower four, two numbers in a byte (the first one below)."""
-    flat = steps.ravel()
-    high, low = (flat >> 4).astype(np.uint8).tobytes(), (flat & 15).astype(np.uint8)
-    low = np.append(low, np.zeros(low.size % 2, np.uint8))
-    return high, (low[0::2] | low[1::2] << 4).tobytes()
 
 
 def _sums(weights: Float[np.ndarray, "head query key"]) -> UInt16[np.ndarray, "head query"]:
@@ -246,26 +257,3 @@ class _Axes:
 def _generated(trace: "Trace") -> int:
     """How many tokens at the end of a decoder's text are its own; what an encoder–decoder says is an axis apart."""
     return trace.provenance.generated if trace.streams == ("decoder",) else 0
-
-
-class _Masks:
-    """Which cells are blocked, each pattern told once however many layers and heads share it."""
-
-    def __init__(self) -> None:
-        self.entries: list[dict[str, Any]] = []
-
-    def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, body: _Body) -> list[int] | None:
-        """The number of each head's pattern, or one number for all of them."""
-        return None if blocked is None else [self._add(one, body) for one in blocked]
-
-    def _add(self, blocked: Bool[np.ndarray, "query key"], body: _Body) -> int:
-        queries, keys = blocked.shape
-        causal = ~np.tri(queries, keys, k=keys - queries, dtype=bool)
-        if np.array_equal(blocked, causal):
-            entry: dict[str, Any] = {"kind": "causal", "queries": queries, "keys": keys}
-        else:
-            bits = np.packbits(blocked.T.ravel(), bitorder="little").tobytes()
-            entry = {"kind": "bits", "queries": queries, "keys": keys, "at": body.add(bits)}
-        if entry not in self.entries:
-            self.entries.append(entry)
-        return self.entries.index(entry)

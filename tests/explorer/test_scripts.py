@@ -15,6 +15,7 @@ from attention_viz.explorer import pack
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.trace import Trace
 from scripts.javascript import NODE
+from tests.explorer.long_texts import write_long, write_recording
 
 FOLDER = Path(__file__).parent / "js"
 TESTED = sorted(FOLDER.glob("*.test.js"))
@@ -43,6 +44,8 @@ def fixtures(many_kinds: Trace, tmp_path_factory: pytest.TempPathFactory) -> Pat
     (folder / "many_kinds.json").write_text(json.dumps({"labels": labels, "streams": streams}))
     (folder / "atlas.bin").write_bytes(pack_atlas(many_kinds, "decoder", av.head_table(many_kinds, "decoder")))
     (folder / "atlas.json").write_text(json.dumps([head for layer in streams["decoder"] for head in layer]))
+    write_long(folder)
+    write_recording(folder)
     return folder
 
 

@@ -17,7 +17,7 @@ import {createStore, hasAny} from "./data/store.js";
  * @import {OwnView, Part, State} from "./parts/view.js"
  * @import {HeadChoice} from "./data/recording.js"
  * @import {Axis} from "./data/tokens.js"
- * @import {Places} from "./data/recording.js"
+ * @import {Places} from "./data/head.js"
  */
 
 /**

@@ -17,3 +17,9 @@ export function packed(name) {
 export function expected(name) {
   return JSON.parse(readFileSync(join(folder, `${name}.json`), "utf-8"));
 }
+
+/** A long text's weights, (query, key), and 1 for each open cell. */
+export function exact(name) {
+  const [weights, open] = ["weights", "open"].map((kind) => readFileSync(join(folder, `${name}.${kind}`)));
+  return {weights: new Float64Array(new Uint8Array(weights).buffer), open};
+}

@@ -1,54 +1,8 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Head, Recording} from "../../../attention_viz/explorer/static/data/recording.js";
+import {Recording} from "../../../attention_viz/explorer/static/data/recording.js";
 import {expected, packed} from "./fixtures.js";
-
-// A head of 2 queries and 3 keys, its numbers key by key: query 0 looks 0.2, 0.5, 0.3; query 1 looks 0.6, blocked, 0.4.
-const VALUES = [0, 0.2, 0.3, 0.4, 0.5, 0.6, 1];
-const head = new Head(Uint16Array.of(1, 5, 4, 0, 2, 3), [1, 1], Uint8Array.of(0, 0, 0, 1, 0, 0), 2, 3, VALUES);
-const ALL = {rows: Int32Array.of(0, 1), columns: Int32Array.of(0, 1, 2)};
-
-test("a weight is read by query and key", () => {
-  assert.equal(head.at(0, 1), 0.5);
-  assert.equal(head.at(1, 0), 0.6);
-  assert.ok(head.isBlocked(1, 1));
-  assert.ok(!head.isBlocked(0, 1));
-});
-
-test("a head without a pattern blocks nothing", () => {
-  assert.ok(!new Head(head.weights, head.sums, null, 2, 3, VALUES).isBlocked(1, 1));
-});
-
-test("the maximum is that of the rows and columns in sight", () => {
-  assert.equal(head.maximum(ALL.rows, ALL.columns), 0.6);
-  assert.equal(head.maximum(Int32Array.of(0), Int32Array.of(0, 2)), 0.3);
-});
-
-test("a row's sum is the sum that was sent, less what is hidden of it", () => {
-  assert.equal(head.sum(0, ALL.columns), 1);
-  assert.ok(Math.abs(head.sum(0, Int32Array.of(0, 2)) - 0.5) < 1e-12);
-});
-
-test("the strongest cells come heaviest first, and only those that are accepted", () => {
-  const strongest = head.strongest(ALL.rows, ALL.columns, 2);
-  assert.deepEqual(strongest, [
-    {query: 1, key: 0, weight: 0.6},
-    {query: 0, key: 1, weight: 0.5},
-  ]);
-  const others = head.strongest(ALL.rows, ALL.columns, 1, (query, key) => query !== 1 || key !== 0);
-  assert.deepEqual(others, [{query: 0, key: 1, weight: 0.5}]);
-});
-
-test("of equally strong cells the first query and key come first", () => {
-  const even = new Head(Uint16Array.of(1, 1, 1, 1), [1, 1], null, 2, 2, [0, 0.5, 1]);
-  const found = even.strongest(Int32Array.of(0, 1), Int32Array.of(0, 1), 3).map(({query, key}) => [query, key]);
-  assert.deepEqual(found, [
-    [0, 0],
-    [0, 1],
-    [1, 0],
-  ]);
-});
 
 test("the nearest head to one that isn't there is the nearest by number, of the stream asked for or the first", () => {
   const recording = new Recording(packed("many_kinds"));
@@ -93,4 +47,34 @@ test("own attention is told from attention over another text", () => {
     recording.streams.map(({own}) => own),
     [true, true, false],
   );
+});
+
+test("of a long text a head is there in small once its layer is read, and whole where it came along", async () => {
+  const recording = new Recording(packed("long"));
+  const [inside, outside] = [
+    {stream: "decoder", layer: 1, head: 0},
+    {stream: "decoder", layer: 0, head: 1},
+  ];
+  assert.equal(recording.picture(outside), null);
+  await recording.load("decoder", 0);
+  assert.equal(recording.picture(outside).pattern.weights.length, 62 * 62);
+  assert.ok(recording.has(inside) && !recording.has(outside));
+  assert.ok(!(await recording.loadHead(outside)));
+  assert.equal(recording.head(outside), null);
+  assert.ok(await recording.loadHead(inside));
+  assert.ok(Math.abs(recording.head(inside).at(700, 699) - expected("long").weight) < 1e-5);
+});
+
+test("a head of this text that is handed over is taken, one of another is not", async () => {
+  const recording = new Recording(packed("long"));
+  assert.ok(await recording.receive(packed("long_head")));
+  assert.ok(recording.head({stream: "decoder", layer: 0, head: 1}));
+  assert.ok(!(await recording.receive(packed("long_causal"))));
+});
+
+test("only so many computed heads are kept", async () => {
+  const recording = new Recording(packed("long"));
+  for (let head = 0; head < 30; head++) recording.keep({stream: "decoder", layer: 0, head}, {});
+  assert.equal(recording.head({stream: "decoder", layer: 0, head: 0}), null);
+  assert.ok(recording.head({stream: "decoder", layer: 0, head: 29}));
 });

@@ -25,13 +25,36 @@
  * @property {Place} high
  * @property {Place} low
  * @property {Place} sums
+ * @property {Place} thumbnails  of a long text, in place of the weights
+ * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along
  */
 
 /**
- * Cells that are blocked: those of a causal mask, or a bit for each cell, key by key.
+ * What one head of a long text follows from, as `add_head` in terms.py writes it.
+ * @typedef {object} PackedHead
+ * @property {number} queries
+ * @property {number} keys
+ * @property {[number, number]} size  rows and columns of a block of the map
+ * @property {number} most  the largest weight
+ * @property {{high: Place, low: Place}} map
+ * @property {Place} sums
+ * @property {number | null} blocked  the number of a mask
+ * @property {{high: Place, low: Place}} [weights]  where its terms are as many; then it has nothing of what follows
+ * @property {number} width
+ * @property {number} scale
+ * @property {number | null} softcap
+ * @property {{along: "key" | "distance", at: Place} | null} bias
+ * @property {Place} query
+ * @property {Place} key
+ * @property {Place} normalisers
+ */
+
+/**
+ * Cells that are blocked: those of a causal mask, a bit for each cell, key by key, or all but runs of open cells.
  * @typedef {{kind: "causal", queries: number, keys: number}} CausalMask
  * @typedef {{kind: "bits", queries: number, keys: number, at: Place}} BitMask
- * @typedef {CausalMask | BitMask} PackedMask
+ * @typedef {{kind: "runs", queries: number, keys: number, at: Place}} RunMask
+ * @typedef {CausalMask | BitMask | RunMask} PackedMask
  */
 
 /**
@@ -41,6 +64,8 @@
  * @property {number} queries
  * @property {number} keys
  * @property {PackedLayer[]} layers
+ * @property {number} sampled  of a long text, from how many rows its pictures were made
+ * @property {[number, number]} side  rows and columns of such a picture
  */
 
 /**
@@ -57,6 +82,7 @@
  * @property {PackedAxis[]} axes
  * @property {PackedMask[]} masks
  * @property {PackedStream[]} streams
+ * @property {{id: string, codes: number, faintest: number}} [long]  where heads come as pictures and terms
  */
 
 /**
@@ -89,14 +115,33 @@ export async function readPlane({body}, [offset, length]) {
 }
 
 /**
+ * One plane of numbers that were left as they are, at an address of its own.
+ * @param {{body: Uint8Array}} payload
+ * @param {Place} place
+ */
+export function numbersAt({body}, [offset, length]) {
+  return body.slice(offset, offset + length).buffer;
+}
+
+/**
+ * Two planes joined to whole numbers of twelve bits.
+ * @param {{body: Uint8Array}} payload
+ * @param {{high: Place, low: Place}} places
+ */
+export async function readSteps(payload, {high, low}) {
+  const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
+  const steps = new Uint16Array(upper.length);
+  for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
+  return steps;
+}
+
+/**
  * One layer: all weights as whole numbers (head, key, query), and what each row sums to (head, query).
  * @param {Payload<{sum_steps: number}>} payload
  * @param {{high: Place, low: Place, sums: Place}} layer
  */
 export async function readLayer(payload, {high, low, sums}) {
-  const [upper, lower, total] = await Promise.all([high, low, sums].map((place) => readPlane(payload, place)));
-  const weights = new Uint16Array(upper.length);
-  for (let i = 0; i < upper.length; i++) weights[i] = (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
+  const [weights, total] = await Promise.all([readSteps(payload, {high, low}), readPlane(payload, sums)]);
   const rows = new Float32Array(total.length / 2);
   for (let i = 0; i < rows.length; i++) rows[i] = (total[2 * i] | (total[2 * i + 1] << 8)) / payload.header.sum_steps;
   return {weights, rows};
@@ -118,7 +163,7 @@ export function weightValues({levels}) {
 /**
  * One pattern of blocked cells (key, query): 1 where a query may not look.
  * @param {{body: Uint8Array}} payload
- * @param {PackedMask} mask
+ * @param {CausalMask | BitMask} mask
  */
 export async function readMask(payload, mask) {
   const {queries, keys} = mask;

@@ -1,6 +1,6 @@
 // A head's weights as pixels: one cell over many pixels, or many cells under one.
 
-/** @import {Places} from "./recording.js" */
+/** @import {Places} from "./head.js" */
 
 /**
  * What is drawn of a head: its weights as whole numbers (key, query), and which cells are blocked.

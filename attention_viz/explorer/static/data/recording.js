@@ -1,16 +1,15 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
-import {readLayer, readMask, readPayload, weightValues} from "./payload.js";
+import {Head} from "./head.js";
+import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
+import {readHead, readPacket} from "./terms.js";
+import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
 
 /**
- * @import {Header, PackedLayer, Payload} from "./payload.js"
+ * @import {ComputedHead} from "./computed.js"
+ * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {Axis} from "./tokens.js"
- */
-
-/**
- * Positions along an axis that are on the screen.
- * @typedef {Int32Array} Places
  */
 
 /**
@@ -19,98 +18,18 @@ import {readAxis} from "./tokens.js";
  */
 
 /**
- * One cell of a head.
- * @typedef {{query: number, key: number, weight: number}} Cell
+ * One kind of attention; `own` where the queries are the keys.
+ * @typedef {Omit<PackedStream, "queries" | "keys"> & {queries: Axis, keys: Axis, own: boolean}} Stream
  */
 
 /**
- * One kind of attention; `own` where the queries are the keys.
- * @typedef {{name: string, layers: PackedLayer[], queries: Axis, keys: Axis, own: boolean}} Stream
+ * A head as it is drawn: all of it, or of a long text as it is computed, or at first as a small picture of it.
+ * @typedef {Head | ComputedHead} AnyHead
+ * @typedef {AnyHead | Thumbnail} Picture
  */
 
-/** What one head computed. Weights lie key by key, as places in `values`: `values[weights[key * queries + query]]`. */
-export class Head {
-  /**
-   * @param {Uint16Array} weights
-   * @param {ArrayLike<number>} sums  of each query's row
-   * @param {Uint8Array | null} blocked  1 where a query may not look, key by key
-   * @param {number} queries
-   * @param {number} keys
-   * @param {ArrayLike<number>} values  the weight that each number stands for
-   */
-  constructor(weights, sums, blocked, queries, keys, values) {
-    this.weights = weights;
-    this.sums = sums;
-    this.blocked = blocked;
-    this.queries = queries;
-    this.keys = keys;
-    this.values = values;
-  }
-
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
-  at(query, key) {
-    return this.values[this.weights[key * this.queries + query]];
-  }
-
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
-  isBlocked(query, key) {
-    return this.blocked !== null && this.blocked[key * this.queries + query] === 1;
-  }
-
-  /**
-   * The largest weight among some rows and columns.
-   * @param {Places} rows
-   * @param {Places} columns
-   */
-  maximum(rows, columns) {
-    let most = 0;
-    for (const key of columns)
-      for (const query of rows) most = Math.max(most, this.weights[key * this.queries + query]);
-    return this.values[most];
-  }
-
-  /**
-   * The sum of a row over some columns: the exact sum where all are there, else less what is left out.
-   * @param {number} query
-   * @param {Places} columns
-   */
-  sum(query, columns) {
-    if (columns.length === this.keys) return this.sums[query];
-    const inSight = new Uint8Array(this.keys);
-    for (const key of columns) inSight[key] = 1;
-    let hidden = 0;
-    for (let key = 0; key < this.keys; key++) if (!inSight[key]) hidden += this.at(query, key);
-    return Math.max(0, this.sums[query] - hidden);
-  }
-
-  /**
-   * The heaviest cells among some rows and columns, heaviest first.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} count
-   * @param {(query: number, key: number) => boolean} accepts
-   */
-  strongest(rows, columns, count, accepts = () => true) {
-    const tally = new Uint32Array(this.values.length);
-    for (const key of columns)
-      for (const query of rows) if (accepts(query, key)) tally[this.weights[key * this.queries + query]]++;
-    let least = this.values.length - 1;
-    for (let seen = tally[least]; seen < count && least > 1;) seen += tally[--least];
-    /** @type {Cell[]} */
-    const cells = [];
-    for (const key of columns)
-      for (const query of rows)
-        if (this.weights[key * this.queries + query] >= least && accepts(query, key))
-          cells.push({query, key, weight: this.at(query, key)});
-    return cells.sort((a, b) => b.weight - a.weight || a.query - b.query || a.key - b.key).slice(0, count);
-  }
-}
+// How many computed heads are kept: of 8,000 tokens each is five megabytes.
+const MOST_KEPT = 12;
 
 /** All streams of a trace. */
 export class Recording {
@@ -132,6 +51,11 @@ export class Recording {
     this.layers = new Map();
     /** @type {Map<number, Promise<Uint8Array>>} */
     this.masks = new Map();
+    this.codes = this.header.long ? codeValues(this.header.long) : this.values;
+    /** @type {Map<string, Thumbnail[]>} */
+    this.thumbnails = new Map();
+    /** @type {Map<string, ComputedHead>} */
+    this.computed = new Map();
   }
 
   /** @param {string | undefined} name */
@@ -189,11 +113,62 @@ export class Recording {
   }
 
   /**
-   * A head whose layer has been read, else null.
+   * A head that has been read, else null.
    * @param {HeadChoice} choice
+   * @returns {AnyHead | null}
    */
   head({stream, layer, head}) {
-    return this.layers.get(`${stream} ${layer}`)?.ready?.[head] ?? null;
+    return (
+      this.computed.get(`${stream} ${layer} ${head}`) ?? this.layers.get(`${stream} ${layer}`)?.ready?.[head] ?? null
+    );
+  }
+
+  /**
+   * What can be drawn of a head in small: of a long text a picture, else the head itself; null before it is read.
+   * @param {HeadChoice} choice
+   * @returns {Picture | null}
+   */
+  picture({stream, layer, head}) {
+    return this.thumbnails.get(`${stream} ${layer}`)?.[head] ?? this.head({stream, layer, head});
+  }
+
+  /**
+   * Whether the head is in these bytes, so that nobody has to be asked for it.
+   * @param {HeadChoice} choice
+   */
+  has({stream, layer, head}) {
+    return !this.header.long || Object.hasOwn(this.stream(stream).layers[layer].terms, head);
+  }
+
+  /**
+   * Read a head of a long text, where it is in these bytes; tells whether it was.
+   * @param {HeadChoice} choice
+   */
+  async loadHead({stream, layer, head}) {
+    if (this.head({stream, layer, head}) || !this.header.long || !this.has({stream, layer, head})) return false;
+    const entry = this.stream(stream).layers[layer].terms[head];
+    this.keep({stream, layer, head}, await readHead(this.payload, entry, this.header.masks, this.values));
+    return true;
+  }
+
+  /**
+   * Take a head that the host hands over in bytes of its own; tells whether it is one of this trace.
+   * @param {Uint8Array} bytes
+   */
+  async receive(bytes) {
+    const {header, body} = readPacket(bytes);
+    if (header.of !== this.header.long?.id) return false;
+    if (!this.head(header)) this.keep(header, await readHead({body}, header.entry, header.masks, this.values));
+    return true;
+  }
+
+  /**
+   * @param {HeadChoice} choice
+   * @param {ComputedHead} found
+   */
+  keep({stream, layer, head}, found) {
+    if (this.computed.size >= MOST_KEPT) this.computed.delete(String(this.computed.keys().next().value));
+    this.computed.set(`${stream} ${layer} ${head}`, found);
   }
 
   /**
@@ -201,6 +176,7 @@ export class Recording {
    * @param {number} number
    */
   async read(stream, number) {
+    if (this.header.long) return this.readPictures(stream, number);
     const {heads, blocked} = stream.layers[number];
     const [{weights, rows}, masks] = await Promise.all([
       readLayer(this.payload, stream.layers[number]),
@@ -221,9 +197,26 @@ export class Recording {
     );
   }
 
+  /**
+   * @param {Stream} stream
+   * @param {number} number
+   */
+  async readPictures({name, layers, side, sampled, queries, keys}, number) {
+    const plane = await readPlane(this.payload, layers[number].thumbnails);
+    const [down, across] = side;
+    const counts = {down, across, queries: queries.count, keys: keys.count, sampled};
+    const codes = (/** @type {number} */ head) => plane.subarray(head * down * across, (head + 1) * down * across);
+    this.thumbnails.set(
+      `${name} ${number}`,
+      Array.from({length: layers[number].heads}, (_, head) => new Thumbnail(codes(head), counts, this.codes)),
+    );
+    return [];
+  }
+
   /** @param {number} number */
   mask(number) {
-    const mask = this.masks.get(number) ?? readMask(this.payload, this.header.masks[number]);
+    const packed = /** @type {CausalMask | BitMask} */ (this.header.masks[number]);
+    const mask = this.masks.get(number) ?? readMask(this.payload, packed);
     this.masks.set(number, mask);
     return mask;
   }

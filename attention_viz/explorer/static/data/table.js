@@ -3,7 +3,10 @@
 import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
 
-/** @import {Head, Places, Stream} from "./recording.js" */
+/**
+ * @import {Head, Places} from "./head.js"
+ * @import {Stream} from "./recording.js"
+ */
 
 /**
  * What stands in a table: its caption in parts, some of which are tokens; the titles of its columns; its rows, whose

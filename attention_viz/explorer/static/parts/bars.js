@@ -5,7 +5,7 @@ import {lengthOf, threeDigits} from "../data/scale.js";
 
 /**
  * @import {Part, View} from "./view.js"
- * @import {Head} from "../data/recording.js"
+ * @import {AnyHead} from "../data/recording.js"
  * @import {Axis} from "../data/tokens.js"
  */
 
@@ -37,7 +37,7 @@ export function createBars(view) {
 
 /**
  * @param {BarsView} view
- * @param {Head} head
+ * @param {AnyHead} head
  */
 function listsOf(view, head) {
   const {query, key} = view.active();
@@ -50,7 +50,7 @@ function listsOf(view, head) {
 
 /**
  * @param {BarsView} view
- * @param {Head} head
+ * @param {AnyHead} head
  * @param {number} query
  */
 function rowBars(view, head, query) {
@@ -67,7 +67,7 @@ function rowBars(view, head, query) {
 
 /**
  * @param {BarsView} view
- * @param {Head} head
+ * @param {AnyHead} head
  * @param {number} key
  */
 function columnBars(view, head, key) {
@@ -83,7 +83,7 @@ function columnBars(view, head, key) {
 
 /**
  * @param {BarsView} view
- * @param {Head} head
+ * @param {AnyHead} head
  */
 function strongestBars(view, head) {
   const {rows, columns, stream} = view.now;

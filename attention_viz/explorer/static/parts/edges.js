@@ -7,7 +7,7 @@ import {lengthOf} from "../data/scale.js";
 /**
  * @import {ArcPlace, Edge} from "./arcs.js"
  * @import {Line, Strip} from "./strip.js"
- * @import {Head} from "../data/recording.js"
+ * @import {AnyHead} from "../data/recording.js"
  */
 
 // How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
@@ -107,7 +107,7 @@ function edge({lines}, query, key, weight) {
 /**
  * The head's heaviest links between tokens that are in sight.
  * @param {Strip} strip
- * @param {Head} head
+ * @param {AnyHead} head
  */
 function strongestEdges(strip, head) {
   const {rows, columns, stream} = strip.view.now;
@@ -128,7 +128,7 @@ function strongestEdges(strip, head) {
 
 /**
  * @param {Strip} strip
- * @param {Head} head
+ * @param {AnyHead} head
  * @param {number | null} query
  */
 function rowEdges(strip, head, query) {
@@ -142,7 +142,7 @@ function rowEdges(strip, head, query) {
 
 /**
  * @param {Strip} strip
- * @param {Head} head
+ * @param {AnyHead} head
  * @param {number | null} key
  */
 function columnEdges(strip, head, key) {

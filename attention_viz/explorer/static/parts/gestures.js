@@ -8,7 +8,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @import {MatrixView} from "./matrix.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
- * @import {Head} from "../data/recording.js"
+ * @import {AnyHead} from "../data/recording.js"
  * @import {Viewport} from "../data/viewport.js"
  */
 
@@ -97,7 +97,7 @@ function hover(map, event) {
 
 /**
  * @param {MapView} view
- * @param {Head} head
+ * @param {AnyHead} head
  * @param {number} query
  * @param {number} key
  */

@@ -2,13 +2,13 @@
 
 import {gridRows, headByKey, headSize, mostHeads} from "./cells.js";
 import {element, fitCanvas, within} from "./element.js";
-import {coloured, sample} from "../data/raster.js";
+import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
 /**
  * @import {Part, View} from "./view.js"
- * @import {Head} from "../data/recording.js"
+ * @import {Picture} from "../data/recording.js"
  * @import {HeadPlace} from "./cells.js"
  */
 
@@ -111,30 +111,30 @@ function resize(grid) {
 function paintAll(grid, resample) {
   const {stream, scale} = grid.view.store.state;
   const {ramp} = grid.view.colours;
-  const {values} = grid.view.recording;
-  const shared = scale === "maximum" ? null : colourTable(values, scale, 1, ramp);
+  const {codes} = grid.view.recording;
+  const shared = scale === "maximum" ? null : colourTable(codes, scale, 1, ramp);
   for (const cell of grid.cells.values()) {
-    const head = grid.view.recording.head({stream, layer: cell.layer, head: cell.head});
+    const picture = grid.view.recording.picture({stream, layer: cell.layer, head: cell.head});
     if (resample) cell.pixels = null;
-    if (head) paint(grid, cell, head, shared);
+    if (picture) paint(grid, cell, picture, shared);
   }
 }
 
 /**
  * @param {Grid} grid
  * @param {HeadCell} cell
- * @param {Head} head
+ * @param {Picture} picture
  * @param {Uint32Array | null} shared
  */
-function paint(grid, cell, head, shared) {
+function paint(grid, cell, picture, shared) {
   const {rows, columns} = grid.view.now;
   const context = fitCanvas(cell.canvas, grid.size, grid.size);
   const {width, height} = cell.canvas;
   if (cell.pixels === null) {
-    cell.pixels = sample(head, rows, columns, width, height);
-    cell.maximum = head.maximum(rows, columns);
+    cell.pixels = picture.sample(rows, columns, width, height);
+    cell.maximum = picture.maximum(rows, columns);
   }
-  const table = shared ?? colourTable(head.values, "maximum", cell.maximum, grid.view.colours.ramp);
+  const table = shared ?? colourTable(picture.values, "maximum", cell.maximum, grid.view.colours.ramp);
   context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4, 0.5)), 0, 0);
 }
 

@@ -86,7 +86,7 @@ function everything({view: {now}}) {
 /** @param {MatrixMap} map */
 function drawBase(map) {
   const {view, stage, base} = map;
-  const {rows, columns, head} = view.now;
+  const {rows, columns, picture} = view.now;
   const {layer, head: number} = view.store.state;
   const [width, room] = [map.node.clientWidth, view.room() - 36];
   const context = fitCanvas(base, width, room);
@@ -99,7 +99,7 @@ function drawBase(map) {
     "aria-label",
     `Layer ${layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
   );
-  if (head !== null) paintMatrix(context, view, head, plot);
+  if (picture !== null) paintMatrix(context, view, picture, plot);
   const whole = isWhole(map.window);
   map.zoom.hidden = rows.length * columns.length <= 400;
   map.whole.disabled = map.farther.disabled = whole;

@@ -5,7 +5,7 @@ import {LABEL_LINE, middleOf} from "./plot.js";
 /**
  * @import {MatrixView} from "./matrix.js"
  * @import {Plot, Side} from "./plot.js"
- * @import {Places} from "../data/recording.js"
+ * @import {Places} from "../data/head.js"
  * @import {Axis} from "../data/tokens.js"
  */
 

@@ -7,7 +7,8 @@ import {ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
 
 /**
  * @import {Part, View} from "./view.js"
- * @import {Places, Recording, Stream} from "../data/recording.js"
+ * @import {Recording, Stream} from "../data/recording.js"
+ * @import {Places} from "../data/head.js"
  */
 
 /**

@@ -2,14 +2,15 @@
 
 import {paintLabels} from "./labels.js";
 import {NUMBER, edgeOf, middleOf} from "./plot.js";
-import {coloured, sample} from "../data/raster.js";
+import {coloured} from "../data/raster.js";
 import {SCALES, colourTable, lightness, onRamp} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
 
 /**
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
- * @import {Head, Places} from "../data/recording.js"
+ * @import {Places} from "../data/head.js"
+ * @import {AnyHead, Picture} from "../data/recording.js"
  */
 
 /** @typedef {Pick<View, "store" | "now" | "colours" | "fonts" | "hatching">} MatrixView */
@@ -20,11 +21,11 @@ const HATCH_PERIOD = 6;
  * Paint cells, numbers where they fit, labels and the two borders.
  * @param {CanvasRenderingContext2D} context
  * @param {MatrixView} view
- * @param {Head} head
+ * @param {Picture} picture
  * @param {Plot} plot
  */
-export function paintMatrix(context, view, head, plot) {
-  const {rows, columns} = view.now;
+export function paintMatrix(context, view, picture, plot) {
+  const {rows, columns, head} = view.now;
   const ratio = window.devicePixelRatio || 1;
   const {left, top, width, height} = plot;
   const [shownRows, shownColumns] = [
@@ -32,15 +33,15 @@ export function paintMatrix(context, view, head, plot) {
     columns.subarray(plot.window.left, plot.window.right),
   ];
   const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
-  const pixels = sample(head, shownRows, shownColumns, across, down);
-  const table = colourTable(head.values, view.store.state.scale, view.now.maximum, view.colours.ramp);
+  const pixels = picture.sample(shownRows, shownColumns, across, down);
+  const table = colourTable(picture.values, view.store.state.scale, view.now.maximum, view.colours.ramp);
   context.putImageData(
     coloured(pixels, across, down, table, view.hatching(HATCH_PERIOD)),
     Math.round(left * ratio),
     Math.round(top * ratio),
   );
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) paintGaps(context, view, plot);
-  if (plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
+  if (head !== null && plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
     paintNumbers(context, view, head, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
   paintBeginnings(context, view, plot, shownRows, shownColumns);
@@ -62,7 +63,7 @@ function paintGaps(context, {colours}, {left, top, width, height, down, across})
 /**
  * @param {CanvasRenderingContext2D} context
  * @param {MatrixView} view
- * @param {Head} head
+ * @param {AnyHead} head
  * @param {Plot} plot
  * @param {Places} rows
  * @param {Places} columns

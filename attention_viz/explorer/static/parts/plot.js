@@ -2,7 +2,7 @@
 
 /**
  * @import {MatrixView} from "./matrix.js"
- * @import {Places} from "../data/recording.js"
+ * @import {Places} from "../data/head.js"
  * @import {Axis} from "../data/tokens.js"
  * @import {Viewport} from "../data/viewport.js"
  */

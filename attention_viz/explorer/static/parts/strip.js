@@ -7,7 +7,7 @@ import {begins, writeToken} from "../data/tokens.js";
 
 /**
  * @import {Part, Pair, View} from "./view.js"
- * @import {Places} from "../data/recording.js"
+ * @import {Places} from "../data/head.js"
  * @import {Axis} from "../data/tokens.js"
  */
 

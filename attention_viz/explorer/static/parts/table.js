@@ -6,7 +6,7 @@ import {tableOf} from "../data/table.js";
 
 /**
  * @import {Part, View} from "./view.js"
- * @import {Head} from "../data/recording.js"
+ * @import {AnyHead} from "../data/recording.js"
  */
 
 /** @typedef {Pick<View, "store" | "recording" | "now">} TableView */
@@ -44,7 +44,7 @@ export function createTable(view) {
 
 /**
  * @param {TableView} view
- * @param {Head} head
+ * @param {AnyHead} head
  */
 function buildTable(view, head) {
   const {layer, head: number, query, pairQuery} = view.store.state;

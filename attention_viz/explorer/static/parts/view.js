@@ -8,7 +8,8 @@ import {positions} from "../data/tokens.js";
 /**
  * @import {Tooltip} from "./tooltip.js"
  * @import {Hatching} from "../data/raster.js"
- * @import {Head, HeadChoice, Places, Recording, Stream} from "../data/recording.js"
+ * @import {AnyHead, HeadChoice, Picture, Recording, Stream} from "../data/recording.js"
+ * @import {Places} from "../data/head.js"
  * @import {Colour, ScaleName} from "../data/scale.js"
  * @import {Store} from "../data/store.js"
  */
@@ -43,7 +44,8 @@ import {positions} from "../data/tokens.js";
  * What is on the screen: everything that is drawn follows from it.
  * @typedef {object} Shown
  * @property {Stream} stream
- * @property {Head | null} head  null until its layer has been read
+ * @property {AnyHead | null} head  null until it has been read
+ * @property {Picture | null} picture  what there is to draw of it: the head, or of a long text first a small picture
  * @property {Places} rows
  * @property {Places} columns
  * @property {number} maximum  the weight that the deepest colour stands for
@@ -172,8 +174,9 @@ export function look(state, recording) {
   const head = recording.head(state);
   const rows = positions(stream.queries, state.hideSpecial);
   const columns = positions(stream.keys, state.hideSpecial);
-  const maximum = state.scale !== "maximum" ? 1 : head === null ? 0 : head.maximum(rows, columns);
-  return {stream, head, rows, columns, maximum};
+  const picture = head ?? recording.picture(state);
+  const maximum = state.scale !== "maximum" ? 1 : (picture?.maximum(rows, columns) ?? 0);
+  return {stream, head, picture, rows, columns, maximum};
 }
 
 /**

@@ -1,0 +1,122 @@
+"""One head of a long text as a map of its largest weights, with what any single weight follows from."""
+
+import math
+from dataclasses import dataclass
+
+import numpy
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import widened
+
+__all__ = ["SIDE", "Overview", "overview"]
+
+# Blocks along each side of a map, at most.
+SIDE = 512
+# How many logits are computed at a time: 8 MiB, so that what follows finds them in the processor's cache.
+_LOGITS_AT_A_TIME = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """A head of a long text, block by block.
+
+    Attributes:
+        values: the largest weight of each block.
+        normalisers: by query, the logarithm of what its exponentials sum to, sinks included: a weight is
+            exp(logit − normaliser). Infinite where a query may look at nothing.
+        sums: what each query's weights sum to: 1, less with sinks, 0 where it may look at nothing.
+        shape: queries and keys.
+        size: queries and keys of a block; the last blocks may have fewer.
+    """
+
+    values: Float[numpy.ndarray, "row column"]
+    normalisers: Float[numpy.ndarray, " query"]
+    sums: Float[numpy.ndarray, " query"]
+    shape: tuple[int, int]
+    size: tuple[int, int]
+
+
+def overview(call: Attention, side: int = SIDE) -> Overview:
+    """The map of one head and the normaliser of each of its rows, without the whole matrix ever in memory.
+
+    Args:
+        call: one head's, query (query, d_k).
+        side: how many blocks there are along each side at most.
+
+    Raises:
+        ShapeError: the call has a head axis, or fewer than 1 block was asked for.
+        TraceError: weights that are not numbers.
+    """
+    if len(call.shape) != 2 or side < 1:
+        raise ShapeError(f"one head's call and 1 block or more are needed; got weights {call.shape} and {side} blocks")
+    queries, keys = call.shape
+    size = -(-queries // side), -(-keys // side)
+    normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)
+    values = list[numpy.ndarray]()
+    room = torch.empty(0)
+    with torch.no_grad():
+        for rows in _slices(queries, keys, size[0]):
+            logits, room = _logits(call, rows, room)
+            most, total, all_of_it = _exponentials(logits, call.sinks)
+            values.append(_largest(logits, all_of_it, keys, size))
+            normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
+            sums[rows] = (total / all_of_it).nan_to_num(0).cpu()
+    found = numpy.concatenate(values)
+    if not numpy.isfinite(found).all():
+        raise TraceError("the head has weights that are not numbers; it can't be drawn")
+    return Overview(found, normalisers, sums, (queries, keys), size)
+
+
+def _slices(queries: int, keys: int, block: int) -> list[slice]:
+    """Rows in whole blocks, as many at a time as fit into the cache."""
+    step = max(1, _LOGITS_AT_A_TIME // max(1, keys * block)) * block
+    return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
+
+
+def _logits(call: Attention, rows: slice, room: Tensor) -> tuple[Tensor, Tensor]:
+    """The logits of some rows up to the last key that any of them may look at, in memory that is used again."""
+    query, key = widened(call.query[rows]), widened(call.key)
+    allowed = None if call.allowed is None else call.allowed[rows] if len(call.allowed) > 1 else call.allowed
+    if allowed is not None:
+        open_keys = allowed.any(dim=0)
+        end = int(open_keys.nonzero()[-1]) + 1 if bool(open_keys.any()) else 1
+        key, allowed = key[:end], allowed[:, : end if allowed.shape[1] > 1 else 1]
+    if room.shape[:1] != (len(query) * call.shape[1],) or room.dtype != query.dtype:
+        room = query.new_empty(len(query) * call.shape[1])
+    logits = torch.mm(query * call.scale, key.T, out=room[: len(query) * len(key)].view(len(query), len(key)))
+    if call.softcap is not None:
+        logits.div_(call.softcap).tanh_().mul_(call.softcap)
+    if call.bias is not None:
+        bias = call.bias[rows] if len(call.bias) > 1 else call.bias
+        logits.add_(bias[:, : len(key)] if bias.shape[1] > 1 else bias)
+    if allowed is not None and not bool(allowed.all()):
+        logits.masked_fill_(~allowed, -math.inf)
+    return logits, room
+
+
+def _exponentials(logits: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Turn logits into exponentials, in place: of each row its largest logit, their sum, and that with the sink's."""
+    most = logits.amax(dim=1)
+    if sinks is not None:
+        most = torch.where(most == -math.inf, most, most.clamp_min(float(sinks)))
+    most = most.masked_fill(most == -math.inf, 0)
+    total = logits.sub_(most[:, None]).exp_().sum(dim=1)
+    sink = torch.zeros_like(most) if sinks is None else (float(sinks) - most).exp().masked_fill(total == 0, 0)
+    return most, total, total + sink
+
+
+def _largest(exponentials: Tensor, total: Tensor, keys: int, size: tuple[int, int]) -> numpy.ndarray:
+    """The largest weight of each block, blocks beyond the last key being 0."""
+    rows, width = exponentials.shape
+    whole = width // size[1] * size[1]
+    parts = [exponentials[:, :whole].view(rows, -1, size[1]).amax(dim=2)] if whole else []
+    if whole < width:
+        parts.append(exponentials[:, whole:].amax(dim=1, keepdim=True))
+    found = torch.cat(parts, dim=1) / total.masked_fill(total == 0, 1)[:, None]
+    across = -(-keys // size[1])
+    found = torch.nn.functional.pad(found, (0, across - found.shape[1], 0, -rows % size[0]))
+    return found.view(-1, size[0], across).amax(dim=1).float().cpu().numpy()

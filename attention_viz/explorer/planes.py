@@ -1,0 +1,89 @@
+"""What the bytes for the browser are made of: deflated planes, weights as numbers of intervals, patterns of a mask."""
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt16
+
+__all__ = ["ERROR", "LEVELS", "Body", "Masks", "split_numbers", "steps_of"]
+
+# Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
+LEVELS = 4000
+# How far a weight on the screen may be from the trace: half an interval, and float32's own rounding.
+ERROR = 0.5 / LEVELS + 1e-7
+
+
+@dataclass
+class Body:
+    """The planes behind the header; a plane that is already there is not written twice."""
+
+    parts: list[bytes] = field(default_factory=list[bytes])
+    places: dict[bytes, tuple[int, int]] = field(default_factory=dict[bytes, tuple[int, int]])
+    length: int = 0
+
+    def add(self, plane: bytes) -> tuple[int, int]:
+        """Deflate a plane and tell where it lies: (offset, length)."""
+        # Run lengths alone (Z_RLE) come out smaller here than a search for repeats, and thirty times as fast.
+        compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
+        return self._put(compressor.compress(plane) + compressor.flush())
+
+    def add_numbers(self, numbers: Float[np.ndarray, "*any"]) -> tuple[int, int]:
+        """A plane of numbers as they are, since deflating makes no noise smaller; (offset, length)."""
+        return self._put(np.ascontiguousarray(numbers).astype(numbers.dtype.newbyteorder("<"), copy=False).tobytes())
+
+    def _put(self, packed: bytes) -> tuple[int, int]:
+        if packed not in self.places:
+            self.places[packed] = (self.length, len(packed))
+            self.parts.append(packed)
+            self.length += len(packed)
+        return self.places[packed]
+
+
+class Masks:
+    """Which cells are blocked, each pattern told once however many layers and heads share it."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.entries: list[dict[str, Any]] = []
+
+    def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, body: Body) -> list[int] | None:
+        """The number of each head's pattern, or one number for all of them."""
+        return None if blocked is None else [self._add(one, body) for one in blocked]
+
+    def put(self, entry: dict[str, Any]) -> int:
+        """The number of a pattern that is told in another way."""
+        if entry not in self.entries:
+            self.entries.append(entry)
+        return self.entries.index(entry)
+
+    def _add(self, blocked: Bool[np.ndarray, "query key"], body: Body) -> int:
+        queries, keys = blocked.shape
+        causal = ~np.tri(queries, keys, k=keys - queries, dtype=bool)
+        if np.array_equal(blocked, causal):
+            return self.put({"kind": "causal", "queries": queries, "keys": keys})
+        bits = np.packbits(blocked.T.ravel(), bitorder="little").tobytes()
+        return self.put({"kind": "bits", "queries": queries, "keys": keys, "at": body.add(bits)})
+
+
+def steps_of(
+    weights: Float[np.ndarray, "*any"], blocked: Bool[np.ndarray, "*shared"] | None = None
+) -> UInt16[np.ndarray, "*any"]:
+    """Weights as the numbers of their intervals: n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
+
+    What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells.
+    """
+    exact = weights.clip(0, 1).astype(np.float64)
+    steps = np.ceil(exact * LEVELS).astype(np.uint16)
+    steps[exact <= 0.5 / LEVELS] = 0
+    steps[exact == 1] = LEVELS + 1
+    return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
+
+
+def split_numbers(steps: UInt16[np.ndarray, "*any"]) -> tuple[bytes, bytes]:
+    """The upper eight bits of each number, and the lower four, two numbers in a byte (the first one below)."""
+    flat = steps.ravel()
+    high, low = (flat >> 4).astype(np.uint8).tobytes(), (flat & 15).astype(np.uint8)
+    low = np.append(low, np.zeros(low.size % 2, np.uint8))
+    return high, (low[0::2] | low[1::2] << 4).tobytes()

@@ -1,0 +1,250 @@
+// A head of a long text: its weights are computed from its query and its key when they are asked for.
+
+import {sample} from "./raster.js";
+import {Strongest} from "./strongest.js";
+
+/**
+ * @import {BlockMap} from "./blockmap.js"
+ * @import {Places} from "./head.js"
+ * @import {OpenKeys} from "./pattern.js"
+ */
+
+/**
+ * What a weight follows from: exp(logit \u2212 normaliser), where the logit is query \u00b7 key \u00d7 scale, capped, and biased.
+ * @typedef {object} Terms
+ * @property {number} queries
+ * @property {number} keys
+ * @property {number} width  of query and key
+ * @property {number} scale
+ * @property {number | null} softcap
+ * @property {Float32Array} query  row by row
+ * @property {Float32Array} key
+ * @property {Float64Array} normalisers  of each row
+ * @property {{along: "key" | "distance", numbers: Float32Array} | null} bias
+ * @property {OpenKeys | null} open  null where nothing is blocked
+ */
+
+/**
+ * The weights themselves as numbers of intervals (key, query), where a head's bias has as many numbers as they are.
+ * @typedef {{queries: number, keys: number, open: OpenKeys | null, weights: Uint16Array}} KnownWeights
+ */
+
+// Up to so many cells each is computed; of more the map is drawn.
+const MOST_COMPUTED = 512 * 512;
+// Cells are computed and kept in squares, so that moving computes only what comes into sight.
+const SQUARE = 64;
+const MOST_SQUARES = 400;
+// How many blocks are opened in search of the strongest cells: a quarter of a second's work.
+const MOST_BLOCKS = 6000;
+
+/** One head, with the methods of `Head`. */
+export class ComputedHead {
+  /**
+   * @param {Terms | KnownWeights} terms
+   * @param {ArrayLike<number>} sums  of each query's row
+   * @param {BlockMap} map
+   * @param {number} most  the largest weight
+   * @param {Float64Array} values  the weight that each number stands for
+   */
+  constructor(terms, sums, map, most, values) {
+    this.terms = terms;
+    this.sums = sums;
+    this.map = map;
+    this.most = most;
+    this.values = values;
+    this.levels = values.length - 2;
+    this.queries = terms.queries;
+    this.keys = terms.keys;
+    /** @type {Map<number, {numbers: Uint16Array, blocked: Uint8Array}>} */
+    this.squares = new Map();
+  }
+
+  /**
+   * @param {number} query
+   * @param {number} key
+   */
+  at(query, key) {
+    return this.isBlocked(query, key) ? 0 : this.open(query, key);
+  }
+
+  /**
+   * @param {number} query
+   * @param {number} key
+   */
+  isBlocked(query, key) {
+    return this.terms.open !== null && !this.terms.open.isOpen(query, key);
+  }
+
+  /**
+   * The weight of a cell that is not blocked.
+   * @param {number} query
+   * @param {number} key
+   */
+  open(query, key) {
+    const {terms} = this;
+    if ("weights" in terms) return this.values[terms.weights[key * terms.queries + query]];
+    const {width, scale, softcap, bias, normalisers, queries} = terms;
+    let logit = innerProduct(terms.query, query * width, terms.key, key * width, width) * scale;
+    if (softcap !== null) logit = softcap * Math.tanh(logit / softcap);
+    if (bias !== null) logit += bias.numbers[bias.along === "key" ? key : key - query + queries - 1];
+    return Math.exp(logit - normalisers[query]);
+  }
+
+  /**
+   * The largest weight among some rows and columns; of more than are computed, that of the whole head.
+   * @param {Places} rows
+   * @param {Places} columns
+   */
+  maximum(rows, columns) {
+    if (rows.length * columns.length > MOST_COMPUTED / 16) return this.most;
+    return rows.reduce((most, query) => columns.reduce((found, key) => Math.max(found, this.at(query, key)), most), 0);
+  }
+
+  /**
+   * The sum of a row over some columns.
+   * @param {number} query
+   * @param {Places} columns
+   */
+  sum(query, columns) {
+    if (columns.length === this.keys) return this.sums[query];
+    let [hidden, next] = [0, 0];
+    for (let key = 0; key < this.keys; key++) {
+      if (columns[next] === key) next += 1;
+      else hidden += this.at(query, key);
+    }
+    return Math.max(0, this.sums[query] - hidden);
+  }
+
+  /**
+   * The heaviest cells among some rows and columns, heaviest first.
+   *
+   * Of many cells the blocks of the map are opened, those with the largest weights first, until no other can hold one.
+   * @param {Places} rows
+   * @param {Places} columns
+   * @param {number} count
+   * @param {(query: number, key: number) => boolean} accepts
+   */
+  strongest(rows, columns, count, accepts = () => true) {
+    const found = new Strongest(count);
+    const take = (/** @type {number} */ query, /** @type {number} */ key) => {
+      if (accepts(query, key)) found.add(query, key, this.at(query, key));
+    };
+    if (rows.length * columns.length <= MOST_COMPUTED / 4) {
+      for (const query of rows) for (const key of columns) take(query, key);
+      return found.sorted();
+    }
+    const [inRows, inColumns] = [members(rows, this.queries), members(columns, this.keys)];
+    let opened = 0;
+    for (const block of this.map.byWeight()) {
+      const {top, left, bottom, right, bound} = this.map.block(block);
+      if (found.least >= bound || opened++ === MOST_BLOCKS) break;
+      for (let query = top; query < Math.min(bottom, this.queries); query++)
+        for (let key = left; inRows[query] && key < Math.min(right, this.keys); key++)
+          if (inColumns[key]) take(query, key);
+    }
+    return found.sorted();
+  }
+
+  /**
+   * The weight under each pixel as whole numbers: each cell by itself, or of many cells the largest of each block.
+   * @param {Places} rows
+   * @param {Places} columns
+   * @param {number} width
+   * @param {number} height
+   */
+  sample(rows, columns, width, height) {
+    if (rows.length * columns.length > MOST_COMPUTED) return this.map.sample(rows, columns, width, height);
+    const pattern = {
+      weights: new Uint16Array(rows.length * columns.length),
+      blocked: new Uint8Array(rows.length * columns.length),
+      queries: rows.length,
+    };
+    columns.forEach((key, across) =>
+      rows.forEach((query, down) => {
+        const {numbers, blocked} = this.square(Math.floor(query / SQUARE), Math.floor(key / SQUARE));
+        const cell = (key % SQUARE) * SQUARE + (query % SQUARE);
+        pattern.weights[across * rows.length + down] = numbers[cell];
+        pattern.blocked[across * rows.length + down] = blocked[cell];
+      }),
+    );
+    return sample(pattern, countUp(rows.length), countUp(columns.length), width, height);
+  }
+
+  /**
+   * A square of cells, computed once: numbers of intervals and blocked cells, key by key.
+   * @param {number} row
+   * @param {number} column
+   */
+  square(row, column) {
+    const place = row * 65536 + column;
+    let found = this.squares.get(place);
+    if (found === undefined) {
+      found = this.computeSquare(row * SQUARE, column * SQUARE);
+      if (this.squares.size >= MOST_SQUARES) this.squares.delete(Number(this.squares.keys().next().value));
+      this.squares.set(place, found);
+    }
+    return found;
+  }
+
+  /**
+   * @param {number} top
+   * @param {number} left
+   */
+  computeSquare(top, left) {
+    const [numbers, blocked] = [new Uint16Array(SQUARE * SQUARE), new Uint8Array(SQUARE * SQUARE).fill(1)];
+    const open = new Uint8Array(Math.min(SQUARE, this.keys - left)).fill(1);
+    for (let query = top; query < Math.min(top + SQUARE, this.queries); query++) {
+      this.terms.open?.mark(query, left, open);
+      for (let across = 0; across < open.length; across++) {
+        if (!open[across]) continue;
+        const cell = across * SQUARE + query - top;
+        blocked[cell] = 0;
+        numbers[cell] = numberOf(this.open(query, left + across), this.levels);
+      }
+    }
+    return {numbers, blocked};
+  }
+}
+
+/**
+ * The number of the interval that a weight lies in, as Python packs it.
+ * @param {number} weight
+ * @param {number} levels
+ */
+export function numberOf(weight, levels) {
+  if (weight <= 0.5 / levels) return 0;
+  return weight >= 1 ? levels + 1 : Math.min(levels, Math.ceil(weight * levels));
+}
+
+/**
+ * @param {Float32Array} one
+ * @param {number} from
+ * @param {Float32Array} other
+ * @param {number} to
+ * @param {number} width
+ */
+function innerProduct(one, from, other, to, width) {
+  let [sum, odd, i] = [0, 0, 0];
+  for (; i + 3 < width; i += 4) {
+    sum += one[from + i] * other[to + i] + one[from + i + 2] * other[to + i + 2];
+    odd += one[from + i + 1] * other[to + i + 1] + one[from + i + 3] * other[to + i + 3];
+  }
+  for (; i < width; i++) sum += one[from + i] * other[to + i];
+  return sum + odd;
+}
+
+/** @param {number} count */
+function countUp(count) {
+  return Int32Array.from({length: count}, (_, place) => place);
+}
+
+/**
+ * 1 for each position that is among some places.
+ * @param {Places} places
+ * @param {number} count
+ */
+function members(places, count) {
+  const found = new Uint8Array(count);
+  for (const place of places) found[place] = 1;
+  return found;
+}

@@ -1,0 +1,71 @@
+// Reading what one head of a long text follows from, as terms.py packs it.
+
+import {BlockMap} from "./blockmap.js";
+import {ComputedHead} from "./computed.js";
+import {readOpenKeys} from "./pattern.js";
+import {numbersAt, readPayload, readPlane, readSteps} from "./payload.js";
+
+/**
+ * @import {OpenKeys} from "./pattern.js"
+ * @import {PackedHead, PackedMask} from "./payload.js"
+ */
+
+/**
+ * What stands before the planes of one head that was handed over by itself, as `pack_head` in terms.py writes it.
+ * @typedef {object} HeadHeader
+ * @property {string} of  the trace's `id`
+ * @property {string} stream
+ * @property {number} layer
+ * @property {number} head
+ * @property {PackedHead} entry
+ * @property {PackedMask[]} masks
+ */
+
+/**
+ * One head's bytes, their header read.
+ * @param {Uint8Array} bytes
+ * @returns {{header: HeadHeader, body: Uint8Array}}
+ */
+export function readPacket(bytes) {
+  return readPayload(bytes);
+}
+
+/**
+ * One head, ready to be asked for weights.
+ * @param {{body: Uint8Array}} payload
+ * @param {PackedHead} entry
+ * @param {PackedMask[]} masks
+ * @param {Float64Array} values  the weight that each number stands for
+ */
+export async function readHead(payload, entry, masks, values) {
+  const [numbers, sums, open] = await Promise.all([
+    readSteps(payload, entry.map),
+    readPlane(payload, entry.sums),
+    entry.blocked === null ? null : readOpenKeys(payload, masks[entry.blocked]),
+  ]);
+  const {queries, size} = entry;
+  const blocked = open === null ? null : open.blockedBlocks(size);
+  const map = new BlockMap(numbers, blocked, size, Math.ceil(queries / size[0]), values.length - 2);
+  const floats = new Float32Array(sums.buffer, sums.byteOffset, queries);
+  const weights = entry.weights ? await readSteps(payload, entry.weights) : null;
+  return new ComputedHead(termsOf(payload, entry, open, weights), floats, map, entry.most, values);
+}
+
+/**
+ * @param {{body: Uint8Array}} payload
+ * @param {PackedHead} entry
+ * @param {OpenKeys | null} open
+ * @param {Uint16Array | null} weights
+ */
+function termsOf(payload, entry, open, weights) {
+  const {queries, keys} = entry;
+  if (weights !== null) return {queries, keys, open, weights};
+  const {width, scale, softcap, bias} = entry;
+  return {
+    ...{queries, keys, open, width, scale, softcap},
+    query: new Float32Array(numbersAt(payload, entry.query)),
+    key: new Float32Array(numbersAt(payload, entry.key)),
+    normalisers: new Float64Array(numbersAt(payload, entry.normalisers)),
+    bias: bias && {along: bias.along, numbers: new Float32Array(numbersAt(payload, bias.at))},
+  };
+}

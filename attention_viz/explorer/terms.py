@@ -1,0 +1,161 @@
+"""One head of a long text for the browser: what its weights follow from, in place of the weights.
+
+Of n tokens a head has n² weights, and they follow from 2·n·d_k numbers: its query and its key, and of each row the
+logarithm of what its exponentials sum to (its normaliser). With the scale, the soft cap, the bias where a number for
+each distance or for each key says it, and the pattern of blocked cells as runs, the browser computes any weight as
+exp(logit − normaliser). Sinks are in the normalisers. A map of at most 512 × 512 blocks, each with the largest of its
+weights, goes along, which the whole is drawn from.
+
+Where a bias has a number of its own for each cell, the weights of that one head travel instead.
+"""
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int32
+
+from attention_viz.analysis.blocks import row_slices, weights_of
+from attention_viz.analysis.overview import overview
+from attention_viz.errors import TraceError
+from attention_viz.explorer.planes import Body, Masks, split_numbers, steps_of
+
+if TYPE_CHECKING:
+    from attention_viz.operation.attention import Attention
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "pack_head", "runs_of"]
+
+# The most weights of one head that travel as weights.
+MOST_WEIGHTS_OF_A_HEAD = 4096 * 4096
+# The most runs of open cells that a row has on average; with more, the pattern travels as bits.
+_MOST_RUNS = 16
+
+
+def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> bytes:
+    """One head as bytes for a browser that has the rest of the trace already; the frame is that of `pack`.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+        layer: from 0.
+        head: from 0.
+        of: the `id` in the header of the trace's own bytes.
+
+    Raises:
+        TraceError: there is no such head, or its weights are not numbers.
+    """
+    body, masks = Body(), Masks()
+    entry = add_head(trace.attention(layer, stream).head(head), body, masks)
+    header = {"of": of, "stream": stream, "layer": layer, "head": head, "entry": entry, "masks": masks.entries}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
+    """Put one head's terms and its map behind a header.
+
+    Args:
+        call: the head's alone, query (query, d_k).
+        body: takes the planes.
+        masks: takes the pattern of blocked cells.
+
+    Returns:
+        What the header says of it.
+
+    Raises:
+        TraceError: weights that are not numbers, or more of them than can travel where terms can't.
+    """
+    found = overview(call)
+    high, low = split_numbers(steps_of(found.values.T))
+    entry: dict[str, Any] = {
+        "queries": found.shape[0],
+        "keys": found.shape[1],
+        "size": found.size,
+        "most": float(found.values.max(initial=0.0)),
+        "map": {"high": body.add(high), "low": body.add(low)},
+        "sums": body.add(found.sums.astype("<f4").tobytes()),
+    }
+    bias = _bias(call, body)
+    if bias == "cells":
+        return {**entry, **_weights(call, body, masks)}
+    return {
+        **entry,
+        "width": call.query.shape[-1],
+        "scale": call.scale,
+        "softcap": call.softcap,
+        "bias": bias,
+        "blocked": _pattern(call, body, masks),
+        "query": body.add_numbers(_float32(call.query)),
+        "key": body.add_numbers(_float32(call.key)),
+        "normalisers": body.add_numbers(found.normalisers),
+    }
+
+
+def _float32(tensor: Any) -> Float[np.ndarray, "*any"]:
+    return tensor.detach().float().cpu().numpy()
+
+
+def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
+    """A bias in few numbers: one for each key, or for each distance; "cells" where it has one for each cell."""
+    if call.bias is None:
+        return None
+    bias = _float32(call.bias)
+    bias = np.broadcast_to(bias, call.shape)
+    if not bias.any():
+        return None
+    if all(np.array_equal(bias[0], bias[row]) for row in range(1, len(bias))):
+        return {"along": "key", "at": body.add_numbers(bias[0])}
+    if all(np.array_equal(bias[row, 1:], bias[row - 1, :-1]) for row in range(1, len(bias))):
+        # From the key furthest behind the last query to the key furthest ahead of the first.
+        return {"along": "distance", "at": body.add_numbers(np.concatenate([bias[:0:-1, 0], bias[0]]))}
+    return "cells"
+
+
+def _pattern(call: "Attention", body: Body, masks: Masks) -> int | None:
+    """The number of the head's pattern of blocked cells; None where nothing is blocked."""
+    if call.allowed is None or bool(call.allowed.all()):
+        return None
+    queries, keys = call.shape
+    allowed = np.broadcast_to(call.allowed.cpu().numpy(), call.shape)
+    runs = runs_of(allowed)
+    causal = np.minimum(np.arange(1, queries + 1) + keys - queries, keys)
+    if queries <= keys and np.array_equal(runs, _one_run_a_row(causal)):
+        return masks.put({"kind": "causal", "queries": queries, "keys": keys})
+    if len(runs) - queries - 1 > 2 * _MOST_RUNS * queries:
+        entry = masks.add(~allowed[None], body)
+        return None if entry is None else entry[0]
+    return masks.put({"kind": "runs", "queries": queries, "keys": keys, "at": body.add(runs.tobytes())})
+
+
+def _one_run_a_row(ends: np.ndarray) -> Int32[np.ndarray, " n"]:
+    """The runs of rows that are open from the first key up to an end each."""
+    return np.concatenate([np.arange(len(ends) + 1), np.stack([np.zeros_like(ends), ends], 1).ravel()]).astype("<i4")
+
+
+def runs_of(allowed: Bool[np.ndarray, "query key"]) -> Int32[np.ndarray, " n"]:
+    """The runs of open cells: at which run each row begins, and how many there are; then where each begins and ends."""
+    queries, keys = allowed.shape
+    counts, places = [np.zeros(1, np.int64)], list[np.ndarray]()
+    for rows in row_slices(queries, keys):
+        edges = np.diff(allowed[rows].astype(np.int8), axis=1, prepend=0, append=0)
+        counts.append((edges == 1).sum(axis=1))
+        # In a row a run begins, ends, the next begins …: in order they are pairs.
+        places.append(np.nonzero(edges)[1])
+    return np.concatenate([np.cumsum(np.concatenate(counts)), *places]).astype("<i4")
+
+
+def _weights(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
+    """The weights of a head whose terms are as many."""
+    queries, keys = call.shape
+    if queries * keys > MOST_WEIGHTS_OF_A_HEAD:
+        raise TraceError(
+            f"the head has a bias with a number for each of its {queries:,} × {keys:,} cells; the explorer draws at "
+            f"most {MOST_WEIGHTS_OF_A_HEAD:,} cells of such a head: {int(MOST_WEIGHTS_OF_A_HEAD**0.5):,} tokens"
+        )
+    steps = np.empty((keys, queries), np.uint16)
+    for rows in row_slices(queries, keys):
+        steps[:, rows] = steps_of(weights_of(call.rows(rows))).T
+    high, low = split_numbers(steps)
+    return {"blocked": _pattern(call, body, masks), "weights": {"high": body.add(high), "low": body.add(low)}}

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import {test} from "node:test";
+
+import {Thumbnail, codeValues} from "../../../attention_viz/explorer/static/data/thumbnail.js";
+
+const values = codeValues({codes: 254, faintest: 1e-4});
+const countUp = (count) => Int32Array.from({length: count}, (_, place) => place);
+
+test("codes stand for even steps of the logarithm", () => {
+  assert.equal(values.length, 255);
+  assert.equal(values[0], 0);
+  assert.ok(Math.abs(values[1] - 1e-4) < 1e-12);
+  assert.equal(values[254], 1);
+  assert.ok(Math.abs(values[11] / values[10] - values[201] / values[200]) < 1e-9);
+});
+
+test("a picture's cell lies under the positions that it was made from", () => {
+  // Two rows, from 4 of 8 queries; three columns for 7 keys, three keys each and one.
+  const codes = Uint8Array.of(1, 2, 3, 4, 5, 255);
+  const counts = {down: 2, across: 3, queries: 8, keys: 7, sampled: 4};
+  const picture = new Thumbnail(codes, counts, values);
+  assert.deepEqual([...picture.sample(countUp(8), countUp(7), 3, 2)], [1, 3, 5, 2, 4, 0xffff]);
+  assert.deepEqual([...picture.sample(Int32Array.of(4, 5), Int32Array.of(3, 6), 2, 1)], [4, 0xffff]);
+  assert.equal(picture.maximum(), values[5]);
+});
