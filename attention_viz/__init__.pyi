@@ -14,6 +14,7 @@ from .analysis.readings import Reading as Reading
 from .analysis.search import find_heads as find_heads
 from .edits.edit import Edit as Edit
 from .edits.entry import EditKind as EditKind
+from .edits.eviction import Evict as Evict
 from .edits.kinds.ablation import Ablate as Ablate
 from .edits.kinds.masks import Allow as Allow
 from .edits.kinds.masks import Block as Block

@@ -1,6 +1,6 @@
 """A transformers model whose attention is ours while we look: text in, `Trace` out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.continuing import Continuing
 from attention_viz.models.described import Described
 from attention_viz.models.inputs.candidates import candidates
 from attention_viz.models.inputs.check import Inputs, checked_mask
-from attention_viz.models.inputs.continuation import Growing
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.padding import padded
@@ -41,7 +41,7 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionModel(Described, TextModel):
+class AttentionModel(Continuing, Described, TextModel):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
     Attributes:
@@ -169,43 +169,6 @@ class AttentionModel(Described, TextModel):
         wording = Wording(origin.special_tokens, origin.chat)
         reading = read(self.name, self.tokenizer, origin.text or "", origin.second_text, wording)
         return batch_outputs(self._tracer, reading, before, tries)
-
-    def generate(
-        self,
-        text: str,
-        tokens: int = 20,
-        *,
-        special_tokens: bool = True,
-        chat: bool = False,
-    ) -> Iterator[Trace]:
-        """Let a decoder continue a text, always by the likeliest token: a trace of the text, then one a token more.
-
-        Each is a run over the whole text so far, without a cache. Ends early where the model is done, or full.
-
-        Args:
-            text: what to read.
-            tokens: how many tokens at most.
-            special_tokens: as in `trace`.
-            chat: as in `trace`.
-
-        Raises:
-            UnsupportedModel: the model is no decoder with a head that chooses words.
-            UnusableText: nothing to read in the text.
-            ShapeError: fewer tokens than 0 were asked for.
-            TextTooLong: more tokens than the model has positions; said when the first trace is asked for.
-        """
-        if self.streams != ("decoder",) or not self.predicts:
-            raise UnsupportedModel(
-                f"{self.name} is no decoder that chooses a next token, so it can't go on with a text"
-            )
-        if type(tokens) is not int or tokens < 0:
-            raise ShapeError(f"{tokens} more tokens were asked for; it has to be a whole number, 0 or more")
-        reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
-        provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
-        growing = Growing(self._inputs, self.tokenizer)
-        return growing.traces(
-            reading, tokens, lambda part, count: self._trace(part, (), replace(provenance, generated=count))
-        )
 
     def trace_ids(
         self,

@@ -1,7 +1,7 @@
 """Attention from scratch: words with seeded vectors through our own multi-head attention, untrained and all ours."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -22,12 +22,13 @@ from attention_viz.scratch.facts import ModelFacts
 from attention_viz.scratch.text_model import TextModel
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
+from attention_viz.scratch.wordless import Wordless
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens, check_text, split_words
 from attention_viz.trace.trace import Layer, Provenance, Trace
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 __all__ = ["POSITIONS", "Scratch", "scratch"]
 
@@ -68,7 +69,7 @@ def scratch(
 
 
 @dataclass(frozen=True)
-class Scratch(TextModel):
+class Scratch(Wordless, TextModel):
     """Our own module in the place of a pretrained model: one layer of multi-head attention, weights from a seed.
 
     Attributes:
@@ -218,24 +219,6 @@ class Scratch(TextModel):
     def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
         """The ids as text, since a word can't be had back from its id."""
         return tuple(str(number) for number in ids)
-
-    def generate(
-        self, text: str, tokens: int = 20, *, special_tokens: bool = True, chat: bool = False
-    ) -> Iterator[Trace]:
-        """Refused: this model predicts no words.
-
-        Raises:
-            UnsupportedModel: always.
-        """
-        raise UnsupportedModel(f"{self.name} predicts no words, so it can't go on with a text")
-
-    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """Refused: this model predicts no words.
-
-        Raises:
-            UnsupportedModel: always.
-        """
-        raise UnsupportedModel(f"{self.name} has no head that chooses tokens")
 
     def _longest(self) -> int | None:
         return self.limit

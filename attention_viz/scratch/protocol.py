@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
+from attention_viz.edits.eviction import Evict
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.trace.provenance import Fidelity
@@ -85,9 +86,19 @@ class Model(Protocol):
         ...
 
     def generate(
-        self, text: str, tokens: int = 20, *, special_tokens: bool = True, chat: bool = False
+        self,
+        text: str,
+        tokens: int = 20,
+        *,
+        evict: Evict | None = None,
+        special_tokens: bool = True,
+        chat: bool = False,
     ) -> Iterator[Trace]:
         """Continue a text by the likeliest tokens: a trace of the text, then one a token more."""
+        ...
+
+    def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
+        """Go on from a trace of a run of its own: a trace a token more, then another."""
         ...
 
     def verify(self, text: str) -> Fidelity:

@@ -57,6 +57,23 @@ def test_it_answers_in_the_chat_template_of_its_own_file(smollm2: AttentionModel
     assert labels[-7:] == ("The", "Ġcapital", "Ġof", "ĠFrance", "Ġis", "ĠParis", ".")
 
 
+def test_each_of_its_steps_is_what_the_model_computes(smollm2: AttentionModel) -> None:
+    # In steps this text's rounding adds up to more than two orders of adding do; in transformers' own steps, too.
+    for evict in (None, av.Evict()):
+        *_, last = smollm2.generate("def f(x):\n    return", 40, evict=evict)
+        assert last.fidelity.ok
+
+
+def test_without_its_first_keys_it_loses_the_thread(smollm2: AttentionModel) -> None:
+    text = "The capital of France is Paris. The capital of Italy is Rome. The capital of Spain is"
+    *_, last = smollm2.generate(text, 12)
+    *_, streaming = smollm2.generate(text, 12, evict=av.Evict(first=4, last=8))
+    *_, blind = smollm2.generate(text, 12, evict=av.Evict(first=0, last=8))
+    whole, kept, lost = (trace.query_tokens().ids[-11:] for trace in (last, streaming, blind))
+    agree = [sum(one == other for one, other in zip(whole, ids, strict=True)) for ids in (kept, lost)]
+    assert agree[0] > agree[1]
+
+
 def test_half_of_its_heads_and_more_rest_on_the_first_token(smollm2: AttentionModel) -> None:
     table = av.head_table(smollm2.trace(GIVING))
     assert (table["first"] > 0.5).mean() > 0.5

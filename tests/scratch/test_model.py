@@ -235,13 +235,13 @@ def test_a_model_is_the_same_as_the_function() -> None:
 def test_it_has_the_surface_of_a_pretrained_model() -> None:
     # Read rather than imported, which would take transformers along.
     package = Path(from_scratch.__file__).parents[1]
-    files = ("models/model.py", "models/described.py", "scratch/text_model.py")
+    files = ("models/model.py", "models/continuing.py", "models/described.py", "scratch/text_model.py")
     trees = [ast.parse((package / name).read_text()) for name in files]
     classes = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
     above = [base.id for base in classes["AttentionModel"].bases if isinstance(base, ast.Name)]
     theirs = [line for name in (*above[::-1], "AttentionModel") for line in classes[name].body]
     methods = {node.name: node.args for node in theirs if isinstance(node, ast.FunctionDef)}
-    for name in ("trace", "trace_padded", "run_batch", "generate", "candidates", "labels", "verify", "fit"):
+    for name in ("trace", "trace_padded", "run_batch", "generate", "extend", "candidates", "labels", "verify", "fit"):
         expected = [one.arg for one in (*methods[name].args, *methods[name].kwonlyargs)]
         assert list(inspect.signature(getattr(Scratch, name)).parameters) == expected
     fields = {

@@ -1,18 +1,22 @@
 """A text that a decoder goes on with, token by token."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
+from attention_viz.edits.eviction import Evict
+from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.text import Reading, label_ids
+from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.recording.stepping import Stepping
+from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 __all__ = ["Growing"]
 
@@ -22,36 +26,87 @@ class Growing:
     """Lets one decoder go on with a text.
 
     Attributes:
-        inputs: what the model takes.
-        tokenizer: names the tokens, where there is one.
+        tracer: makes its traces.
+        inputs: what it takes.
+        stepping: runs it a token at a time.
+        sha256: of its weights file, where there is one.
     """
 
+    tracer: Tracer
     inputs: Inputs
-    tokenizer: "PreTrainedTokenizerBase | None"
+    stepping: Stepping
+    sha256: str | None
 
-    def traces(self, reading: Reading, tokens: int, trace: Callable[[Reading, int], Trace]) -> Iterator[Trace]:
-        """A trace of the text, then one a token more, until the model says that it is done or is full.
+    def check(self, evict: Evict | None) -> None:
+        """Refuse an eviction where what comes of it wouldn't be what is said.
+
+        Raises:
+            UnsupportedModel: that is so.
+        """
+        if evict is not None and not self.stepping.evicts:
+            raise UnsupportedModel(
+                f"keys were to be thrown away from the cache of {self.tracer.name}, whose layers take some other way "
+                "to their keys than by a cache of all of them at their own positions; needed: a decoder whose steps "
+                "with fewer keys give what blocking those keys gives"
+            )
+
+    def check_start(self, trace: Trace, evict: Evict | None) -> None:
+        """Refuse a trace that isn't one of this model's own runs, or was made with another eviction.
+
+        Raises:
+            UnsupportedModel: that is so.
+        """
+        origin, name = trace.provenance, self.tracer.name
+        if (origin.model, origin.sha256) != (name, self.sha256):
+            raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
+        asked = () if evict is None else (str(evict),)
+        untouched = not origin.edits and (evict is None or not origin.generated)
+        if not untouched and origin.edits != asked:
+            had = ", ".join(origin.edits) or "all its keys"
+            raise UnsupportedModel(f"the trace was made with {had}; {name} goes on from its own runs in the same way")
+        if origin.reading != "raw" or any(trace.query_tokens().padding):
+            raise UnsupportedModel(
+                f"{name} goes on from a run of its own, without padding, not from what was made of it"
+            )
+
+    def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
+        """Traces after one, a token more each, until the model says that it is done or is full.
 
         Args:
-            reading: the text.
-            tokens: how many tokens at most.
-            trace: traces a reading, at whose end the model has put that many tokens.
+            trace: where it begins.
+            tokens: how many more at most.
+            evict: which keys are thrown away; None for none.
         """
-        limit = self.inputs.limit
-        for count in range(tokens + 1):
-            self.inputs.check_ids(reading.tokens.ids)
-            made = trace(reading, count)
-            yield made
-            chosen = int(made.output[-1].argmax())
-            if chosen in _ends(self.inputs.model) or (limit is not None and len(reading.tokens) >= limit):
+        read = trace.query_tokens()
+        steps = None
+        for _ in range(tokens):
+            chosen = int(trace.output[-1].argmax())
+            limit = self.inputs.limit
+            if chosen in _ends(self.inputs.model) or (limit is not None and len(read) >= limit):
                 return
-            reading = _longer(reading, label_ids(self.tokenizer, [chosen]))
+            read = _longer(read, label_ids(self.tracer.tokenizer, [chosen]))
+            edits = () if evict is None else (str(evict),)
+            provenance = replace(trace.provenance, generated=trace.provenance.generated + 1, edits=edits)
+            if self.stepping.exact:
+                if steps is None:
+                    steps = self.stepping.begin(self.tracer.record_of(trace), tokens, evict)
+                steps.read(chosen)
+                trace = self.tracer.trace_steps(steps.grown, read, evict, provenance)
+            else:
+                trace = self._whole(read, provenance)
+            yield trace
+
+    def _whole(self, tokens: Tokens, provenance: Provenance) -> Trace:
+        """A run of the whole text, for a model whose steps are not to be had."""
+        axes = Axes.of_one(next(iter(self.tracer.anatomy.layers)), tokens)
+        ids = torch.tensor([tokens.ids])
+        inputs = self.tracer.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        return self.tracer.trace(inputs, lambda _output: axes, (), provenance)
 
 
-def _longer(reading: Reading, more: Tokens) -> Reading:
-    """A reading with tokens after it, all of them to be looked at."""
-    old = reading.tokens
-    tokens = Tokens(
+def _longer(old: Tokens, more: Tokens) -> Tokens:
+    """Tokens with others after them."""
+    return Tokens(
         (*old.labels, *more.labels),
         (*old.ids, *more.ids),
         words=(*old.words, *more.words),
@@ -60,8 +115,6 @@ def _longer(reading: Reading, more: Tokens) -> Reading:
         sentence=(*old.sentence, *more.sentence),
         spelling=(*old.spelling, *more.spelling),
     )
-    ids = torch.tensor([tokens.ids])
-    return Reading(tokens, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
 
 
 def _ends(model: "PreTrainedModel") -> frozenset[int]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-__all__ = ["Anatomy", "probe"]
+__all__ = ["Anatomy", "probe", "probe_ids"]
 
 # Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
@@ -82,8 +82,8 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
     model = runner.model
-    family = f"{model.config.model_type} ({type(model).__name__})"
-    ids = _ids(family, model, min(_TOKENS, limit or _TOKENS))
+    family = _family(model)
+    ids = probe_ids(model, limit)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     target = min(_TARGET, ids.shape[1] - 1) if runner.answers else 0
     if runner.answers:
@@ -118,13 +118,25 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
     )
 
 
-def _ids(family: str, model: "PreTrainedModel", count: int) -> Tensor:
-    """Ids from all over the vocabulary, different from each other where there are enough."""
-    size = vocabulary(model)
+def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
+    """A row of a few ids from all over the vocabulary, different from each other where there are enough.
+
+    Args:
+        model: the model.
+        limit: how many tokens it can read at once; None where nothing says.
+
+    Raises:
+        UnsupportedModel: it doesn't read text.
+    """
+    size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
     if size < 1:
-        raise UnsupportedModel(f"{family} has no vocabulary: only models that read text can be shown")
+        raise UnsupportedModel(f"{_family(model)} has no vocabulary: only models that read text can be shown")
     step = max(size // count, 1)
     return ((step // 2 + step * torch.arange(count)) % size)[None]
+
+
+def _family(model: "PreTrainedModel") -> str:
+    return f"{model.config.model_type} ({type(model).__name__})"
 
 
 @contextlib.contextmanager

@@ -4,17 +4,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from attention_viz.edits.apply import snapshots
 from attention_viz.edits.edit import Edit
+from attention_viz.edits.eviction import Evict
+from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
+from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.real import Real
+from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Pass, Runner, alike
+from attention_viz.models.recording.step_fidelity import compare_steps
+from attention_viz.models.recording.stepping import apart
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens
@@ -24,6 +31,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 __all__ = ["Axes", "Tracer"]
+
+# How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
+_ROUNDING = 100
 
 
 @dataclass(frozen=True)
@@ -95,23 +105,76 @@ class Tracer:
         edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
         recorded = self.runner.record(inputs, edits, anatomy.places)
         self._check_calls(recorded)
+        found = axes(recorded.output)
+        measure = self._measure(inputs, None if edits else recorded, found)
+        provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
+        return self._trace_of(recorded, inputs, edits, found, measure, provenance)
+
+    def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
+        """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
+
+        Args:
+            grown: what the steps computed.
+            tokens: all tokens that were read.
+            evict: which keys were thrown away on the way; None for none.
+            provenance: where the trace comes from, the eviction included.
+        """
+        ids = torch.tensor([tokens.ids])
+        inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        axes, recorded = Axes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
+        edits = () if evict is None else (Allow(grown.allowed),)
+        whole = self._measure(inputs, recorded if evict is None else None, axes)
+        typed = len(tokens) - provenance.generated
+
+        def measure() -> Fidelity:
+            found, far, reference = whole(), 0.0, ""
+            if evict is not None:
+                far = apart(recorded, self.runner.record(inputs, edits, self.anatomy.places))
+                reference = "a run of the whole text in which the keys thrown away are blocked, and with "
+            found = replace(found, output_error=max(found.output_error, far), reference=reference + found.reference)
+            off = max(found.output_error, found.weight_error)
+            if found.ok or off > _ROUNDING * found.bound:
+                return found
+            steps = compare_steps(recorded, self.runner, ids, typed, range if evict is None else evict.kept)
+            steps = replace(steps, reference=f"{steps.reference} (one run of the whole text is {off:.0e} off)")
+            return steps if evict is None else steps.before("the edits")
+
+        return self._trace_of(recorded, inputs, edits, axes, measure, provenance)
+
+    def _trace_of(
+        self,
+        recorded: Pass,
+        inputs: dict[str, Tensor],
+        edits: Sequence[Edit],
+        axes: Axes,
+        measure: Callable[[], Fidelity],
+        provenance: Provenance,
+    ) -> Trace:
+        """A trace of a record, behind which stands the run with these edits."""
+        anatomy = self.anatomy
         calls = zip(recorded.calls, anatomy.labels, strict=True)
         layers = tuple(Layer(call.attention, label) for call, label in calls)
-        found = axes(recorded.output)
-        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, found.queries)
+        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, axes.queries)
         rerun = Rerun(
-            measure=self._measure(inputs, None if edits else recorded, found),
+            measure=measure,
             complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
             differentiate=lambda of: relevance(run, of),
         )
         trace = Trace(
             layers=anatomy.by_stream(layers),
-            queries={stream: found.queries[stream] for stream in anatomy.layers},
-            keys={stream: found.keys[stream] for stream in anatomy.layers},
+            queries={stream: axes.queries[stream] for stream in anatomy.layers},
+            keys={stream: axes.keys[stream] for stream in anatomy.layers},
             output=recorded.output,
-            provenance=replace(provenance, edits=tuple(str(edit) for edit in edits)),
+            provenance=provenance,
         )
         return attach(trace, rerun)
+
+    def record_of(self, trace: Trace) -> Pass:
+        """The record that a trace of a decoder was made of."""
+        (layers,) = trace.layers.values()
+        calls = zip(self.anatomy.modules, layers, strict=True)
+        made = tuple(Call(module, layer.attention) for module, layer in calls)
+        return Pass(trace.output, made, self.anatomy.modules, tuple(range(len(made))))
 
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
         """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`.
