@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from attention_viz.edits.effects import moved_output
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, labelled_axis, number_axis
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, number_axis
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import readable
 
@@ -31,10 +31,9 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     )
     figure = go.Figure([bars])
     arrange(figure, "How far each token's output moved", colours)
-    figure.update_xaxes(
-        title={"text": "change ÷ length before", "standoff": 8},
-        rangemode="tozero",
-        **number_axis(colours),
+    label_axes(
+        figure,
+        {"title": {"text": "change ÷ length before", "standoff": 8}, "rangemode": "tozero", **number_axis(colours)},
+        labelled_axis(tokens, "", colours.ink, colours, vertical=True),
     )
-    figure.update_yaxes(**labelled_axis(tokens, "", colours.ink, colours, vertical=True))
     return figure

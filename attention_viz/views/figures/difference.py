@@ -9,7 +9,7 @@ from attention_viz.analysis.blocks import Blocks, blocked_of, blocks_of, weights
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
@@ -45,8 +45,11 @@ def difference(
     add_hatch(figure, change.blocked, colours, key=False, size=change.size)
     title = f"{escaped(caption(before, layer, head, stream))}: after − before"
     arrange(figure, title, colours, note=block_note(change, "the largest change"))
-    figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
-    figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    label_axes(
+        figure,
+        labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False),
+        labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True),
+    )
     return figure
 
 

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
@@ -54,8 +54,11 @@ def heatmap(
     figure = go.Figure([_cells(blocks, queries, keys, colours) if names else _nameless(blocks, colours)])
     add_hatch(figure, blocks.blocked, colours, size=blocks.size)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=block_note(blocks))
-    figure.update_xaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False))
-    figure.update_yaxes(**labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True))
+    label_axes(
+        figure,
+        labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False),
+        labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True),
+    )
     return figure
 
 

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, labelled_axis, number_axis
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, number_axis
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable
@@ -48,10 +48,9 @@ def looks(
     )
     figure = go.Figure([bars])
     arrange(figure, f"What {looking} looks at · {escaped(caption(trace, layer, head, stream))}", colours)
-    figure.update_xaxes(
-        title={"text": "weight", "standoff": 8},
-        range=[0, 1.08],
-        **number_axis(colours),
+    label_axes(
+        figure,
+        {"title": {"text": "weight", "standoff": 8}, "range": [0, 1.08], **number_axis(colours)},
+        labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True),
     )
-    figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True))
     return figure

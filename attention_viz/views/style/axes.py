@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
 from attention_viz.views.style.wording import shortened, spread
 
-__all__ = ["arrange", "labelled_axis", "note_of", "number_axis"]
+__all__ = ["arrange", "label_axes", "labelled_axis", "note_of", "number_axis"]
 
 # How many tokens are named down the side of a matrix, and how many across.
 _NAMED_UP_TO = 30
@@ -54,15 +54,20 @@ def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> 
         colours: of the theme.
         note: a line under the title, where there is something to say of the whole picture.
     """
-    figure.update_layout(
-        title={"text": f"{title}<br>{note}" if note else title, "font": {"size": 13}, "x": 0.01},
-        font={"family": SANS, "color": colours.ink, "size": 12},
-        paper_bgcolor=colours.background,
-        plot_bgcolor=colours.background,
-        height=560,
-        margin={"l": 8, "r": 8, "t": 62 if note else 44, "b": 8},
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
-    )
+    # Each part whole: `update_layout` takes ten times as long, since it may be given a part of a part.
+    layout: Any = figure.layout
+    layout.title = {"text": f"{title}<br>{note}" if note else title, "font": {"size": 13}, "x": 0.01}
+    layout.font = {"family": SANS, "color": colours.ink, "size": 12}
+    layout.paper_bgcolor = layout.plot_bgcolor = colours.background
+    layout.height = 560
+    layout.margin = {"l": 8, "r": 8, "t": 62 if note else 44, "b": 8}
+    layout.legend = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
+
+
+def label_axes(figure: go.Figure, across: dict[str, Any], down: dict[str, Any]) -> None:
+    """Give a picture of one matrix its two axes, of which it has none yet; quicker than to change them."""
+    layout: Any = figure.layout
+    layout.xaxis, layout.yaxis = across, down
 
 
 def note_of(figure: go.Figure) -> str:

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 from numpy import ndarray
 
-from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.theme import Palette, colour_scale
 from attention_viz.views.style.wording import escaped
 
@@ -60,8 +60,11 @@ def grid_of_heads(
     figure = go.Figure([cells])
     arrange(figure, title, colours)
     heads, names = [str(head) for head in range(values.shape[1])], [escaped(layer) for layer in layers]
-    figure.update_xaxes(**labelled_axis(heads, "head", colours.ink, colours, vertical=False))
-    figure.update_yaxes(**labelled_axis(names, "layer", colours.ink, colours, vertical=True))
+    label_axes(
+        figure,
+        labelled_axis(heads, "head", colours.ink, colours, vertical=False),
+        labelled_axis(names, "layer", colours.ink, colours, vertical=True),
+    )
     if chosen is not None:
         row, column = chosen
         edges = {"x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_viz.analysis.blocks import Blocks
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.theme import Palette, colour_scale, diverging, ramp
@@ -102,8 +102,11 @@ def draw(matrix: Matrix, colours: Palette, cell: tuple[int, int] | None = None) 
     arrange(figure, matrix.title, colours, note=block_note(blocks, _drawn(matrix)))
     figure.update_layout(height=_height(blocks.shape), margin_t=62 if not blocks.whole else 40)
     (down, across), (rows, columns) = matrix.titles, (list(matrix.down), list(matrix.across))
-    figure.update_xaxes(**labelled_axis(columns, across, _tone(across, colours), colours, vertical=False))
-    figure.update_yaxes(**labelled_axis(rows, down, _tone(down, colours), colours, vertical=True))
+    label_axes(
+        figure,
+        labelled_axis(columns, across, _tone(across, colours), colours, vertical=False),
+        labelled_axis(rows, down, _tone(down, colours), colours, vertical=True),
+    )
     return figure
 
 
