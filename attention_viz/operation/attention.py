@@ -4,6 +4,7 @@ Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1. Soft-capping of
 ("Gemma 2", section 2); attention sinks as a learned logit as in OpenAI 2025 (gpt-oss model card, section 2.3).
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -206,16 +207,17 @@ def fusible(call: Attention) -> bool:
 
 def _fused(call: Attention, closed: bool) -> Tensor:
     lead = call.shape[:-2]
-
-    def spread(term: Term, value: Any) -> Any:
-        if not term.is_matrix:
-            return value
-        # A query without heads of its own meets each head of keys that have some.
-        value = shared_heads(value, call.query) if term.axes.names[0] == "key" else value
-        return _in_four_axes(value.expand(*lead, *value.shape[-2:]) if term.name == "query" else value, lead)
-
-    output = fused(map_terms(call, spread), closed=closed)
+    output = fused(map_terms(call, functools.partial(_spread, call.query, lead)), closed=closed)
     return output.reshape(*lead, *output.shape[-2:])
+
+
+def _spread(query: Tensor, lead: Sequence[int], term: Term, value: Any) -> Any:
+    """A term with the axes that torch's kernel asks for, where it is a matrix."""
+    if not term.is_matrix:
+        return value
+    # A query without heads of its own meets each head of keys that have some.
+    value = shared_heads(value, query) if term.axes.names[0] == "key" else value
+    return _in_four_axes(value.expand(*lead, *value.shape[-2:]) if term.name == "query" else value, lead)
 
 
 def fused(call: Attention, *, closed: bool) -> Float[Tensor, "_batch _head query d_v"]:
@@ -274,9 +276,9 @@ def _column(sinks: Tensor | None) -> Tensor | None:
 
 def _rows(call: Attention, rows: Tensor) -> Attention:
     """A call for the queries at some positions."""
-    queries = call.shape[-2]
+    return map_terms(call, functools.partial(_rows_of_term, rows, call.shape[-2]))
 
-    def pick(term: Term, value: Any) -> Any:
-        return value[..., rows, :] if term.has_queries and value.shape[-2] == queries else value
 
-    return map_terms(call, pick)
+def _rows_of_term(rows: Tensor, queries: int, term: Term, value: Any) -> Any:
+    """A term for the queries at some positions."""
+    return value[..., rows, :] if term.has_queries and value.shape[-2] == queries else value

@@ -1,14 +1,26 @@
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 from attention_viz.models import CATALOGUE
 from tests.conftest import Server
 from tests.hub import Hub, serving
 from tests.shipped import MINILM, plain_weights
 from tests.ui.served import LARGE, NAME, app, save_large, save_models
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_looked_through_once() -> Iterator[None]:
+    """Streamlit looks for components in all that is installed, for each screen of a test anew: a tenth of a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests)
+        )
+        yield
 
 
 @pytest.fixture(scope="session")
