@@ -6,6 +6,7 @@ The packages are tiny wheels made here, so nothing is downloaded; the environmen
 import hashlib
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -85,6 +86,35 @@ def test_included_files_count_once_wherever_they_are(tmp_path: Path) -> None:
     extra.write_text("-r ../base.txt\nb==2\n")
     assert setup.with_included([base, extra]) == [base, extra]
     assert setup.with_included([extra]) == [extra, base]
+
+
+def test_packages_are_looked_for_where_pip_looks_for_them() -> None:
+    told = """:env:.extra-index-url='https://a/simple https://b/simple'
+:env:.timeout='180'
+global.cert='/etc/certs.crt'
+global.extra-index-url='https://c/simple'
+user.index-url='https://d/simple'
+global.no-index='false'
+"""
+    assert setup.places_of(told) == [
+        *["--cert", "/etc/certs.crt"],
+        *["--index", "https://a/simple", "--index", "https://b/simple"],
+        *["--default-index", "https://d/simple"],
+    ]
+    assert setup.places_of("global.no-index='1'\n") == ["--no-index"]
+
+
+def test_the_quick_way_installs_what_pip_would_and_says_where_it_can_not(
+    requirements: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = Path(sys.executable).with_name("uv")
+    if not quick.is_file():
+        pytest.skip("this environment was made by pip alone")
+    shutil.copy(quick, setup.interpreter(Path("env")).with_name("uv"))
+    monkeypatch.setattr(setup, "install_by_pip", nothing_is_installed)
+    assert setup.install_quickly(Path("env"), ["tiny-one==2.0"])
+    assert version_in(Path("env")) == "2.0"
+    assert not setup.install_quickly(Path("env"), ["tiny-one==3.0"])
 
 
 def test_an_environment_begun_is_completed_then_left_alone_until_the_requirements_change(
