@@ -312,7 +312,7 @@ def test_a_disk_without_room_is_told_before_the_download(
 
 def test_the_hub_is_found_where_the_environment_says(hub: Hub, files: dict[str, bytes], tmp_path: Path) -> None:
     hub.publish(NAME, files)
-    ask = f"import attention_viz as av; print(av.load({NAME!r}).trace('the bank').provenance.revision)"
+    ask = f"from attention_viz.models import download, plan; print(download(plan({NAME!r})).name)"
     environment = os.environ | {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home")}
     told = subprocess.run(
         [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True, timeout=120
