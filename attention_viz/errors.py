@@ -28,11 +28,6 @@ class ModelNotFound(AttentionVizError, LookupError):
 class LoadCancelled(AttentionVizError):
     """Loading a model was stopped, because nobody waits for it any more."""
 
-    @classmethod
-    def of(cls, name: str) -> "LoadCancelled":
-        """The error for the load of that model."""
-        return cls(f"loading {name} was stopped: nobody waits for it")
-
 
 class DownloadCancelled(AttentionVizError):
     """A download that was stopped before its end; what had come of the file under way is thrown away."""

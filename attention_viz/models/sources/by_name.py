@@ -74,7 +74,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
 
             def progress(done: int, of: int) -> None:
                 if cancelled():
-                    raise LoadCancelled.of(name)
+                    raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
                 bar(done, of)
 
             folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)

@@ -72,7 +72,7 @@ def load_folder(
 
     def check() -> None:
         if cancelled():
-            raise LoadCancelled.of(name)
+            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
 
     place = _device(device)
     precision = _dtype(dtype, place)
