@@ -9,13 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
+from attention_viz.operation.shapes import positions
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["DETECTORS", "Detector", "find_heads"]
+__all__ = ["DETECTORS", "Detector", "find_heads", "rank_heads"]
 
 _MOST_NAMED = 30
 
@@ -103,6 +104,28 @@ def find_heads(
     return _over_texts(found)
 
 
+def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[int, int, float]]:
+    """All heads that may look from one position to another: (layer, head, weight), the heaviest first.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+        query: the position that is looking, from 0.
+        key: the position that is looked at.
+
+    Raises:
+        ShapeError: a position outside the text.
+    """
+    found: list[tuple[int, int, float]] = []
+    for layer in range(trace.layer_count(stream)):
+        row = trace.attention(layer, stream).rows([query])
+        positions([key], row.shape[-1], "key", row.query.device)
+        weights = row.weights[:, 0, key].tolist()
+        allowed = [True] if row.allowed is None else row.allowed.expand(row.shape)[:, 0, key].tolist()
+        found += [(layer, head, weight) for head, weight in enumerate(weights) if allowed[head % len(allowed)]]
+    return sorted(found, key=lambda one: -one[2])
+
+
 def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
     """Heads ranked in several texts, on average."""
     import pandas
@@ -130,11 +153,14 @@ def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.Da
     stream = trace.stream(stream)
     queries = _places(trace.query_tokens(stream), query)
     keys = _places(trace.key_tokens(stream), key)
-    looking = _shares(queries, len(trace.query_tokens(stream)), mean=True)
+    # Of a long text only the rows of the word that is looking are computed.
+    rows = sorted({place for pieces in queries for place in pieces})
+    among = [tuple(rows.index(place) for place in pieces) for pieces in queries]
+    looking = _shares(among, len(rows), mean=True)
     looked_at = _shares(keys, len(trace.key_tokens(stream)), mean=False)
     found: list[tuple[int, int, float, int, int]] = []
     for layer in range(trace.layer_count(stream)):
-        pairs = looking @ trace.attention(layer, stream).weights.detach().double().cpu() @ looked_at.T
+        pairs = looking @ trace.attention(layer, stream).rows(rows).weights.detach().double().cpu() @ looked_at.T
         for head, one in enumerate(pairs):
             row, column = divmod(int(one.argmax()), len(keys))
             found.append((layer, head, float(one[row, column]), queries[row][0], keys[column][0]))

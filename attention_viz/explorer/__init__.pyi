@@ -1,9 +1,13 @@
 from .page import Explorer as Explorer
 from .page import explore as explore
 from .payload import Choice as Choice
+from .payload import id_of as id_of
+from .payload import is_long as is_long
 from .payload import pack as pack
 from .source import atlas_source as atlas_source
 from .source import channel_source as channel_source
 from .source import component_source as component_source
+from .source import packet_source as packet_source
 from .source import script as script
 from .source import style_sheet as style_sheet
+from .terms import pack_head as pack_head

@@ -3,12 +3,13 @@
 import base64
 import hashlib
 import html
+from collections.abc import Collection
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 from attention_viz.errors import ShapeError
-from attention_viz.explorer.payload import Choice, pack
+from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import page_source, style_sheet
 from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.style.theme import DARK, LIGHT, SANS
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Explorer", "explore"]
 
 _THEMES = ("auto", "light", "dark")
+# Of a text's beginning, in characters.
+_LONGEST_TITLE = 300
+# A file goes with all weights as long as they are no more than this, some thirty megabytes.
+MOST_IN_A_FILE = 64_000_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,8 +77,13 @@ def explore(
     layer: int = 0,
     head: int = 0,
     theme: Literal["auto", "light", "dark"] = "auto",
+    layers: Collection[int] | None = None,
 ) -> Explorer:
     """Show a trace: arcs over its tokens, the grid of all heads, and one head as a matrix.
+
+    A long text, of more than some sixty million weights, comes with the numbers of some layers only: query, key and a
+    normaliser a row of each of their heads, from which every weight is computed, exact to 1e-5. Of the other heads
+    there is a small picture.
 
     Args:
         trace: what to show; all its streams, layers and heads can be reached.
@@ -81,6 +91,8 @@ def explore(
         layer: which one to open on.
         head: which one to open on.
         theme: "light", "dark", or "auto" for what the reader's system prefers.
+        layers: of a long text, the layers of that stream whose numbers go along; by default the one that it opens on.
+            Of 8,000 tokens a layer of nine heads with d_k 64 takes some 25 MB.
 
     Raises:
         TraceError: there is no such stream or layer.
@@ -93,8 +105,15 @@ def explore(
     heads = trace.head_count(layer, stream)
     if not 0 <= head < heads:
         raise ShapeError(f"head {head} was asked for; layer {layer} of the {stream} has heads 0 to {heads - 1}")
-    title = " · ".join(part for part in (trace.provenance.text, trace.provenance.model) if part)
-    return Explorer(pack(trace, choice=Choice(stream, layer, head)), theme, title)
+    text = trace.provenance.text or ""
+    text = text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]} …"
+    title = " · ".join(part for part in (text, trace.provenance.model) if part)
+    terms = None
+    if layers is not None or is_long(trace, MOST_IN_A_FILE):
+        terms = [(stream, wanted) for wanted in ([layer] if layers is None else layers)]
+        for _, wanted in terms:
+            _ = trace.attention(wanted, stream)
+    return Explorer(pack(trace, choice=Choice(stream, layer, head), terms=terms), theme, title)
 
 
 def _element_text(text: str) -> str:

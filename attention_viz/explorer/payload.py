@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "is_long", "pack"]
+__all__ = ["ERROR", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "id_of", "is_long", "pack"]
 
 # The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
 MOST_CELLS = 4096 * 4096
@@ -118,6 +118,13 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
         header["long"] = {"id": _digest(axes.entries, body), "codes": CODES, "faintest": FAINTEST}
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def id_of(payload: bytes) -> str | None:
+    """What `pack_head` has to be told of a long text's bytes; None where they hold all weights."""
+    (length,) = struct.unpack_from("<I", payload)
+    found = json.loads(payload[4 : 4 + length]).get("long")
+    return None if found is None else found["id"]
 
 
 def _digest(axes: list[dict[str, Any]], body: Body) -> str:

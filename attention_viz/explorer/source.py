@@ -22,6 +22,10 @@ In Streamlit the explorer is two components, because data is sent whole whenever
 - The state value `choice` is ``{"stream": str, "layer": int, "head": int, "serial": int}``, or None before the reader
   has chosen anything. It is set 100 ms after the last click or key press, at once when the pointer or the focus leaves
   the explorer, and never while pointing.
+- Of a long text (`pack` with `terms`) a head comes in bytes of its own, through a third component:
+  `packet(key="explorer-packet", data=pack_head(trace, stream, layer, head, of))`, `packet_source()`; `of` is the id in
+  the header of the text's bytes. The state value `pair`, ``{"stream": str, "query": int, "key": int}``, is set when the
+  reader asks for the heads that link two tokens; they come back as `ranking` through the channel.
 - `serial` counts the reader's choices. The component ignores a choice of the server's made before it had seen the
   reader's latest, so the picture never jumps back while somebody walks along the heads.
 """
@@ -33,7 +37,15 @@ from importlib import resources
 
 from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette, ramp
 
-__all__ = ["atlas_source", "channel_source", "component_source", "page_source", "script", "style_sheet"]
+__all__ = [
+    "atlas_source",
+    "channel_source",
+    "component_source",
+    "packet_source",
+    "page_source",
+    "script",
+    "style_sheet",
+]
 
 _IMPORT = re.compile(r"^import [^;]*?\"([^\"]+)\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -49,6 +61,11 @@ def component_source() -> tuple[str, str, str]:
 def channel_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands the page's own choice to the explorer."""
     return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/channel.js")
+
+
+def packet_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of the small component that hands one head of a long text to the explorer."""
+    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/packet.js")
 
 
 def atlas_source(height: int) -> tuple[str, str, str]:

@@ -74,10 +74,20 @@ class Drawn:
 
     @once
     def payload(self) -> bytes:
-        """The trace as the explorer reads it, packed once, and only for pages that show the explorer."""
-        from attention_viz.explorer import pack
+        """The trace as the explorer reads it, packed once, and only for pages that show the explorer.
 
-        return pack(self.trace)
+        Of a long text these are small pictures of all heads; the one on the screen follows (`serving.long_texts`).
+        """
+        from attention_viz.explorer import is_long, pack
+
+        return pack(self.trace, terms=() if is_long(self.trace) else None)
+
+    @once
+    def long_id(self) -> str | None:
+        """What tells this text's bytes from others, where its heads come one by one; None where they are all there."""
+        from attention_viz.explorer import id_of
+
+        return id_of(self.payload)
 
 
 def is_loaded(name: str) -> bool:

@@ -20,6 +20,7 @@ ENTRIES = (
     "hosts/channel.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",
+    "hosts/packet.js",
     "page/pen.js",
     "page/teaching.js",
     "page/texts.js",

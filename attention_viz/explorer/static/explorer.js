@@ -15,7 +15,7 @@ import {createStore, hasAny} from "./data/store.js";
 
 /**
  * @import {OwnView, Part, State} from "./parts/view.js"
- * @import {HeadChoice} from "./data/recording.js"
+ * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
  * @import {Axis} from "./data/tokens.js"
  * @import {Places} from "./data/head.js"
  */
@@ -30,14 +30,17 @@ import {createStore, hasAny} from "./data/store.js";
  * @typedef {object} Hosting
  * @property {() => "light" | "dark"} theme
  * @property {(choice: HeadChoice) => void} [onChoice]  hears what the reader chooses, at once
+ * @property {(pair: AskedPair) => void} [onPair]  ranks the heads of a long text by a pair, and hands over heads
  * @property {Partial<HeadChoice> | null | undefined} [choice]  the head to begin with
  * @property {Settings | undefined} [settings]
  */
 
 /**
  * What a host may do with an explorer: `choose` shows a head without telling `onChoice`, `refresh` looks at theme and
- * size again.
+ * size again, `receive` takes a head of a long text and `rank` the heads that link two tokens, both made elsewhere.
  * @typedef {object} Explorer
+ * @property {(packet: Uint8Array) => Promise<boolean>} receive
+ * @property {(ranking: Ranking) => void} rank
  * @property {(wanted: Partial<HeadChoice>) => void} choose
  * @property {() => void} refresh
  * @property {() => void} destroy
@@ -57,8 +60,9 @@ const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "
  * @param {Hosting} hosting
  * @returns {Explorer}
  */
-export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice, settings}) {
+export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, choice, settings}) {
   const recording = new Recording(bytes);
+  recording.ask = onPair ?? null;
   const root = element("div", {class: "av-explorer", "data-testid": "explorer", "data-theme": theme()});
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
@@ -76,12 +80,21 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, choice, 
   function draw(changed) {
     if (gone) return;
     if (changed.has("stream") || changed.has("layer")) loadLayers(view, () => gone);
+    if (recording.header.long && hasAny(changed, "stream", "layer", "head")) loadHead(view, () => gone);
     view.now = look(store.state, recording);
     if (hasAny(changed, "loaded", "stream", "layer", "head")) choosePair(view);
     for (const part of parts) part.draw(changed);
   }
 
   return {
+    async receive(packet) {
+      if (!(await recording.receive(packet)) || gone) return false;
+      store.set({loaded: store.state.loaded + 1});
+      return true;
+    },
+    rank(ranking) {
+      if (recording.takeRanking(ranking)) store.set({loaded: store.state.loaded + 1});
+    },
     choose: (wanted) => showHead(store, recording.nearest(wanted)),
     refresh() {
       // While the host moves the element it is on no page, and has no colours.
@@ -182,6 +195,17 @@ async function loadLayers({store, recording}, gone) {
     await recording.load(stream, number);
     if (!before && !gone()) store.set({loaded: store.state.loaded + 1});
   }
+}
+
+/**
+ * Read the head on the screen, where it came along with the text.
+ * @param {Pick<OwnView, "store" | "recording">} view
+ * @param {() => boolean} gone
+ */
+async function loadHead({store, recording}, gone) {
+  const {stream, layer, head} = store.state;
+  const read = await recording.loadHead({stream, layer, head});
+  if (read && !gone()) store.set({loaded: store.state.loaded + 1});
 }
 
 /**

@@ -6,7 +6,11 @@ from typing import Any
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.explorer import channel_source, component_source
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer import channel_source, component_source, packet_source
+from attention_viz.serving.long_texts import head_of, ranking_of
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.parts.markdown import as_sentence
 
 __all__ = ["chosen", "show_channel", "show_explorer"]
 
@@ -17,6 +21,8 @@ _html, _css, _js = component_source()
 _explorer = components.component("attention_viz_explorer", html=_html, css=_css, js=_js)
 _html, _css, _js = channel_source()
 _channel = components.component("attention_viz_channel", html=_html, css=_css, js=_js)
+_html, _css, _js = packet_source()
+_packet = components.component("attention_viz_packet", html=_html, css=_css, js=_js)
 
 
 def chosen() -> dict[str, Any] | None:
@@ -24,25 +30,47 @@ def chosen() -> dict[str, Any] | None:
     return getattr(st.session_state.get(_KEY), "choice", None)
 
 
-def show_explorer(payload: bytes, stream: str, layer: int, head: int, on_choice: Callable[[], None]) -> None:
+def show_explorer(shown: bytes | Drawn, stream: str, layer: int, head: int, on_choice: Callable[[], None]) -> None:
     """Show a packed trace at one head, and hear of the reader's choice.
 
     Args:
-        payload: from `attention_viz.explorer.pack`; sent to the browser only when it changes.
+        shown: what was drawn, or bytes from `attention_viz.explorer.pack`; sent to the browser only when they change.
+            Of a long text the head follows by itself.
         stream: the stream that the page shows now.
         layer: the layer that the page shows now.
         head: the head that the page shows now.
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
     """
-    _explorer(key=_KEY, data=payload, on_choice_change=on_choice)
-    show_channel(_KEY, stream=stream, layer=layer, head=head, seen=(chosen() or {}).get("serial", 0))
+    payload = shown.payload if isinstance(shown, Drawn) else shown
+    _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing)
+    message = {"stream": stream, "layer": layer, "head": head, "seen": (chosen() or {}).get("serial", 0)}
+    show_channel(_KEY, **message)
+    if isinstance(shown, Drawn) and shown.long_id is not None:
+        _hand_over(shown, stream, layer, head)
+        if (ranking := ranking_of(shown, getattr(st.session_state.get(_KEY), "pair", None))) is not None:
+            show_channel(_KEY, "ranking", **message, ranking=ranking)
 
 
-def show_channel(key: str, **message: object) -> None:
+def _nothing() -> None:
+    """To ask for a ranking changes nothing but what the page shows when it runs again."""
+
+
+def _hand_over(drawn: Drawn, stream: str, layer: int, head: int) -> None:
+    """Send one head of a long text, or say why it can't be drawn."""
+    try:
+        packed = head_of(drawn, stream, layer, head)
+    except AttentionVizError as error:
+        st.warning(as_sentence(str(error)))
+    else:
+        _packet(key=f"{_KEY}-packet", data=packed)
+
+
+def show_channel(key: str, name: str = "channel", /, **message: object) -> None:
     """Tell a component of ours what the page shows, apart from its data, which would be sent whole again.
 
     Args:
         key: of the component.
+        name: of the channel, where there are several.
         message: what it is told, `seen` among it: the serial number of the reader's last choice that the page heard of.
     """
-    _channel(key=f"{key}-channel", data={"explorer": key, **message})
+    _channel(key=f"{key}-{name}", data={"explorer": key, **message})

@@ -57,6 +57,8 @@ export class ComputedHead {
     this.keys = terms.keys;
     /** @type {Map<number, {numbers: Uint16Array, blocked: Uint8Array}>} */
     this.squares = new Map();
+    /** @type {{columns: Places | null, keys: Places}} */
+    this.hidden = {columns: null, keys: new Int32Array(0)};
   }
 
   /**
@@ -107,12 +109,14 @@ export class ComputedHead {
    */
   sum(query, columns) {
     if (columns.length === this.keys) return this.sums[query];
-    let [hidden, next] = [0, 0];
-    for (let key = 0; key < this.keys; key++) {
-      if (columns[next] === key) next += 1;
-      else hidden += this.at(query, key);
+    if (this.hidden.columns !== columns) {
+      const shown = members(columns, this.keys);
+      this.hidden = {columns, keys: countUp(this.keys).filter((key) => !shown[key])};
     }
-    return Math.max(0, this.sums[query] - hidden);
+    return Math.max(
+      0,
+      this.hidden.keys.reduce((sum, key) => sum - this.at(query, key), this.sums[query]),
+    );
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import {Head} from "./head.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
+import {rankHeads} from "./ranking.js";
 import {readHead, readPacket} from "./terms.js";
 import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
@@ -9,6 +10,7 @@ import {readAxis} from "./tokens.js";
 /**
  * @import {ComputedHead} from "./computed.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
+ * @import {RankedHead} from "./ranking.js"
  * @import {Axis} from "./tokens.js"
  */
 
@@ -26,6 +28,12 @@ import {readAxis} from "./tokens.js";
  * A head as it is drawn: all of it, or of a long text as it is computed, or at first as a small picture of it.
  * @typedef {Head | ComputedHead} AnyHead
  * @typedef {AnyHead | Thumbnail} Picture
+ */
+
+/**
+ * Two tokens whose heads are to be ranked, and the heads that link them most, as a host found them out.
+ * @typedef {{of: string, stream: string, query: number, key: number}} AskedPair
+ * @typedef {AskedPair & {ranked: RankedHead[]}} Ranking
  */
 
 // How many computed heads are kept: of 8,000 tokens each is five megabytes.
@@ -52,6 +60,11 @@ export class Recording {
     /** @type {Map<number, Promise<Uint8Array>>} */
     this.masks = new Map();
     this.codes = this.header.long ? codeValues(this.header.long) : this.values;
+    // Asks the host for a ranking; a host that ranks also hands over heads that aren't in these bytes.
+    /** @type {((pair: AskedPair) => void) | null} */
+    this.ask = null;
+    /** @type {Ranking | null} */
+    this.ranking = null;
     /** @type {Map<string, Thumbnail[]>} */
     this.thumbnails = new Map();
     /** @type {Map<string, ComputedHead>} */
@@ -160,6 +173,31 @@ export class Recording {
     if (header.of !== this.header.long?.id) return false;
     if (!this.head(header)) this.keep(header, await readHead({body}, header.entry, header.masks, this.values));
     return true;
+  }
+
+  /**
+   * Take the heads that link a pair of a long text; tells whether they are of this one.
+   * @param {Ranking} ranking
+   */
+  takeRanking(ranking) {
+    if (ranking.of !== this.header.long?.id) return false;
+    this.ranking = ranking;
+    return true;
+  }
+
+  /**
+   * The heads that link a pair most, heaviest first, and whether all heads were asked: of a long text as the host found
+   * them, or of those that are here.
+   * @param {string} stream
+   * @param {number} query
+   * @param {number} key
+   */
+  rank(stream, query, key) {
+    const found = this.ranking;
+    if (found && found.stream === stream && found.query === query && found.key === key)
+      return {ranked: found.ranked, complete: true};
+    const {layers} = this.stream(stream);
+    return rankHeads(layers, (layer, head) => this.head({stream, layer, head}), query, key);
   }
 
   /**

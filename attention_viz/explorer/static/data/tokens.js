@@ -29,6 +29,9 @@ import {spell} from "./spelling.js";
  */
 export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "the model's own"};
 
+/** @type {WeakMap<object, Record<string, Int32Array>>} */
+const found = new WeakMap();
+
 /** @type {readonly Origin[]} */
 export const ORIGIN_NAMES = ["first", "second", "generated"];
 
@@ -114,13 +117,23 @@ function subscript(number) {
 }
 
 /**
- * The positions of an axis that are on the screen.
+ * The positions of an axis that are on the screen; the same array each time, so that what follows can be kept.
  * @param {{count: number, dimmed: Uint8Array}} axis
  * @param {boolean} hideSpecial
  */
 export function positions(axis, hideSpecial) {
-  const all = Int32Array.from({length: axis.count}, (_, place) => place);
-  const kept = hideSpecial ? all.filter((place) => !axis.dimmed[place]) : all;
+  const before = found.get(axis) ?? {};
+  found.set(axis, before);
+  return (before[String(hideSpecial)] ??= findPositions(axis, hideSpecial));
+}
+
+/**
+ * @param {{count: number, dimmed: Uint8Array}} axis
+ * @param {boolean} hideSpecial
+ */
+function findPositions({count, dimmed}, hideSpecial) {
+  const all = Int32Array.from({length: count}, (_, place) => place);
+  const kept = hideSpecial ? all.filter((place) => !dimmed[place]) : all;
   return kept.length ? kept : all;
 }
 

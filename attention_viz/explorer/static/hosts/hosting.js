@@ -1,14 +1,18 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
+/** @import {Ranking} from "../data/recording.js" */
+
 /**
  * What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
- * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of.
- * @typedef {{explorer: string, layer: number, head: number, seen?: number, stream?: string}} Message
+ * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the heads
+ * of a long text that link the pair of tokens that the page was asked for.
+ * @typedef {{explorer: string, layer: number, head: number, seen?: number, stream?: string, ranking?: Ranking}} Message
  */
 
 /**
- * Where the channel component leaves its messages: the latest for each component, and an event for each that comes.
- * @typedef {{latest: Map<string, Message>, target: EventTarget}} Channel
+ * Where the channel component leaves its messages: the latest for each component, and an event for each that comes. So
+ * does the packet component with the last head of a long text that was handed over.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null}} Channel
  */
 
 /**
@@ -27,7 +31,7 @@
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
-  const channel = page[place] ?? {latest: new Map(), target: new EventTarget()};
+  const channel = page[place] ?? {latest: new Map(), target: new EventTarget(), packet: null};
   page[place] = channel;
   return channel;
 }

@@ -1,6 +1,6 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
-import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
+import {isMeant, latestFor, listenToChannel, openChannel, sameBytes, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
 
 /**
@@ -84,8 +84,12 @@ async function start(parentElement, entry, before) {
       entry.serial += 1;
       report(entry, next);
     },
+    onPair: (pair) => entry.setStateValue("pair", pair),
   });
   entry.explorer = explorer;
+  const {packet} = openChannel();
+  if (packet) explorer.receive(packet);
+  if (message?.ranking) explorer.rank(message.ranking);
   // The last choice was made on the old data: the server hears of what became of it.
   if (before?.pending) report(entry, explorer.choice());
 }
@@ -105,6 +109,11 @@ function hostIn(parentElement) {
 function listen(host, entry) {
   const {signal} = entry.listening;
   listenToChannel((message) => follow(entry, message), signal);
+  const receive = () => {
+    const {packet} = openChannel();
+    if (packet) entry.explorer?.receive(packet);
+  };
+  openChannel().target.addEventListener("packet", receive, {signal});
   host.addEventListener("pointerleave", () => reportNow(entry), {signal});
   host.addEventListener(
     "focusout",
@@ -144,7 +153,9 @@ function reportNow(entry) {
  */
 function follow(entry, message) {
   const seen = message.seen ?? 0;
-  if (!isMeant(entry.parentElement, message) || seen < entry.serial) return;
+  if (!isMeant(entry.parentElement, message)) return;
+  if (message.ranking) entry.explorer?.rank(message.ranking);
+  if (seen < entry.serial) return;
   entry.serial = seen;
   entry.explorer?.choose(message);
 }

@@ -2,16 +2,21 @@
 
 import {element} from "./element.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
+import {Strongest} from "../data/strongest.js";
 
 /**
  * @import {Part, View} from "./view.js"
+ * @import {Places} from "../data/head.js"
  * @import {AnyHead} from "../data/recording.js"
  * @import {Axis} from "../data/tokens.js"
  */
 
 /** @typedef {Pick<View, "store" | "now" | "active" | "pin">} BarsView */
 
-/** @typedef {{place: number, weight: number, blocked: boolean}} Entry */
+/**
+ * A row or a column: its heaviest places, and what the open ones come to.
+ * @typedef {{top: {place: number, weight: number}[], open: number, blocked: number, total: number}} Summary
+ */
 
 const MOST = 7;
 
@@ -55,11 +60,7 @@ function listsOf(view, head) {
  */
 function rowBars(view, head, query) {
   const {columns, stream} = view.now;
-  const all = Array.from(columns, (key) => ({
-    place: key,
-    weight: head.at(query, key),
-    blocked: head.isBlocked(query, key),
-  }));
+  const all = summed(columns, (key) => (head.isBlocked(query, key) ? null : head.at(query, key)));
   const title = element("h2", {}, token(stream.queries, query, "av-query"), " looks at");
   const sum = element("span", {class: "av-sum"}, `row sums to ${head.sum(query, columns).toFixed(3)}`);
   return list(view, title, sum, all, stream.keys, "av-keys");
@@ -72,11 +73,7 @@ function rowBars(view, head, query) {
  */
 function columnBars(view, head, key) {
   const {rows, stream} = view.now;
-  const all = Array.from(rows, (query) => ({
-    place: query,
-    weight: head.at(query, key),
-    blocked: head.isBlocked(query, key),
-  }));
+  const all = summed(rows, (query) => (head.isBlocked(query, key) ? null : head.at(query, key)));
   const title = element("h2", {}, "Who looks at ", token(stream.keys, key, "av-keys"));
   return list(view, title, null, all, stream.queries, "av-query");
 }
@@ -119,22 +116,37 @@ function strongestBars(view, head) {
 }
 
 /**
+ * The heaviest of some places; `weightAt` gives null for a blocked one.
+ * @param {Places} places
+ * @param {(place: number) => number | null} weightAt
+ * @returns {Summary}
+ */
+function summed(places, weightAt) {
+  const heaviest = new Strongest(MOST);
+  let [open, total] = [0, 0];
+  for (const place of places) {
+    const weight = weightAt(place);
+    if (weight === null) continue;
+    open += 1;
+    total += weight;
+    heaviest.add(place, 0, weight);
+  }
+  const top = heaviest.sorted().map(({query, weight}) => ({place: query, weight}));
+  return {top, open, blocked: places.length - open, total};
+}
+
+/**
  * @param {BarsView} view
  * @param {HTMLElement} title
  * @param {HTMLElement | null} note
- * @param {Entry[]} all
+ * @param {Summary} all
  * @param {Axis} axis
  * @param {string} role
  */
-function list(view, title, note, all, axis, role) {
-  const open = all.filter(({blocked}) => !blocked);
-  const top = open.sort((a, b) => b.weight - a.weight || a.place - b.place).slice(0, MOST);
-  const rest = open.length - top.length;
-  const others =
-    rest > 0
-      ? `${rest} more, together ${threeDigits(open.slice(MOST).reduce((sum, {weight}) => sum + weight, 0))}`
-      : null;
-  const blocked = all.length - open.length;
+function list(view, title, note, {top, open, blocked, total}, axis, role) {
+  const rest = open - top.length;
+  const above = top.reduce((sum, {weight}) => sum + weight, 0);
+  const others = rest > 0 ? `${rest} more, together ${threeDigits(Math.max(0, total - above))}` : null;
   const foot = [others, blocked ? `${blocked} blocked` : null].filter(Boolean).join(" \u00b7 ");
   return element(
     "div",

@@ -6,7 +6,8 @@ import {lengthOf} from "../data/scale.js";
 
 /**
  * @import {ArcPlace, Edge} from "./arcs.js"
- * @import {Line, Strip} from "./strip.js"
+ * @import {Line} from "./line.js"
+ * @import {Strip} from "./strip.js"
  * @import {AnyHead} from "../data/recording.js"
  */
 
@@ -117,9 +118,11 @@ function strongestEdges(strip, head) {
       [...centres].filter(([, at]) => at >= scrollLeft && at <= scrollLeft + clientWidth).map(([place]) => place),
     );
   const [queries, keys] = [inSight(strip.lines[strip.lines.length - 1]), inSight(strip.lines[0])];
-  const accepts = (/** @type {number} */ query, /** @type {number} */ key) =>
-    (!stream.own || query !== key) && queries.has(query) && keys.has(key);
-  const cells = head.strongest(rows, columns, MOST_EDGES, accepts).filter(({weight}) => weight >= FAINTEST_EDGE);
+  const accepts = (/** @type {number} */ query, /** @type {number} */ key) => !stream.own || query !== key;
+  const [seenRows, seenColumns] = [rows.filter((query) => queries.has(query)), columns.filter((key) => keys.has(key))];
+  const cells = head
+    .strongest(seenRows, seenColumns, MOST_EDGES, accepts)
+    .filter(({weight}) => weight >= FAINTEST_EDGE);
   return visibleEdges(
     strip,
     cells.flatMap(({query, key, weight}) => edge(strip, query, key, weight)),
@@ -133,10 +136,10 @@ function strongestEdges(strip, head) {
  */
 function rowEdges(strip, head, query) {
   if (query === null) return [];
-  const {columns} = strip.view.now;
+  const keys = [...strip.lines[0].centres.keys()];
   return visibleEdges(
     strip,
-    Array.from(columns).flatMap((key) => edge(strip, query, key, head.at(query, key))),
+    keys.flatMap((key) => edge(strip, query, key, head.at(query, key))),
   );
 }
 
@@ -147,10 +150,10 @@ function rowEdges(strip, head, query) {
  */
 function columnEdges(strip, head, key) {
   if (key === null) return [];
-  const {rows} = strip.view.now;
+  const queries = [...strip.lines[strip.lines.length - 1].centres.keys()];
   return visibleEdges(
     strip,
-    Array.from(rows).flatMap((query) => edge(strip, query, key, head.at(query, key))),
+    queries.flatMap((query) => edge(strip, query, key, head.at(query, key))),
   );
 }
 

@@ -3,6 +3,7 @@
 import {element} from "./element.js";
 import {SCALES} from "../data/scale.js";
 import {MARKS} from "../data/spelling.js";
+import {hasAny} from "../data/store.js";
 import {ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
 
 /**
@@ -68,7 +69,7 @@ function originEntries({streams}) {
 
 /**
  * The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace.
- * @param {Pick<View, "recording" | "now">} view
+ * @param {Pick<View, "store" | "recording" | "now">} view
  * @returns {Part & {sums: HTMLElement}}
  */
 export function createNotes(view) {
@@ -80,17 +81,18 @@ export function createNotes(view) {
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
     axes.some(({repeats}) => repeats) ? "small number: position, where a token is repeated" : null,
-    `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+    header.long ? null : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
   const line = element("p", {});
   return {
     node: element("div", {class: "av-notes"}, line),
     sums,
-    draw() {
+    draw(changed) {
+      if (!hasAny(changed, "stream", "layer", "head", "hideSpecial", "loaded")) return;
       const {head, rows, columns, stream} = view.now;
       const dimmed = dimmedFor(stream, rows, columns);
-      line.textContent = [dimmed, ...marks].filter(Boolean).join(" \u2002 ");
+      line.textContent = [dimmed, ...marks, ...longNotes(view)].filter(Boolean).join(" \u2002 ");
       sums.hidden = true;
       if (head === null || columns.length === stream.keys.count) return;
       const all = Array.from(rows, (query) => head.sum(query, columns));
@@ -99,6 +101,30 @@ export function createNotes(view) {
       sums.textContent = `Rows no longer sum to 1: here from ${least} to ${most}`;
     },
   };
+}
+
+/**
+ * How a long text is drawn: the whole from its largest weights, the small pictures from some of its rows.
+ * @param {Pick<View, "store" | "recording" | "now">} view
+ */
+function longNotes({store, recording, now: {head, stream}}) {
+  if (!recording.header.long) return [];
+  const tokens = stream.queries.count;
+  const blocks = head && "map" in head ? `${head.map.size.join(" \u00d7 ")} weights` : "a block of weights";
+  return [
+    `the whole is drawn from the largest of each ${blocks}; zoom in for each by itself, exact to 0.00001`,
+    `small pictures: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,
+    recording.ask || recording.has(store.state) ? null : notHere(stream),
+  ];
+}
+
+/**
+ * What a file has no numbers of.
+ * @param {Stream} stream
+ */
+function notHere({layers}) {
+  const there = layers.flatMap(({terms}, layer) => (Object.keys(terms).length ? [layer] : []));
+  return `this file has the numbers of layer ${there.join(", ")}; of this head it has the small picture alone`;
 }
 
 /**

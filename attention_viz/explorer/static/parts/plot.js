@@ -31,6 +31,7 @@ export const LABEL_LINE = 12;
 // The least a cell needs for a number in small figures; larger ones from `roomy`.
 export const NUMBER = {width: 24, height: 12, roomy: 27};
 const LARGEST_CELL = 56;
+const MOST_MEASURED = 600;
 
 /**
  * Where everything lies for a window on the matrix and the room there is.
@@ -44,11 +45,9 @@ const LARGEST_CELL = 56;
 export function layMatrix(context, view, window, width, height) {
   const {stream, rows, columns} = view.now;
   context.font = view.fonts.small;
-  const widest = (/** @type {Axis} */ axis, /** @type {Places} */ places, /** @type {number} */ most) =>
-    Math.min(most, Math.max(...Array.from(places, (place) => context.measureText(axis.numbered[place]).width)));
   const [left, tall] = [
-    Math.ceil(widest(stream.queries, rows, MOST_LABEL.row)) + 10,
-    Math.ceil(widest(stream.keys, columns, MOST_LABEL.column)),
+    Math.ceil(Math.min(MOST_LABEL.row, widest(context, stream.queries, rows))) + 10,
+    Math.ceil(Math.min(MOST_LABEL.column, widest(context, stream.keys, columns))),
   ];
   const upright = cellSize(window, width - left, height - tall - 10);
   const flat = cellSize(window, width - left, height - LABEL_LINE - 10);
@@ -67,6 +66,18 @@ export function layMatrix(context, view, window, width, height) {
     down,
     across,
   };
+}
+
+/**
+ * How wide the widest label is; of very many, a sample of them is measured.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Axis} axis
+ * @param {Places} places
+ */
+function widest(context, axis, places) {
+  const step = Math.ceil(places.length / MOST_MEASURED);
+  const some = step > 1 ? places.filter((_, at) => at % step === 0) : places;
+  return Math.max(...Array.from(some, (place) => context.measureText(axis.numbered[place]).width));
 }
 
 /**

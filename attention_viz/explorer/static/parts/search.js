@@ -1,14 +1,13 @@
 // Which heads link one token to another: all heads ranked by that one weight.
 
 import {element, within} from "./element.js";
-import {rankHeads} from "../data/ranking.js";
+import {createPicker} from "./picker.js";
 import {threeDigits} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
 /**
  * @import {Part, View, Writes} from "./view.js"
  * @import {RankedHead} from "../data/ranking.js"
- * @import {Axis} from "../data/tokens.js"
  */
 
 /** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"pairQuery" | "pairKey" | "pairChosen">} SearchView */
@@ -22,12 +21,10 @@ const MOST_HEADS = 10;
  */
 export function createSearch(view) {
   const {store} = view;
-  const query = element("select", {class: "av-query", "aria-label": "Query token"});
-  const key = element("select", {class: "av-keys", "aria-label": "Key token"});
-  query.onchange = () => store.set({pairQuery: Number(query.value), pairChosen: true});
-  key.onchange = () => store.set({pairKey: Number(key.value), pairChosen: true});
+  const query = createPicker("av-query", "Query token", (place) => store.set({pairQuery: place, pairChosen: true}));
+  const key = createPicker("av-keys", "Key token", (place) => store.set({pairKey: place, pairChosen: true}));
   const list = element("ol", {});
-  const title = element("h2", {}, "Which heads link", query, "to", key);
+  const title = element("h2", {}, "Which heads link", query.node, "to", key.node);
   const node = element(
     "section",
     {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"},
@@ -35,7 +32,7 @@ export function createSearch(view) {
     list,
   );
   list.onclick = (event) => {
-    const button = within(event, "button");
+    const button = within(event, "button[data-head]");
     if (!button) return;
     const {pairQuery, pairKey} = store.state;
     view.pin({query: pairQuery, key: pairKey}, {pair: true});
@@ -47,26 +44,14 @@ export function createSearch(view) {
       const {stream} = view.now;
       const {pairQuery, pairKey} = store.state;
       if (changed.has("stream")) {
-        fill(query, stream.queries);
-        fill(key, stream.keys);
+        query.fill(stream.queries);
+        key.fill(stream.keys);
       }
-      query.value = String(pairQuery);
-      key.value = String(pairKey);
+      if (hasAny(changed, "stream", "pairQuery")) query.show(pairQuery);
+      if (hasAny(changed, "stream", "pairKey")) key.show(pairKey);
       if (hasAny(changed, "stream", "pairQuery", "pairKey", "loaded", "layer", "head")) rank(view, list);
     },
   };
-}
-
-/**
- * @param {HTMLSelectElement} select
- * @param {Axis} axis
- */
-function fill(select, axis) {
-  select.replaceChildren(
-    ...axis.names.map((name, place) =>
-      element("option", {value: place, dir: "auto", "aria-label": axis.spoken[place]}, name),
-    ),
-  );
 }
 
 /**
@@ -77,9 +62,7 @@ function rank(view, list) {
   const {stream, pairQuery, pairKey} = view.store.state;
   const {layers} = view.now.stream;
   const pair = pairQuery !== null && pairKey !== null;
-  const headAt = (/** @type {number} */ layer, /** @type {number} */ head) =>
-    pair ? view.recording.head({stream, layer, head}) : null;
-  const {ranked, complete} = rankHeads(layers, headAt, pairQuery ?? 0, pairKey ?? 0);
+  const {ranked, complete} = pair ? view.recording.rank(stream, pairQuery, pairKey) : {ranked: [], complete: false};
   const none = complete ? "No head may: the cell is blocked." : "\u2026";
   const entries = ranked.length
     ? ranked.slice(0, MOST_HEADS).map((one) => rankedHead(view, one))
@@ -87,7 +70,25 @@ function rank(view, list) {
   const total = layers.reduce((sum, {heads}) => sum + heads, 0);
   // The list keeps its height, so that nothing below it jumps.
   while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
-  list.replaceChildren(...entries);
+  const asking = pair && !complete && view.recording.header.long ? askForAll(view, total) : null;
+  list.replaceChildren(...(asking ? [asking, ...entries.slice(0, -1)] : entries));
+}
+
+/**
+ * Of a long text not every head is here: a button that has the others asked, or words that say which were.
+ * @param {SearchView} view
+ * @param {number} total
+ */
+function askForAll({recording, store}, total) {
+  const {ask, header} = recording;
+  if (ask === null) return element("li", {class: "av-quiet"}, "Of the heads that were read here:");
+  const {stream, pairQuery, pairKey} = store.state;
+  const act = () => ask({of: header.long?.id ?? "", stream, query: Number(pairQuery), key: Number(pairKey)});
+  return element(
+    "li",
+    {},
+    element("button", {type: "button", class: "av-ask", onclick: act}, `Ask all ${total} heads`),
+  );
 }
 
 /**

@@ -2,10 +2,11 @@
 
 import {drawEdges} from "./edges.js";
 import {element, within} from "./element.js";
+import {createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {hasAny} from "../data/store.js";
-import {begins, writeToken} from "../data/tokens.js";
 
 /**
+ * @import {Line} from "./line.js"
  * @import {Part, Pair, View} from "./view.js"
  * @import {Places} from "../data/head.js"
  * @import {Axis} from "../data/tokens.js"
@@ -13,16 +14,6 @@ import {begins, writeToken} from "../data/tokens.js";
 
 /**
  * @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "fonts" | "active" | "point" | "pin">} StripView
- */
-
-/**
- * One line of tokens: their elements, where the middle of each lies, and how each looks now.
- * @typedef {object} Line
- * @property {HTMLElement} node
- * @property {Map<number, HTMLElement>} tokens
- * @property {Places} places
- * @property {Map<number, number>} centres
- * @property {Map<number, string>} looks
  */
 
 /**
@@ -61,7 +52,7 @@ export function createStrip(view) {
   const sentence = element("span", {class: "av-sentence", "data-testid": "explorer-sentence"});
   /** @type {Strip} */
   const strip = {view, node, canvas, scroller, hint, sentence, lines: []};
-  scroller.onscroll = () => drawEdges(strip);
+  scroller.onscroll = () => scrolled(strip);
   return {
     node,
     draw(changed) {
@@ -125,47 +116,22 @@ function buildLines(strip) {
  */
 function buildLine(strip, axis, places, label, roles) {
   const {view} = strip;
-  /** @type {Map<number, HTMLElement>} */
-  const tokens = new Map();
-  for (const place of places) {
-    const token = element("div", {
-      class: "av-token",
-      role: "option",
-      tabindex: "-1",
-      "aria-selected": "false",
-      "aria-label": axis.spoken[place],
-      dir: "auto",
-    });
-    if (axis.dimmed[place]) token.classList.add("av-special");
-    if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
-    if (begins(axis, place)) token.classList.add("av-begins");
-    // Drawn by the style sheet, so that the token's text stays the token.
-    if (axis.numbered[place] !== axis.shown[place]) token.dataset["position"] = String(place);
-    token.dataset["place"] = String(place);
-    tokens.set(place, writeToken(token, axis, place));
-  }
-  const node = element(
-    "div",
-    {class: "av-line", role: "listbox", "aria-label": label, "aria-orientation": "horizontal"},
-    ...tokens.values(),
-  );
-  node.style.setProperty("--av-count", String(places.length));
+  const line = createLine(axis, places, label);
   const placeOf = (/** @type {Event} */ event) => {
     const token = within(event, ".av-token");
     return token ? Number(token.dataset["place"]) : null;
   };
-  node.onpointerover = (event) => {
+  line.node.onpointerover = (event) => {
     const place = placeOf(event);
     if (place !== null && event.pointerType !== "touch") view.point(roles(place));
   };
-  node.onpointerleave = () => view.point({query: null, key: null});
-  node.onclick = (event) => {
+  line.node.onpointerleave = () => view.point({query: null, key: null});
+  line.node.onclick = (event) => {
     const place = placeOf(event);
     if (place !== null) pinToken(view, roles(place));
   };
-  node.onkeydown = (event) => walk(strip, event, tokens, places, roles);
-  tokens.get(places[0])?.setAttribute("tabindex", "0");
-  return {node, tokens, places, centres: new Map(), looks: new Map()};
+  line.node.onkeydown = (event) => walk(strip, event, line, roles);
+  return line;
 }
 
 /**
@@ -182,17 +148,19 @@ function pinToken(view, {query, key}) {
 /**
  * @param {Strip} strip
  * @param {KeyboardEvent} event
- * @param {Map<number, HTMLElement>} tokens
- * @param {Places} places
+ * @param {Line} line
  * @param {Roles} roles
  */
-function walk({view}, event, tokens, places, roles) {
+function walk(strip, event, line, roles) {
+  const {view} = strip;
+  const {places, tokens} = line;
   const at = places.indexOf(Number(within(event, ".av-token")?.dataset["place"]));
   /** @type {Record<string, number | undefined>} */
   const steps = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: places.length - 1};
   const step = steps[event.key];
   if (step !== undefined) {
     const place = places[Math.min(Math.max(step, 0), places.length - 1)];
+    if (showPlace(line, place)) redraw(strip);
     const next = tokens.get(place);
     for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
     next?.focus();
@@ -210,16 +178,43 @@ function walk({view}, event, tokens, places, roles) {
 
 /** @param {Strip} strip */
 function measure(strip) {
-  for (const {node, tokens, centres} of strip.lines)
-    for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
+  for (const line of strip.lines) measureLine(line);
+}
+
+/**
+ * The line has other tokens than before: find out where they lie, and how they look.
+ * @param {Strip} strip
+ */
+function redraw(strip) {
+  measure(strip);
+  drawEdges(strip);
+  tint(strip);
+}
+
+/**
+ * While a long text is scrolled, the tokens in sight come and those far from it go.
+ * @param {Strip} strip
+ */
+function scrolled(strip) {
+  const {scroller, lines} = strip;
+  const middle = scroller.scrollLeft + scroller.clientWidth / 2;
+  const turned = lines.filter((line) => turnTo(line, middle, scroller.clientWidth));
+  if (turned.length) measure(strip);
+  const moved = turned.length === 1 && lines.length === 1 ? turned[0].moved : 0;
+  if (moved) scroller.scrollLeft += moved;
+  drawEdges(strip);
+  if (turned.length) tint(strip);
 }
 
 /**
  * Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit.
  * @param {Strip} strip
  */
-function reveal({view, scroller, lines}) {
+function reveal(strip) {
+  const {view, scroller, lines} = strip;
   const {query, key} = view.active();
+  const own = lines.length === 1;
+  if (showPlace(lines.at(-1), query ?? (own ? key : null)) || (!own && showPlace(lines[0], key))) measure(strip);
   const places = [lines.at(-1)?.centres.get(query ?? -1), lines[0]?.centres.get(key ?? -1)].filter(
     (at) => at !== undefined,
   );

@@ -57,7 +57,7 @@ def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
     """The explorer, with nothing in it but what this page is about."""
     shown = drawn.alone(state.stream)
     with place.container():
-        show_explorer(shown.payload, _STREAM, state.layer, state.head, _take_choice)
+        show_explorer(shown, _STREAM, state.layer, state.head, _take_choice)
 
 
 def _take_choice() -> None:

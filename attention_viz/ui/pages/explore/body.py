@@ -35,7 +35,7 @@ def show_body(state: State, places: Places) -> None:
         show_notes(drawn, state)
     shown = read_in_place(drawn, state, places.explorer, HEIGHT)
     if shown is not None:
-        show_picture_of(shown.payload, stream, state, places)
+        show_picture_of(shown, stream, state, places)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
     show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state), state)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.recorded import recorded_payload
-from attention_viz.serving.runs import draw, is_drawn
+from attention_viz.serving.runs import Drawn, draw, is_drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.explore.places import Places
@@ -44,17 +44,17 @@ def run_meanwhile(state: State) -> None:
     st.session_state[_TRIED] = True
 
 
-def show_picture_of(payload: bytes, stream: str, state: State, places: Places) -> None:
+def show_picture_of(shown: bytes | Drawn, stream: str, state: State, places: Places) -> None:
     """Show the explorer in its place.
 
     Args:
-        payload: what it reads.
+        shown: what was drawn, or the bytes of a recorded run.
         stream: which one the page shows.
         state: what the pickers say.
         places: from `hold_places`.
     """
     with places.explorer.container():
-        show_explorer(payload, stream, state.layer, reading.head(state), _take_choice)
+        show_explorer(shown, stream, state.layer, reading.head(state), _take_choice)
 
 
 def _take_choice() -> None:

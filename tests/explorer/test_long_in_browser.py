@@ -1,0 +1,98 @@
+"""A long text in a real browser: its map, its exact numbers, its line of tokens, its search."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from attention_viz.explorer import page as page_module
+from attention_viz.trace.trace import Trace
+from tests.explorer.long_texts import QUERIES, long_trace
+from tests.explorer.test_in_browser import INK, part
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return long_trace()
+
+
+@pytest.fixture
+def screen(show: Callable[..., Page], trace: Trace, monkeypatch: pytest.MonkeyPatch) -> Page:
+    monkeypatch.setattr(page_module, "MOST_IN_A_FILE", 1_000_000)
+    shown = show(trace, layer=1, head=0)
+    expect(shown.locator(".av-notes")).to_contain_text("3 × 3 weights")
+    return shown
+
+
+def stage(screen: Page) -> Locator:
+    return part(screen, "heatmap").get_by_role("application")
+
+
+def test_a_pair_is_picked_by_position_and_its_exact_number_told(screen: Page, trace: Trace) -> None:
+    row = trace.weights(1, 0)[700]
+    key = int(row.argmax())
+    for role, place in (("Query", 700), ("Key", key)):
+        box = screen.get_by_label(f"{role} token: a word or a position")
+        box.fill(str(place))
+        box.press("Enter")
+    first = part(screen, "search").locator("li button[data-head]").first
+    expect(first).to_contain_text("Layer 1 · Head 0")
+    expect(first).to_contain_text(f"{row[key]:.3f}")
+
+
+def test_the_strongest_links_are_those_of_the_whole_text(screen: Page, trace: Trace) -> None:
+    weights = trace.weights(1, 0).clone().fill_diagonal_(0)
+    best = [f"{value:.3f}" for value in weights.flatten().sort(descending=True).values[:16]]
+    assert part(screen, "bars").locator("li .av-number").all_text_contents() == best
+
+
+def test_the_line_of_tokens_has_few_of_them_and_turns_to_what_is_chosen(screen: Page) -> None:
+    line = part(screen, "arcs").get_by_role("listbox")
+    assert line.get_by_role("option").count() == 240
+    part(screen, "bars").locator("li button").first.click()
+    chosen = part(screen, "arcs").locator('[aria-selected="true"]')
+    expect(chosen.first).to_be_in_viewport()
+    line.get_by_role("option").first.focus()
+    screen.keyboard.press("End")
+    expect(screen.locator(":focus")).to_have_attribute("aria-posinset", str(QUERIES))
+    expect(screen.locator(":focus")).to_be_in_viewport()
+
+
+def test_scrolling_brings_the_tokens_that_come_into_sight(screen: Page) -> None:
+    scroller = part(screen, "arcs").locator(".av-scroll")
+    for share in (0.5, 0.9, 0.2):
+        scroller.evaluate("(one, share) => { one.scrollLeft = share * one.scrollWidth; }", share)
+        middle = """one => {
+            const box = one.getBoundingClientRect();
+            const token = one.getRootNode().elementsFromPoint(box.left + box.width / 2, box.top + 88)
+                .map(found => found.closest(".av-token")).find(Boolean);
+            return token ? Number(token.dataset.place) : -1;
+        }"""
+        screen.wait_for_timeout(200)
+        place = max(scroller.evaluate(middle), scroller.evaluate(middle.replace("width / 2", "width / 2 + 14")))
+        assert abs(place / QUERIES - share) < 0.06
+
+
+def test_zooming_in_draws_the_cells_themselves_with_their_numbers(screen: Page) -> None:
+    canvas = part(screen, "heatmap").locator("canvas").first
+    inks = [canvas.evaluate(INK)]
+    for _ in range(5):
+        stage(screen).press("+")
+        screen.wait_for_timeout(50)
+        inks.append(canvas.evaluate(INK))
+    assert len(set(inks)) == 6
+
+
+def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(screen: Page) -> None:
+    canvas = part(screen, "heatmap").locator("canvas").first
+    ink = canvas.evaluate(INK)
+    screen.get_by_role("gridcell", name="Layer 0 head 1", exact=True).click()
+    expect(screen.locator(".av-notes")).to_contain_text(
+        "this file has the numbers of layer 1; of this head it has the small picture alone"
+    )
+    assert canvas.evaluate(INK) != ink
+    expect(part(screen, "bars").locator("li")).to_have_count(0)
+    screen.get_by_role("gridcell", name="Layer 1 head 1", exact=True).click()
+    expect(part(screen, "bars").locator("li").first).to_be_visible()
+    expect(screen.locator(".av-notes")).to_contain_text(re.compile("exact to 0.00001"))
