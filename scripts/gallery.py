@@ -58,6 +58,7 @@ def runs() -> SimpleNamespace:
 
     toy = av.load("induction")
     frog = toy.trace("moon cheese frog ring moon cheese")
+    *_, grown = toy.extend(frog, 8, evict=av.Evict(first=1, last=4))  # pyright: ignore[reportAttributeAccessIssue]
     likely = toy.candidates(frog)  # pyright: ignore[reportAttributeAccessIssue] -- it is no module of ours
     steps = [(step, av.load("induction", revision=f"step-{step}")) for step in SNAPSHOTS["induction"]]
     learned = {
@@ -88,6 +89,7 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "changed_heads": lambda r: av.views.changed_heads(r.bank, r.masked),
     "changed_outputs": lambda r: av.views.changed_outputs(r.bank, r.masked),
     "candidates": lambda r: av.views.candidates(r.frog, 1, 1, r.likely),
+    "cache": lambda r: av.views.cache(r.grown, 1, 1),
     "head_grid": lambda r: av.views.head_grid(r.bank, "previous"),
     "head_scatter": lambda r: av.views.head_scatter(r.bank, "previous", "entropy"),
     "head_map": lambda r: av.views.head_map(r.bank),

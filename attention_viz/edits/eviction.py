@@ -7,6 +7,7 @@ on which attention rests, and the last ones. Unlike there, no position is counte
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attention_viz.edits.words import EVICTION
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
 
@@ -40,7 +41,7 @@ class Evict:
     def __str__(self) -> str:
         """In words, as it stands in a trace's provenance."""
         return (
-            f"evict: of the keys before each token that the model chose itself, the first {self.first} and the last "
+            f"{EVICTION}of the keys before each token that the model chose itself, the first {self.first} and the last "
             f"{self.last} stay, at their own positions"
         )
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["STREAMS", "listed", "place_of", "rows_of_cells", "subject_of", "tokens_of"]
+__all__ = ["EVICTION", "STREAMS", "is_eviction", "listed", "place_of", "rows_of_cells", "subject_of", "tokens_of"]
+
+# What the words for keys that were thrown away from a cache begin with.
+EVICTION = "evict: "
 
 # Each stream in a sentence.
 STREAMS = {"encoder": "the encoder", "decoder": "the decoder", "cross": "cross-attention"}
@@ -70,3 +73,8 @@ def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
     label = tokens.labels[position]
     repeated = f" (position {position})" if tokens.labels.count(label) > 1 else ""
     return f"“{spell(tokens.written[position])}”{repeated}"
+
+
+def is_eviction(edit: str) -> bool:
+    """Whether what a trace's provenance says of an edit is that keys were thrown away from a cache."""
+    return edit.startswith(EVICTION)

@@ -50,6 +50,11 @@ class SharedCache(Generic[_Key, _Value]):
         with self._lock:
             return int(self._values.currsize)
 
+    def peek(self, key: _Key) -> _Value | None:
+        """The value of that key, where it is there already."""
+        with self._lock:
+            return self._values.get(key)
+
     def get(self, key: _Key, make: Callable[[], _Value]) -> _Value:
         """The value of that key: from the cache, waited for where somebody is making it, or made now.
 

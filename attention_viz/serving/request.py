@@ -35,6 +35,7 @@ class Request:
         second: another sentence that an encoder reads together with the text; empty for none.
         target: what an encoder–decoder is to say; empty for what it says of its own accord.
         more: by how many tokens a decoder goes on with the text.
+        evict: how many first and last keys stay in its cache meanwhile; None for all.
         special_tokens: whether the tokenizer adds those that belong around a text.
         chat: whether the text stands in the model's chat template.
         own: the settings of our own module, where that is the model; None for what it has by itself.
@@ -45,6 +46,7 @@ class Request:
     second: str = ""
     target: str = ""
     more: int = 0
+    evict: tuple[int, int] | None = None
     special_tokens: bool = True
     chat: bool = False
     own: OwnModule | None = None

@@ -4,7 +4,8 @@ import functools
 import gc
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from attention_viz.errors import UnusableText
@@ -200,9 +201,7 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
         raise UnusableText("the first sentence is empty: the second is only read together with it")
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
     if facts.continues_text and request.more and not edits:
-        # Only the last is kept, as it holds all that the ones before it do.
-        steps = model.generate(fit.kept, request.more, special_tokens=special, chat=chat)
-        return Drawn(deque(steps, maxlen=1).pop(), fit)
+        return Drawn(_grow(model, request, fit, special_tokens=special, chat=chat), fit)
     target = request.target if facts.is_encoder_decoder and request.target.strip() else None
     if not facts.reads_pairs or not request.second.strip():
         trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
@@ -212,18 +211,40 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
     return Drawn(trace, fit, second)
 
 
+def _grow(model: "Model", request: Request, fit: "Fit", *, special_tokens: bool, chat: bool) -> "Trace":
+    """A text that the model goes on with; from the trace of a token less, where somebody has that on the screen."""
+    from attention_viz.edits.eviction import Evict
+
+    evict = None if request.evict is None else Evict(*request.evict)
+    less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
+    before = _traces.peek((less, None, ()))
+    if before is None:
+        steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)
+    else:
+        steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
+    # Only the last is kept, as it holds all that the ones before it do.
+    return deque(steps, maxlen=1).pop()
+
+
 def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Projection]":
     """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
     return _chosen(request).projections(layer, stream)
 
 
-def candidates(request: Request, trace: "Trace", count: int) -> "Mapping[int, pandas.DataFrame]":
-    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
+def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "Mapping[int, pandas.DataFrame]":
+    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask.
+
+    Args:
+        request: what was run.
+        trace: what came of it.
+        count: how many tokens.
+        back: how far before its last token a decoder is asked.
+    """
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
     ids, mask = trace.query_tokens().ids, model.mask_id
-    places = [len(ids) - 1] if model.facts.continues_text else [at for at, one in enumerate(ids) if one == mask]
+    places = [len(ids) - 1 - back] if model.facts.continues_text else [at for at, one in enumerate(ids) if one == mask]
     return {place: model.candidates(trace, place, count) for place in places}
 
 

@@ -39,7 +39,7 @@ _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 _EXAMPLES_OF = "all-MiniLM-L6-v2"
 EXAMPLES = CATALOGUE[_EXAMPLES_OF].examples
 
-# By how many tokens a decoder goes on at most: each of them is a run of its own.
+# By how many tokens a decoder goes on at most: each of them is a step of its own.
 MOST_MORE = 40
 
 _SWITCH = OneOf(get_args(Switch))
@@ -52,6 +52,10 @@ def _own(state: "State", known: object) -> bool:
 def _several(state: "State", known: object) -> bool:
     """Whether a stream says anything: of a model with only one it doesn't."""
     return len(state.facts.heads) != 1
+
+
+def _evicts(state: "State", known: object) -> bool:
+    return state.evict == "on"
 
 
 def _readings(choice: object, known: object) -> tuple[str, ...]:
@@ -75,6 +79,9 @@ class State:
     second: str = parameter("", Text(), "the second sentence", brief=True)
     target: str = parameter("", Text(), "what an encoder–decoder is to say", brief=True)
     more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)
+    evict: Switch = parameter("off", _SWITCH, "old keys thrown away while a decoder goes on", brief=True)
+    first_keys: int = parameter(4, Number(range(65)), "how many first keys stay then", applies=_evicts, brief=True)
+    last_keys: int = parameter(16, Number(range(1, 513)), "how many of the last keys stay", applies=_evicts, brief=True)
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
     reading: str = parameter("raw", OneOf(_readings), "how weights are read", brief=True)
@@ -111,7 +118,8 @@ class State:
         """What has to be run for it: all but which head is looked at, and how."""
         own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         special, chat = self.special == "on", self.chat == "on"
-        return Request(self.model, self.text, self.second, self.target, self.more, special, chat, own)
+        evict = (self.first_keys, self.last_keys) if self.more and self.evict == "on" else None
+        return Request(self.model, self.text, self.second, self.target, self.more, evict, special, chat, own)
 
     def within(self) -> "State":
         """This state with layer and head as far in as the model has them: another model may have fewer."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
+from attention_viz.edits.words import is_eviction
 from attention_viz.ui.parts.markdown import plain
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
     if from_file:
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
+    if _evicted(trace):
+        state = "Verified" if fidelity.ok else "Not verified"
+        return "orange" if fidelity.ok else "red", f"{state} before, to {far}; not the model's own"
     when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
     if fidelity.ok:
         return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"
@@ -64,7 +68,20 @@ def comparison_words(trace: "Trace") -> str:
         f"difference in the output is {_power(fidelity.output_error)} and in any weight{rows} "
         f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
         "as the same: that is how far two orders of adding the same numbers can lie apart."
-    ) + (f" The {_edit(trace)} was added afterwards, in the same place." if _unedited(trace) else "")
+    ) + _edit_words(trace)
+
+
+def _edit_words(trace: "Trace") -> str:
+    """What the edits change in what the badge means, in words."""
+    if _evicted(trace):
+        (edit,) = trace.provenance.edits
+        return f" What you see isn't what the model says by itself: {edit.partition(': ')[2]}."
+    return f" The {_edit(trace)} was added afterwards, in the same place." if _unedited(trace) else ""
+
+
+def _evicted(trace: "Trace") -> bool:
+    edits = trace.provenance.edits
+    return bool(edits) and all(map(is_eviction, edits))
 
 
 def _edit(trace: "Trace") -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attention_viz.edits.words import listed
+from attention_viz.edits.words import is_eviction, listed
 from attention_viz.serving.runs import candidates, is_full
 from attention_viz.ui.address import State
 
@@ -31,7 +31,8 @@ def without_words(trace: "Trace", state: State) -> str:
 def stopped_words(trace: "Trace", state: State) -> str:
     """Why the model went on by fewer tokens than it was asked for; "" where it didn't stop early."""
     asked, made = state.more, trace.provenance.generated
-    if not state.facts.continues_text or made >= asked or trace.provenance.edits:
+    edits = [edit for edit in trace.provenance.edits if not is_eviction(edit)]
+    if not state.facts.continues_text or made >= asked or edits:
         return ""
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):

@@ -24,11 +24,7 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
 def escaped(text: str) -> str:
     """Text that neither SVG nor Plotly, which reads a little HTML in its labels, can take for markup."""
     return (
-        text.replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace('"', "&quot;")
-        .replace("'", "&#39;")
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&#34;").replace("'", "&#39;")
     )
 
 

@@ -38,6 +38,14 @@ def test_repeated_tokens_are_told_apart_and_spaces_are_marked() -> None:
     assert any(name in ("moon₁", "moon₅") for name in looks.customdata)
 
 
+def test_a_quotation_mark_is_written_as_one() -> None:
+    # Plotly knows few entities by name, and shows the others as they are spelt.
+    model = shipped("induction")
+    trace = model.trace(REPEATED)
+    guesses, _ = bars(trace, 0, 1, model.candidates(trace, count=2).assign(token=['"', "'"]))
+    assert [text.split()[0] for text in guesses.text] == ["&#34;", "&#39;"]
+
+
 def test_one_token_works_and_a_position_that_is_not_there_is_refused() -> None:
     model = shipped("lists")
     trace = model.trace("a", special_tokens=False)

@@ -8,6 +8,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
+from attention_viz.ui.pages.explore.choice import ExploreChoice
 from attention_viz.ui.pages.explore.picture import show_picture_of
 from attention_viz.ui.pages.explore.places import HEIGHT, Places
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes
@@ -18,11 +19,12 @@ from attention_viz.ui.parts.themes import theme_name
 __all__ = ["show_body"]
 
 
-def show_body(state: State, places: Places) -> None:
+def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     """Run the sentence and fill the places.
 
     Args:
         state: what the pickers say.
+        choice: what the page keeps in the address beside that.
         places: from `hold_places`.
     """
     drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True)
@@ -38,7 +40,8 @@ def show_body(state: State, places: Places) -> None:
         show_picture_of(shown, stream, state, places)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
-    show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state), state)
+    back = min(choice.back, drawn.trace.provenance.generated)
+    show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state, back), state)
     show_reading(shown, state)
     if drawn.fit is not None:
         verify(drawn)

@@ -11,6 +11,7 @@ from attention_viz.serving.runs import Drawn, candidates
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.pages.explore.cache import show_cache, show_eviction, show_steps, step_words
 from attention_viz.ui.pages.explore.places import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
@@ -22,9 +23,15 @@ _COUNT = 6
 _MOST_MASKS = 3
 
 
-def find_candidates(drawn: Drawn, state: State) -> Mapping[int, pandas.DataFrame]:
-    """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file."""
-    return {} if drawn.fit is None else candidates(state.request, drawn.trace, _COUNT)
+def find_candidates(drawn: Drawn, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
+    """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file.
+
+    Args:
+        drawn: what was recorded.
+        state: what the pickers say.
+        back: how many tokens before the last one a decoder is asked.
+    """
+    return {} if drawn.fit is None else candidates(state.request, drawn.trace, _COUNT, back)
 
 
 def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pandas.DataFrame], state: State) -> None:
@@ -50,6 +57,8 @@ def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pan
             mask = trace.query_tokens().written[position]
             title = CANDIDATES_TITLE if decoder else f"What stands behind {mask}"
             st.markdown(f"**{plain(title)}**")
+            if decoder:
+                show_steps(trace, len(trace.query_tokens()) - 1 - position)
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
             figure = views.candidates(trace, state.layer, state.head, likely, position, theme=theme_name())
             words = ", ".join(
@@ -57,11 +66,16 @@ def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pan
                 for token, share in zip(likely.token, likely.probability, strict=True)
             )
             show_picture(figure, f"candidates-{position}", f"{title}: {words}")
+            if decoder:
+                show_cache(trace, state, position)
+                show_eviction(state)
 
 
 def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder: bool) -> str:
     best = trace.query_tokens().write(likely.token[0])
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."
-    last = trace.query_tokens().written[position]
+    last = trace.query_tokens().written[-1]
+    if words := step_words(trace, position):
+        return words
     return f"Likeliest after the last row, “{last}”, from all heads together: “{best}”."

@@ -5,6 +5,7 @@ import importlib
 import streamlit as st
 
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.explore.choice import ADDRESS, settle
 from attention_viz.ui.pages.explore.picture import run_meanwhile, show_recorded
 from attention_viz.ui.pages.explore.places import HEIGHT, hold_places
 from attention_viz.ui.parts.importing import importing
@@ -15,10 +16,11 @@ __all__ = ["show_page"]
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin()
+    pickers.begin(*ADDRESS)
     show_header()
     state = pickers.choose(with_readings=True)
-    pickers.keep(state)
+    choice = settle(state)
+    pickers.keep(state, *ADDRESS)
     places = hold_places(state)
     if show_recorded(state, places):
         with importing("explore", state, None, HEIGHT):
@@ -27,4 +29,4 @@ def show_page() -> None:
         st.rerun()
     with importing("explore", state, places.explorer, HEIGHT):
         from attention_viz.ui.pages.explore.body import show_body
-    show_body(state, places)
+    show_body(state, choice, places)

@@ -1,0 +1,80 @@
+"""The cache of a decoder that goes on with a text: stepping through its tokens, and throwing old keys away."""
+
+import streamlit as st
+
+from attention_viz import views
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.pages.explore.choice import step
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.themes import theme_name
+
+__all__ = ["cache_words", "show_cache", "show_eviction", "show_steps", "step_words"]
+
+_KEY = "evict-switch"
+
+
+def show_steps(trace: Trace, back: int) -> None:
+    """Two buttons that go through the tokens that the model added, where there are any."""
+    made = trace.provenance.generated
+    if not made:
+        return
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="steps"):
+        st.button("‹ Earlier", on_click=step, args=(1,), disabled=back >= made)
+        st.button("Later ›", on_click=step, args=(-1,), disabled=back <= 0)
+        st.caption(f"{made - back} of {made}")
+
+
+def step_words(trace: Trace, position: int) -> str:
+    """Which token the model took after a position, where it has taken one."""
+    tokens = trace.query_tokens()
+    if position + 1 >= len(tokens):
+        return ""
+    return f"After “{tokens.written[position]}” it went on with “{tokens.written[position + 1]}”."
+
+
+def show_cache(trace: Trace, state: State, position: int) -> None:
+    """What the cache holds at a position, once the model goes on by the keys in it."""
+    if not trace.provenance.generated:
+        return
+    figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
+    words = cache_words(trace, position)
+    show_picture(figure, "cache", f"The cache, a row for each of the last steps. {words}")
+    st.caption(plain(words))
+
+
+def cache_words(trace: Trace, position: int) -> str:
+    """How many keys and values there are in the cache, how much memory they take, and how many were thrown away."""
+    calls = [layer.attention for layer in trace.layers["decoder"]]
+    kept = calls[0].shape[-1] if calls[0].allowed is None else int(calls[0].allowed[0, position].sum())
+    each = sum(
+        matrix.shape[0] * matrix.shape[-1] * matrix.element_size()
+        for call in calls
+        for matrix in (call.key, call.value)
+    )
+    heads = sum(call.key.shape[0] for call in calls)
+    gone = position + 1 - kept
+    thrown = f"; {gone} older ones thrown away" if gone and trace.provenance.edits else ""
+    return f"{kept} keys and values in each of {heads} key heads, {kept * each / 1e6:.2g} MB{thrown}"
+
+
+def show_eviction(state: State) -> None:
+    """The switch for throwing old keys away and, where it is on, how many stay."""
+    st.session_state[_KEY] = state.evict == "on"
+    st.toggle(
+        "Throw old keys away",
+        key=_KEY,
+        on_change=_take,
+        help="Before each token that the model chose itself. Keys that stay keep their positions.",
+    )
+    if state.evict == "on":
+        with st.container(horizontal=True, gap="xsmall", key="kept-keys"):
+            st.number_input("First to stay", 0, 64, key="first_keys", width=110, persist_state="session")
+            st.number_input("Last to stay", 1, 512, key="last_keys", width=110, persist_state="session")
+
+
+def _take() -> None:
+    st.session_state["evict"] = "on" if st.session_state[_KEY] else "off"
+    opening.close()

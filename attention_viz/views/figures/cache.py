@@ -1,0 +1,117 @@
+"""The keys in a decoder's cache while it goes on with a text, and how much each step took from them."""
+
+import numpy
+import plotly.graph_objects as go
+
+from attention_viz.errors import ShapeError
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.scale import full_colour
+from attention_viz.views.style.theme import SANS, Palette, ThemeName, colour_scale, palette, ramp
+from attention_viz.views.style.wording import escaped, shortened
+
+__all__ = ["cache"]
+
+# Rows of the picture, and columns: neighbouring keys are taken together where there are more.
+_STEPS, _COLUMNS = 12, 128
+_ROW, _TOP, _BOTTOM = 14, 26, 26
+
+
+def cache(
+    trace: Trace,
+    layer: int,
+    head: int,
+    position: int = -1,
+    *,
+    stream: str | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """A row for each of the last steps, a column for each key: the cache grows by one key a step, to the right.
+
+    A row is what its token took from each key in one head. Keys that were there and that it couldn't look at, thrown
+    away or behind a window, are hatched. Of more than 128 keys, neighbours are drawn as the largest weight among them,
+    and the title says so.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        position: the last row.
+        stream: which stream; None for the only one there is.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head or position.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    count = len(trace.query_tokens(stream))
+    if not -count <= position < count:
+        raise ShapeError(f"position {position} was asked for; the text has positions 0 to {count - 1}")
+    last = position % count
+    first = max(0, min(count - 1 - trace.provenance.generated, last), last - _STEPS + 1)
+    rows, keys = list(range(first, last + 1)), last + 1
+    weights, there, seen = _cells(trace.attention(layer, stream).head(head), rows)
+    width = -(-keys // _COLUMNS)
+    starts = numpy.arange(0, keys, width)
+    drawn = numpy.maximum.reduceat(numpy.where(there, weights, -1.0), starts, axis=1)
+    gone = numpy.logical_and.reduceat(~seen | ~there, starts, axis=1) & (drawn >= 0)
+    tokens = trace.query_tokens(stream).written
+    names = [_name(tokens, start, min(start + width, keys) - 1) for start in starts.tolist()]
+    figure = go.Figure(
+        go.Heatmap(
+            z=numpy.where(drawn < 0, numpy.nan, drawn),
+            zmin=0,
+            zmax=full_colour(weights, keys),
+            colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+            hoverongaps=False,
+            hovertext=[[f"{escaped(tokens[row])} → {escaped(name)}" for name in names] for row in rows],
+            hovertemplate="%{hovertext}: %{z:.6f}<extra></extra>",
+            showscale=False,
+            xgap=1 if len(names) <= _COLUMNS // 4 else 0,
+            ygap=1,
+        )
+    )
+    add_hatch(figure, gone, colours, key=False)
+    each = "" if width == 1 else f", {width} a column, the largest weight"
+    ends = {0: tokens[0], len(names) - 1: tokens[last]} if len(names) > 1 else {0: tokens[last]}
+    _arrange(figure, f"{keys:,} keys, oldest first{each}", drawn.shape, ends, colours)
+    return figure
+
+
+def _cells(call: Attention, rows: list[int]) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+    """Weights of some rows, which keys were there, and which of these could be looked at: (row, key) each."""
+    call, keys = call.rows(rows), rows[-1] + 1
+    there = numpy.arange(keys) <= numpy.array(rows)[:, None]
+    seen = numpy.ones_like(there)
+    if call.allowed is not None:
+        seen = numpy.broadcast_to(call.allowed.cpu().numpy(), call.shape)[:, :keys]
+    return call.weights[:, :keys].detach().float().cpu().numpy(), there, seen
+
+
+def _arrange(figure: go.Figure, title: str, shape: tuple[int, ...], ends: dict[int, str], colours: Palette) -> None:
+    """Lay it out: `ends` are the tokens at either end of the columns."""
+    rows, columns = shape
+    figure.update_layout(
+        title={"text": title, "font": {"size": 12}, "x": 0, "xref": "paper", "y": 0.98},
+        font={"family": SANS, "color": colours.ink, "size": 12},
+        paper_bgcolor=colours.background,
+        plot_bgcolor=colours.background,
+        height=rows * _ROW + _TOP + _BOTTOM,
+        margin={"l": 8, "r": 8, "t": _TOP, "b": _BOTTOM},
+    )
+    figure.update_xaxes(
+        tickvals=list(ends),
+        ticktext=[escaped(shortened(one)) for one in ends.values()],
+        tickangle=0,
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+        range=[-0.5, columns - 0.5],
+    )
+    figure.update_yaxes(visible=False, fixedrange=True, range=[rows - 0.5, -0.5])
+
+
+def _name(tokens: tuple[str, ...], first: int, last: int) -> str:
+    return f"{tokens[first]} ({first})" if first == last else f"{tokens[first]} … {tokens[last]} ({first}–{last})"

@@ -1,0 +1,98 @@
+"""Explore's panel of what comes next: a text grows, its tokens are stepped through, old keys are thrown away."""
+
+import numpy
+import pytest
+
+import attention_viz as av
+from attention_viz.models.model import AttentionModel
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import draw
+from tests.shipped import shipped
+from tests.ui.screens import Screen
+
+TEXT = "moon cheese frog ring moon cheese"
+PLACE = f"/?model=induction&text={TEXT.replace(' ', '+')}&layer=1&head=1"
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One visitor, who looks at one thing after the other."""
+    return Screen().open(PLACE)
+
+
+def grown(tokens: int, evict: av.Evict | None = None) -> av.Trace:
+    *_, last = shipped("induction").generate(TEXT, tokens, evict=evict)
+    return last
+
+
+def _never(*_: object, **__: object) -> None:
+    pytest.fail("the text was run again")
+
+
+def cells(screen: Screen) -> numpy.ndarray:
+    return numpy.nan_to_num(screen.matrix("cache"), nan=-1)
+
+
+def test_before_it_goes_on_there_is_nothing_to_step_through(screen: Screen) -> None:
+    screen.back_to(PLACE)
+    assert not [one for one in screen.all("button") if one.label in ("‹ Earlier", "Later ›")]
+    assert not [one for one in screen.all("plotly_chart") if getattr(one, "key", None) == "cache"]
+
+
+def test_each_token_that_the_model_added_can_be_looked_at(screen: Screen) -> None:
+    screen.back_to(f"{PLACE}&more=3")
+    trace = grown(3)
+    last = len(trace.query_tokens()) - 1
+    assert "3 of 3" in screen.words and screen.figure(f"candidates-{last}")
+    weights = trace.weights(1, 1).numpy()
+    assert abs(cells(screen)[-1] - weights[last]).max() < 1e-6
+    screen.press("‹ Earlier")
+    assert screen.address["back"] == "1"
+    assert "2 of 3" in screen.words and "After “ring” it went on with “moon”" in screen.words
+    assert screen.figure(f"candidates-{last - 1}")
+    assert cells(screen).shape == (3, last)
+    assert abs(cells(screen)[-1] - weights[last - 1, :last]).max() < 1e-6
+    assert f"{last} keys and values in each of" in screen.words
+    screen.press("‹ Earlier").press("‹ Earlier")
+    assert screen.picker("‹ Earlier").disabled and "0 of 3" in screen.words
+    screen.press("Later ›")
+    assert screen.address["back"] == "2"
+
+
+def test_one_more_token_shows_what_comes_after_it(screen: Screen) -> None:
+    screen.back_to(f"{PLACE}&more=3&back=2").press("One more token")
+    assert screen.address["more"] == "4" and "back" not in screen.address
+    assert "4 of 4" in screen.words
+
+
+def test_a_link_opens_at_its_step_and_one_beyond_the_text_is_brought_back() -> None:
+    assert "2 of 4" in Screen().open(f"{PLACE}&more=4&back=2").words
+    other = Screen().open(f"{PLACE}&more=2&back=7")
+    assert any("back “7”" in one for one in other.warnings) and "2 of 2" in other.words
+
+
+def test_old_keys_can_be_thrown_away_and_the_badge_says_that_it_is_not_the_models_own(screen: Screen) -> None:
+    screen.back_to(f"{PLACE}&more=8")
+    assert "not the model's own" not in screen.words
+    screen.pick("Throw old keys away", True).pick("First to stay", 1).pick("Last to stay", 2)
+    assert (screen.address["evict"], screen.address["first_keys"], screen.address["last_keys"]) == ("on", "1", "2")
+    trace = grown(8, av.Evict(1, 2))
+    assert (
+        tuple(screen.table().drop_duplicates("query").sort_values("query").query_token) == trace.query_tokens().labels
+    )
+    assert abs(screen.weights() - trace.weights(1, 1).numpy()).max() < 1e-6
+    assert "Verified before, to" in screen.words and "not the model's own" in screen.words
+    assert "4 keys and values in each of" in screen.words and "older ones thrown away" in screen.words
+    hatched = [one for one in screen.figure("cache")["data"] if one["type"] == "scatter"]
+    assert hatched
+    screen.pick("Throw old keys away", False)
+    assert "evict" not in screen.address and "not the model's own" not in screen.words
+
+
+def test_another_token_is_one_step_from_the_trace_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Request("induction", "ring ring moon", more=2)
+    before = draw(request).trace
+    monkeypatch.setattr(AttentionModel, "generate", _never)
+    after = draw(Request("induction", "ring ring moon", more=3)).trace
+    assert after.query_tokens().ids[:-1] == before.query_tokens().ids
+    assert after.fidelity.ok
