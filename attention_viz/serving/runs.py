@@ -217,11 +217,10 @@ def _grow(model: "Model", request: Request, fit: "Fit", *, special_tokens: bool,
 
     evict = None if request.evict is None else Evict(*request.evict)
     less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
-    before = _traces.peek((less, None, ()))
-    if before is None:
-        steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)
-    else:
+    if (before := _traces.peek((less, None, ()))) is not None:
         steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
+    else:
+        steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)
     # Only the last is kept, as it holds all that the ones before it do.
     return deque(steps, maxlen=1).pop()
 
