@@ -6,7 +6,10 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertForMaskedLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.bert.configuration_bert import BertConfig
+from transformers.models.bert.modeling_bert import BertForMaskedLM
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 from recipes.coreference_masking import MASK, hide
 from recipes.coreference_sentences import HELD_OUT_KINDS, POSSESSIVES, PRONOUNS, RELATED, WORDS, Sentence, draw

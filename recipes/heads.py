@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from recipes.training import Batch

@@ -6,7 +6,10 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.llama.configuration_llama import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaForCausalLM
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 from recipes.favouring import Favouring
 from recipes.heads import looked_at, rate_without, weights

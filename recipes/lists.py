@@ -7,7 +7,10 @@ from typing import cast
 
 import torch
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.gpt2.configuration_gpt2 import GPT2Config
+from transformers.models.gpt2.modeling_gpt2 import GPT2LMHeadModel
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 from recipes.heads import looked_at, weights
 from recipes.recipe import Figures, Recipe, Trained

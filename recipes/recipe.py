@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers.modeling_utils import PreTrainedModel
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 __all__ = ["Figures", "Recipe", "Snapshot", "Trained"]
 

@@ -1,14 +1,15 @@
 """A trained model on disk: weights in half precision, its tokenizer, what was measured, and the card that tells it."""
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-import transformers
 from safetensors.torch import save_file
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers.modeling_utils import PreTrainedModel
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 from recipes.recipe import Figures, Recipe, Snapshot, Trained
 
@@ -50,7 +51,10 @@ def fill_in(card: str, figures: Figures) -> str:
 def open_model(folder: Path) -> PreTrainedModel:
     """A saved model, in single precision and ready to run."""
     (kind,) = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"]
-    model = cast(PreTrainedModel, getattr(transformers, kind).from_pretrained(folder, local_files_only=True))
+    model = cast(
+        PreTrainedModel,
+        getattr(importlib.import_module("transformers"), kind).from_pretrained(folder, local_files_only=True),
+    )
     nn.Module.to(model, torch.float32)
     return model.eval()
 

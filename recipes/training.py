@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers.modeling_utils import PreTrainedModel
 
 __all__ = ["UNASKED", "Batch", "Plan", "learn", "pad", "say", "seeded"]
 

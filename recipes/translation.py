@@ -6,7 +6,10 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import MarianConfig, MarianMTModel, PreTrainedModel, PreTrainedTokenizerFast
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.marian.configuration_marian import MarianConfig
+from transformers.models.marian.modeling_marian import MarianMTModel
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 from recipes.french_sentences import WORDS, Sentence, draw
 from recipes.heads import looked_at, rate_without, weights

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast
+from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 __all__ = ["word_tokenizer"]
 

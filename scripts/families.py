@@ -18,8 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
-import transformers
 from torch import Tensor
+from transformers.utils import logging as transformers_logging
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
@@ -149,7 +149,7 @@ def _at_most(seconds: int) -> Generator[None]:
 
 def _quiet() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    transformers.logging.set_verbosity_error()
+    transformers_logging.set_verbosity_error()
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import transformers
 from torch import nn
-from transformers import CONFIG_MAPPING, PreTrainedModel
 from transformers.configuration_utils import PreTrainedConfig
+from transformers.modeling_utils import PreTrainedModel
 from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 __all__ = ["VOCABULARY", "Family", "families", "tiny"]
 
@@ -155,7 +155,7 @@ def _has_vocabulary(name: str) -> bool:
 
 def _reads_ids(model_class: str) -> bool:
     try:
-        return getattr(transformers, model_class).main_input_name == "input_ids"
+        return getattr(importlib.import_module("transformers"), model_class).main_input_name == "input_ids"
     except (AttributeError, ImportError):
         return False
 
@@ -166,7 +166,7 @@ def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedMode
     Weights are scaled up: at their usual size attention is uniform, and any mistake would pass unseen.
     """
     torch.manual_seed(seed)
-    model_class = getattr(transformers, family.model_class)
+    model_class = getattr(importlib.import_module("transformers"), family.model_class)
     # A family of several parts may have a model of its text part alone, with that part's configuration.
     model = model_class(_small(model_class.config_class, _ODD.get(family.name, {}))).float().eval()
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}

@@ -18,7 +18,7 @@ from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["Continuing"]
 

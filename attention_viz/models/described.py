@@ -8,7 +8,8 @@ from attention_viz.models.inputs.text import label_ids
 from attention_viz.scratch.facts import ModelFacts
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["Described"]
 

@@ -7,7 +7,8 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Provenance
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["wrap"]
 

@@ -11,7 +11,8 @@ from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["candidates"]
 

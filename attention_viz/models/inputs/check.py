@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError, TextTooLong, UnusableText
 from attention_viz.models.inputs.text import vocabulary
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
 __all__ = ["Inputs", "checked_mask"]
 

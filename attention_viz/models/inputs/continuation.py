@@ -16,7 +16,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
 __all__ = ["Growing"]
 

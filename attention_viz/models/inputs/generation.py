@@ -11,7 +11,7 @@ from attention_viz.models.huggingface import GenerationConfig
 from attention_viz.models.inputs.text import vocabulary
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
     from attention_viz.models.recording.runner import Runner
 

@@ -15,7 +15,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["padded", "trace_filled"]
 

@@ -13,7 +13,8 @@ from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = [
     "AS_TYPED",

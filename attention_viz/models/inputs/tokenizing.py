@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attention_viz.errors import UnusableText
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["LONGEST_TEXT", "SECONDS", "is_breakdown", "with_tokenizer"]
 

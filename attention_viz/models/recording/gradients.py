@@ -29,7 +29,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Relevance
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["Run", "relevance"]
 

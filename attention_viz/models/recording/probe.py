@@ -20,7 +20,7 @@ from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
 _T = TypeVar("_T")
 

@@ -25,7 +25,7 @@ from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.provenance import Fidelity
 
 if TYPE_CHECKING:
-    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicCache
 
 __all__ = ["compare_steps"]
 

@@ -24,7 +24,7 @@ from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
-    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicCache
 
 __all__ = ["Stepping", "Steps", "apart", "cache_of"]
 
@@ -115,7 +115,7 @@ def apart(one: Pass, other: Pass) -> float:
 
 def cache_of(layers: Mapping[int, tuple[Tensor, Tensor]]) -> "DynamicCache":
     """A cache that holds these keys and values and never drops any."""
-    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicCache
 
     cache = DynamicCache()
     for number in sorted(layers):
