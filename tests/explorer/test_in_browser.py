@@ -1,5 +1,6 @@
 """The explorer in a real browser: what it draws can be read, controls work from the keyboard, nothing overflows."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
@@ -85,6 +86,29 @@ def test_the_grid_is_walked_with_the_keyboard(show: Show, bank: Trace) -> None:
     focused = part(screen, "grid").locator(":focus")
     expect(focused).to_have_attribute("aria-label", "Layer 5 head 11")
     expect(focused).to_have_attribute("aria-selected", "true")
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(6, 12), (30, 9), (32, 32), (48, 64)])
+def test_cells_of_any_number_of_heads_stand_apart_inside_their_place(show: Show, layers: int, heads: int) -> None:
+    screen = show(self_attention(3, layers=layers, heads=heads))
+    place, matrix = (part(screen, name).bounding_box() for name in ("grid", "heatmap"))
+    assert place and matrix
+    cells = part(screen, "grid").get_by_role("gridcell")
+    boxes = cells.evaluate_all(
+        """cells => cells.map(cell => cell.getBoundingClientRect())
+            .map(({x, y, width, height}) => [x, y, width, height])"""
+    )
+    assert len(boxes) == layers * heads
+    least = 18 if layers * heads <= 1500 else 8
+    assert all(width >= least and height >= least for _, _, width, height in boxes)
+    assert all(place["x"] <= x and x + width <= place["x"] + place["width"] for x, _, width, _ in boxes)
+    assert max(y + height for _, y, _, height in boxes) <= place["y"] + place["height"] + 1
+    assert len({(x, y) for x, y, _, _ in boxes}) == len(boxes)
+    for corners, size in (({x for x, *_ in boxes}, boxes[0][2]), ({y for _, y, *_ in boxes}, boxes[0][3])):
+        assert all(other - one > size for one, other in itertools.pairwise(sorted(corners)))
+    # The chosen head's matrix stands on the first screen, beside its grid.
+    assert place["x"] + place["width"] < matrix["x"] and matrix["y"] + matrix["height"] <= 860
+    assert_nothing_overflows(screen)
 
 
 def test_pointing_at_a_token_shows_its_row_and_its_column(show: Show, bank: Trace) -> None:

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {headByKey, headSize, mostHeads} from "../../../attention_viz/explorer/static/parts/cells.js";
+import {axesOf, headByKey} from "../../../attention_viz/explorer/static/parts/cells.js";
 
 // Layers needn't have as many heads as each other.
 const LAYERS = [{heads: 4}, {heads: 2}, {heads: 3}];
@@ -28,10 +28,17 @@ test("other keys lead nowhere", () => {
   assert.equal(from(0, 0)("Enter"), null);
 });
 
-test("heads are as large as their place allows, and never too small to be hit", () => {
-  assert.equal(mostHeads(LAYERS), 4);
-  assert.equal(headSize(LAYERS, 26 + 4 * 33, 1000), 30);
-  assert.equal(headSize(LAYERS, 1000, 46 + 3 * 23), 20);
-  assert.equal(headSize(LAYERS, 10, 10), 12);
-  assert.equal(headSize(LAYERS, 5000, 5000), 64);
+test("where the grid is turned, keys lead where the cells stand", () => {
+  const key = (name) => headByKey(LAYERS, {layer: 1, head: 0}, name, true);
+  assert.deepEqual(key("ArrowDown"), {layer: 1, head: 1});
+  assert.deepEqual(key("ArrowRight"), {layer: 2, head: 0});
+  assert.deepEqual(key("ArrowLeft"), {layer: 0, head: 0});
+  assert.deepEqual(key("End"), {layer: 2, head: 0});
+  assert.deepEqual(key("PageDown"), {layer: 1, head: 1});
+});
+
+test("the title says which way layers and heads go", () => {
+  assert.equal(axesOf({turned: false}), "layer \u2193 head \u2192");
+  assert.equal(axesOf({turned: true}), "head \u2193 layer \u2192");
+  assert.equal(axesOf({turned: true}, true), "layer \u2192");
 });

@@ -7,7 +7,9 @@ import {createCard} from "./card.js";
 import {buildAtlas, markAtlas, paintAtlas, reachedBy, readColours} from "./grid.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {axesOf} from "../parts/cells.js";
 import {element, focused, within} from "../parts/element.js";
+import {layHeads} from "../parts/layout.js";
 
 /**
  * @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
@@ -48,6 +50,7 @@ function create(parentElement, setStateValue, setTriggerValue) {
   const bare = {
     ...{root, parentElement, title, legend, table, room: Number(root.dataset["height"])},
     ...{bytes: null, header: null, message: null, drawing: null, cells: new Map()},
+    layout: layHeads([{heads: 1}], {width: 0, height: 0}),
     ...{serial: 0, chosen: null, reached: "", leaving: 0, listening: new AbortController()},
     ...{setStateValue, setTriggerValue},
     open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
@@ -122,10 +125,10 @@ function choose(atlas, {layer, head}) {
  * @param {Atlas} atlas
  * @param {Drawing} drawing
  */
-function writeTitle({title, legend}, {header, message, colours}) {
+function writeTitle({title, legend, layout}, {header, message, colours}) {
   const metric = header.metrics.find(({name}) => name === message.metric);
   const words = message.patterns ? "Patterns of all heads " : `${metric?.label}, by head `;
-  title.replaceChildren(words, element("span", {class: "av-axes"}, "layer \u2193 head \u2192"));
+  title.replaceChildren(words, element("span", {class: "av-axes"}, axesOf(layout)));
   legend.hidden = message.patterns;
   const bar = element("div", {class: "av-bar"});
   const ramp = colours.ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ");

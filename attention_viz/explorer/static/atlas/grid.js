@@ -1,7 +1,8 @@
 // The cells of the atlas: each head as a colour with its number, or as a small picture of its pattern.
 
-import {gridRows, headByKey, headSize} from "../parts/cells.js";
+import {gridRows, headByKey, placeCells} from "../parts/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
+import {layHeads} from "../parts/layout.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
 
@@ -12,6 +13,7 @@ import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
  * @import {Colour} from "../data/scale.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {HeadPlace} from "../parts/cells.js"
+ * @import {Layout} from "../parts/layout.js"
  */
 
 /**
@@ -73,6 +75,7 @@ import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
  * @property {AtlasMessage | null} message
  * @property {Drawing | null} drawing
  * @property {Map<string, AtlasCell>} cells
+ * @property {Layout} layout
  * @property {number} serial  of the reader's last choice
  * @property {HeadPlace | null} chosen
  * @property {string} reached  the head that the Tab key comes to
@@ -93,6 +96,8 @@ const LEVELS = 254;
 const WRITTEN_FROM = 24;
 // Of a model with few layers, cells are higher than wide, so that they fill their place.
 const TALLEST = 1.6;
+// The line above them, with the legend, in pixels.
+const TITLE = 44;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
 
 /**
@@ -158,12 +163,12 @@ export function drawPattern({header, colours}, cell, width, height) {
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const {layers, metrics, numbers} = header;
-  const width = headSize(layers, atlas.root.clientWidth, atlas.room);
-  const height = Math.min(Math.floor(TALLEST * width), Math.max(width, headSize(layers, Infinity, atlas.room)));
+  const place = {width: atlas.root.clientWidth, height: atlas.room - TITLE, tallest: TALLEST};
+  atlas.layout = layHeads(layers, place);
+  const {width, height} = atlas.layout;
+  placeCells(atlas.table, atlas.layout);
   const {patterns, metric} = message;
   const label = metrics.find(({name}) => name === metric)?.label ?? metric;
-  atlas.table.style.setProperty("--av-size", `${width}px`);
-  atlas.table.style.setProperty("--av-height", `${height}px`);
   for (const cell of atlas.cells.values()) {
     const number = numbers[metric][cell.place];
     const words = number === null ? "nothing to count" : number.toFixed(3);
@@ -254,6 +259,6 @@ export function readColours(root) {
  */
 export function reachedBy(atlas, key) {
   const from = atlas.cells.get(atlas.reached);
-  const to = from && atlas.header ? headByKey(atlas.header.layers, from, key) : null;
+  const to = from && atlas.header ? headByKey(atlas.header.layers, from, key, atlas.layout.turned) : null;
   return to ? (atlas.cells.get(`${to.layer} ${to.head}`) ?? null) : null;
 }

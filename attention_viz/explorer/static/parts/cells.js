@@ -1,13 +1,17 @@
 // A cell for each head, layers down and heads across: as a grid for screen readers, walked along by arrow keys.
 
 import {element} from "./element.js";
+import {headingPlaces, mostHeads, placeOf, tracksOf} from "./layout.js";
+
+/** @import {Layout} from "./layout.js" */
 
 /** @typedef {{layer: number, head: number}} HeadPlace */
 
-const GAP = 3;
-const GUTTER = 26;
-const HEADING = 46;
-const [SMALLEST, LARGEST] = [12, 64];
+/** @type {Record<string, string>} */
+const TURNED = {
+  ...{ArrowLeft: "ArrowUp", ArrowUp: "ArrowLeft", ArrowRight: "ArrowDown", ArrowDown: "ArrowRight"},
+  ...{Home: "PageUp", PageUp: "Home", End: "PageDown", PageDown: "End"},
+};
 
 /**
  * The rows of the grid, its heading first; `layers` tell how many heads each has and what the model calls it.
@@ -31,31 +35,91 @@ export function gridRows(layers, buildCell) {
   return [heading, ...rows];
 }
 
-/** @param {{heads: number}[]} layers */
-export function mostHeads(layers) {
-  return Math.max(...layers.map(({heads}) => heads));
-}
-
 /**
- * How wide and high a cell is where that much room is, in pixels.
- * @param {{heads: number}[]} layers
- * @param {number} width
- * @param {number} height
+ * Put the cells that `gridRows` has made where a layout has them, with their numbers beside them.
+ * @param {HTMLElement} table
+ * @param {Layout} layout
  */
-export function headSize(layers, width, height) {
-  const across = (width - GUTTER) / mostHeads(layers) - GAP;
-  const down = (height - HEADING) / layers.length - GAP;
-  return Math.floor(Math.min(Math.max(Math.min(across, down), SMALLEST), LARGEST));
+export function placeCells(table, layout) {
+  const {columns, rows} = tracksOf(layout);
+  Object.assign(table.style, {gridTemplateColumns: columns, gridTemplateRows: rows});
+  table.style.setProperty("--av-size", `${layout.width}px`);
+  table.style.setProperty("--av-height", `${layout.height}px`);
+  for (const again of table.querySelectorAll(".av-again")) again.remove();
+  const [heading, ...layers] = [...table.children];
+  placeHeading(heading, layout);
+  layers.forEach((row, layer) => {
+    const [name, ...cells] = /** @type {HTMLElement[]} */ ([...row.children]);
+    const {row: line, column} = placeOf(layout, layer, -1);
+    write(name, layer, layout.turned ? layout.every.across : layout.every.down);
+    stand(name, {row: line, column});
+    name.classList.toggle("av-above", layout.turned);
+    cells.forEach((cell, head) => stand(cell, placeOf(layout, layer, head)));
+  });
 }
 
 /**
- * Where a key leads from a head, never outside; null for a key that leads nowhere.
+ * The numbers of heads, for each block; screen readers hear them once.
+ * @param {Element} heading
+ * @param {Layout} layout
+ */
+function placeHeading(heading, layout) {
+  const [corner, ...names] = /** @type {HTMLElement[]} */ ([...heading.children]);
+  stand(corner, {row: 1, column: 1});
+  const every = layout.turned ? layout.every.down : layout.every.across;
+  names.forEach((name, head) => {
+    write(name, head, every);
+    name.classList.toggle("av-above", !layout.turned);
+    headingPlaces(layout, head).forEach((place, block) => {
+      const node = block ? /** @type {HTMLElement} */ (name.cloneNode(true)) : name;
+      if (block) {
+        node.classList.add("av-again");
+        node.removeAttribute("role");
+        node.setAttribute("aria-hidden", "true");
+        heading.append(node);
+      }
+      stand(node, place);
+    });
+  });
+}
+
+/**
+ * @param {HTMLElement} node
+ * @param {number} number
+ * @param {number} every
+ */
+function write(node, number, every) {
+  node.textContent = number % every ? "" : String(number);
+}
+
+/**
+ * @param {HTMLElement} node
+ * @param {{row: number, column: number}} place
+ */
+function stand(node, {row, column}) {
+  node.style.gridArea = `${row} / ${column}`;
+}
+
+/**
+ * Which way layers and heads go, in signs.
+ * @param {Layout} layout
+ * @param {boolean} together  whether a layer's heads are one
+ */
+export function axesOf({turned}, together = false) {
+  if (together) return turned ? "layer \u2192" : "layer \u2193 heads together";
+  return turned ? "head \u2193 layer \u2192" : "layer \u2193 head \u2192";
+}
+
+/**
+ * Where a key leads from a head, never outside; null for a key that leads nowhere. Where the grid is turned, heads stand
+ * one below the other.
  * @param {{heads: number}[]} layers
  * @param {HeadPlace} from
  * @param {string} key
+ * @param {boolean} turned
  * @returns {HeadPlace | null}
  */
-export function headByKey(layers, {layer, head}, key) {
+export function headByKey(layers, {layer, head}, key, turned = false) {
   /** @type {Record<string, [layer: number, head: number]>} */
   const steps = {
     ArrowLeft: [layer, head - 1],
@@ -67,7 +131,8 @@ export function headByKey(layers, {layer, head}, key) {
     PageUp: [0, head],
     PageDown: [layers.length - 1, head],
   };
-  const step = Object.hasOwn(steps, key) ? steps[key] : undefined;
+  const meant = turned ? (TURNED[key] ?? key) : key;
+  const step = Object.hasOwn(steps, meant) ? steps[meant] : undefined;
   if (!step) return null;
   const [toLayer, toHead] = step;
   if (toLayer < 0 || toLayer >= layers.length || toHead < 0) return {layer, head};

@@ -1,7 +1,8 @@
 // All heads of a stream as small pictures, layers down and heads across.
 
-import {gridRows, headByKey, headSize, mostHeads} from "./cells.js";
+import {axesOf, gridRows, headByKey, placeCells} from "./cells.js";
 import {element, fitCanvas, within} from "./element.js";
+import {layHeads, seatOf} from "./layout.js";
 import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
@@ -10,9 +11,10 @@ import {hasAny} from "../data/store.js";
  * @import {Part, View} from "./view.js"
  * @import {Picture} from "../data/recording.js"
  * @import {HeadPlace} from "./cells.js"
+ * @import {Layout} from "./layout.js"
  */
 
-/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "room" | "hatching">} GridView */
+/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "root" | "room" | "hatching">} GridView */
 
 /**
  * The cell of a head; its weights under each pixel are kept until the size or the tokens change.
@@ -31,8 +33,12 @@ import {hasAny} from "../data/store.js";
  * @property {HTMLElement} node
  * @property {HTMLElement} table
  * @property {Map<string, HeadCell>} cells
- * @property {number} size
+ * @property {HTMLElement} axes  which way layers and heads go
+ * @property {Layout} layout
  */
+
+// The line above the cells, and how high they may be in a row of their own, in pixels.
+const [TITLE, ALONE] = [24, 610];
 
 /**
  * The grid of heads: a click or the arrow keys choose one.
@@ -42,11 +48,11 @@ import {hasAny} from "../data/store.js";
 export function createGrid(view) {
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
   const together = view.recording.header.reading?.together;
-  const axes = together ? "layer \u2193 heads together" : "layer \u2193 head \u2192";
-  const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, element("span", {class: "av-axes"}, axes));
+  const axes = element("span", {class: "av-axes"});
+  const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, axes);
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
   /** @type {Grid} */
-  const grid = {view, node, table, cells: new Map(), size: 0};
+  const grid = {view, node, table, axes, cells: new Map(), layout: layHeads([{heads: 1}], {width: 0, height: 0})};
   table.onclick = (event) => {
     const cell = within(event, "[data-head]");
     if (cell) view.choose({layer: Number(cell.dataset["layer"]), head: Number(cell.dataset["head"])});
@@ -97,10 +103,16 @@ function buildCell(grid, layer, head) {
 
 /** @param {Grid} grid */
 function resize(grid) {
-  const {layers} = grid.view.now.stream;
-  grid.size = headSize(layers, grid.node.clientWidth, grid.view.room());
-  grid.table.style.setProperty("--av-size", `${grid.size}px`);
-  grid.table.style.setProperty("--av-heads", String(mostHeads(layers)));
+  const {root, now, room, recording} = grid.view;
+  const {layers} = now.stream;
+  const beside = room() - TITLE;
+  const seat = seatOf(layers, root.clientWidth, beside);
+  root.dataset["grid"] = seat;
+  // In a row of its own it takes what it needs.
+  const height = seat === "below" ? Math.max(beside, ALONE) : beside;
+  grid.layout = layHeads(layers, {width: grid.node.clientWidth, height});
+  placeCells(grid.table, grid.layout);
+  grid.axes.textContent = axesOf(grid.layout, recording.header.reading?.together);
 }
 
 /**
@@ -128,7 +140,7 @@ function paintAll(grid, resample) {
  */
 function paint(grid, cell, picture, shared) {
   const {rows, columns} = grid.view.now;
-  const context = fitCanvas(cell.canvas, grid.size, grid.size);
+  const context = fitCanvas(cell.canvas, grid.layout.width, grid.layout.height);
   const {width, height} = cell.canvas;
   if (cell.pixels === null) {
     cell.pixels = picture.sample(rows, columns, width, height);
@@ -154,7 +166,7 @@ function mark(grid) {
  */
 function walkHeads(grid, event) {
   const {layer, head} = grid.view.store.state;
-  const chosen = headByKey(grid.view.now.stream.layers, {layer, head}, event.key);
+  const chosen = headByKey(grid.view.now.stream.layers, {layer, head}, event.key, grid.layout.turned);
   if (!chosen) return;
   event.preventDefault();
   if (chosen.layer === layer && chosen.head === head) return;

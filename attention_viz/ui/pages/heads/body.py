@@ -25,6 +25,9 @@ from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_body"]
 
+# From so many heads on they need more than a third of the page.
+_MANY = 400
+
 
 def show_body(
     state: State,
@@ -83,8 +86,15 @@ def _choose(drawn: Drawn | None, state: State, controls: DeltaGenerator, notes: 
 
 
 def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
-    """All heads, the chosen one and the search side by side; below them what-if and the numbers."""
-    left, middle, right = st.columns([4.6, 4.6, 2.8])
+    """All heads, the chosen one and the search side by side; below them what-if and the numbers.
+
+    So many heads that none could be told from the next take the search's place, too.
+    """
+    if len(atlas.table) > _MANY:
+        left, middle = st.columns([6.8, 5.2])
+        right = middle
+    else:
+        left, middle, right = st.columns([4.6, 4.6, 2.8])
     with left:
         show_view(atlas, state, choice)
     with middle:

@@ -88,8 +88,8 @@ def opened_in_explore() -> bool:
 
 
 def _show_grid(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    # The height holds until the component has come.
-    with st.container(key="heads-atlas", height=HEIGHT, border=False):
+    # Its height holds until the component has come; of very many heads it becomes more.
+    with st.container(key="heads-atlas"):
         _atlas_in_place(atlas, state, choice)
     st.markdown(metric_words(choice.metric, formula=True))
 
