@@ -3,7 +3,7 @@
 import {createBars} from "./parts/bars.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
-import {createGrid} from "./parts/grid.js";
+import {createGrid} from "./heads/grid.js";
 import {createHeatmap} from "./parts/heatmap.js";
 import {createLegend, createNotes} from "./parts/legend.js";
 import {createSearch} from "./parts/search.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {axesOf, headByKey} from "../../../attention_viz/explorer/static/parts/cells.js";
+import {axesOf, headByKey} from "../../../attention_viz/explorer/static/heads/cells.js";
 
 // Layers needn't have as many heads as each other.
 const LAYERS = [{heads: 4}, {heads: 2}, {heads: 3}];

@@ -10,7 +10,7 @@ import {
   smallestCell,
   tableSize,
   tracksOf,
-} from "../../../attention_viz/explorer/static/parts/layout.js";
+} from "../../../attention_viz/explorer/static/heads/layout.js";
 
 const model = (layers, heads) => Array.from({length: layers}, () => ({heads}));
 const MODELS = {"6 × 12": model(6, 12), "30 × 9": model(30, 9), "32 × 32": model(32, 32), "48 × 64": model(48, 64)};

@@ -7,9 +7,9 @@ import {createCard} from "./card.js";
 import {buildAtlas, markAtlas, paintAtlas, reachedBy, readColours} from "./grid.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
-import {axesOf} from "../parts/cells.js";
+import {axesOf} from "../heads/cells.js";
 import {element, focused, within} from "../parts/element.js";
-import {layHeads} from "../parts/layout.js";
+import {layHeads} from "../heads/layout.js";
 
 /**
  * @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"

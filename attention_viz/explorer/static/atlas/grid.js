@@ -1,8 +1,8 @@
 // The cells of the atlas: each head as a colour with its number, or as a small picture of its pattern.
 
-import {gridRows, headByKey, placeCells} from "../parts/cells.js";
+import {gridRows, headByKey, placeCells} from "../heads/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
-import {layHeads} from "../parts/layout.js";
+import {layHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
 
@@ -12,8 +12,8 @@ import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
  * @import {Pattern} from "../data/raster.js"
  * @import {Colour} from "../data/scale.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
- * @import {HeadPlace} from "../parts/cells.js"
- * @import {Layout} from "../parts/layout.js"
+ * @import {HeadPlace} from "../heads/cells.js"
+ * @import {Layout} from "../heads/layout.js"
  */
 
 /**

@@ -1,14 +1,14 @@
 // All heads of a stream as small pictures, layers down and heads across.
 
 import {axesOf, gridRows, headByKey, placeCells} from "./cells.js";
-import {element, fitCanvas, within} from "./element.js";
+import {element, fitCanvas, within} from "../parts/element.js";
 import {layHeads, seatOf} from "./layout.js";
 import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
 /**
- * @import {Part, View} from "./view.js"
+ * @import {Part, View} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
  * @import {HeadPlace} from "./cells.js"
  * @import {Layout} from "./layout.js"

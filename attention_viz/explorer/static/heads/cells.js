@@ -1,6 +1,6 @@
 // A cell for each head, layers down and heads across: as a grid for screen readers, walked along by arrow keys.
 
-import {element} from "./element.js";
+import {element} from "../parts/element.js";
 import {headingPlaces, mostHeads, placeOf, tracksOf} from "./layout.js";
 
 /** @import {Layout} from "./layout.js" */
