@@ -1,12 +1,13 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import capture, classroom, heads, size, starting, switching
+from benchmarks import capture, classroom, growing, heads, size, starting, switching
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
 
 BENCHMARKS: dict[str, Benchmark] = {
     "capture": capture.BENCHMARK,
+    "growing": growing.BENCHMARK,
     "size": size.BENCHMARK,
     "switching": switching.BENCHMARK,
     "heads": heads.BENCHMARK,
