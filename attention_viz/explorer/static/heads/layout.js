@@ -110,17 +110,20 @@ export function tableSize(layout) {
  */
 export function tracksOf(layout) {
   const {across, down, beside, below} = countsOf(layout);
-  const tracks = (
-    /** @type {number} */ blocks,
-    /** @type {number} */ first,
-    /** @type {number} */ cells,
-    /** @type {number} */ size,
-  ) =>
-    Array.from({length: blocks}, (_, block) => `${first + (block ? ROOMS.between : 0)}px repeat(${cells}, ${size}px)`);
+  const {width, height, gap} = layout;
   return {
-    columns: tracks(beside, ROOMS.gutter, across, layout.width + layout.gap).join(" "),
-    rows: tracks(below, ROOMS.heading, down, layout.height + layout.gap).join(" "),
+    columns: tracks(beside, ROOMS.gutter, `repeat(${across}, ${width + gap}px)`),
+    rows: tracks(below, ROOMS.heading, `repeat(${down}, ${height + gap}px)`),
   };
+}
+
+/**
+ * @param {number} blocks
+ * @param {number} numbers  how much room they have before the cells
+ * @param {string} cells
+ */
+function tracks(blocks, numbers, cells) {
+  return Array.from({length: blocks}, (_, block) => `${numbers + (block ? ROOMS.between : 0)}px ${cells}`).join(" ");
 }
 
 /**
