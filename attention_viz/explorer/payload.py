@@ -65,15 +65,15 @@ class Choice:
     head: int
 
 
-def is_long(trace: "Trace", most: int = LONG) -> bool:
+def is_long(trace: "Trace", most: int | None = None) -> bool:
     """Whether all weights of a trace are more than is sent to a browser at once.
 
     Args:
         trace: the run.
-        most: how many weights are sent.
+        most: how many weights are sent; `LONG` by default.
     """
     sizes = (layer.attention.shape for layers in trace.layers.values() for layer in layers)
-    return sum(heads * queries * keys for heads, queries, keys in sizes) > most
+    return sum(heads * queries * keys for heads, queries, keys in sizes) > (LONG if most is None else most)
 
 
 def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tuple[str, int]] | None = None) -> bytes:

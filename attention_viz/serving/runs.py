@@ -97,8 +97,8 @@ def is_loaded(name: str) -> bool:
 
 
 def is_drawn(request: Request) -> bool:
-    """Whether somebody's equal request has been run, and its trace is still there."""
-    return (request, None, ()) in _traces
+    """Whether somebody's equal request has been run, as far as pages read that show a head at a time."""
+    return (request, None, (), SETTINGS.longest_text) in _traces
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
@@ -115,7 +115,14 @@ def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -
     _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
 
-def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]" = (), cached: bool = True) -> Drawn:
+def draw(
+    request: Request,
+    *,
+    beside: str | None = None,
+    edits: "Sequence[Edit]" = (),
+    cached: bool = True,
+    longest: int = SETTINGS.longest_study,
+) -> Drawn:
     """Run the text through the model, or take the trace of somebody's equal request.
 
     Args:
@@ -123,15 +130,18 @@ def draw(request: Request, *, beside: str | None = None, edits: "Sequence[Edit]"
         beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         edits: changes made inside the model.
         cached: whether it stays in the cache for others who ask the same; what runs by the dozen would push out theirs.
+        longest: how many tokens of the text are read at most.
 
     Raises:
         AttentionVizError: the text or the model can't be used; the message says why.
     """
     edits = tuple(edits)
+    if longest < SETTINGS.longest_text and not _is_cut(request, beside, longest):
+        longest = SETTINGS.longest_text  # the same run as on a page that reads more
     if not cached:
-        return _draw(request, beside, edits)
-    key = (request, beside, tuple(_identity(edit) for edit in edits))
-    drawn = _traces.get(key, lambda: _draw(request, beside, edits))
+        return _draw(request, beside, edits, longest)
+    key = (request, beside, tuple(_identity(edit) for edit in edits), longest)
+    drawn = _traces.get(key, lambda: _draw(request, beside, edits, longest))
     if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
         _forget(request.model)
     return drawn
@@ -166,9 +176,25 @@ def _identity(edit: "Edit") -> tuple[object, ...]:
     )
 
 
-def _draw(request: Request, beside: str | None, edits: "tuple[Edit, ...]") -> Drawn:
+def _is_cut(request: Request, beside: str | None, longest: int) -> bool:
+    """Whether a text or the one beside it has more tokens than are to be read."""
+    texts = [request.text, request.second, beside or ""]
+    # No tokenizer makes two tokens of a byte; a pair of texts gets some more around it, and so does a chat.
+    if request.model == OWN or sum(len(text.encode("utf-8", "replace")) for text in texts) < longest // 2:
+        return False
     model = _chosen(request)
-    limit = None if request.model == OWN else SETTINGS.longest_text
+    special, chat = _wording(model, request)
+    first = model.fit(request.text, longest, special_tokens=special, chat=chat)
+    if first.cut or (beside and model.fit(beside, longest, special_tokens=special, chat=chat).cut):
+        return True
+    if not model.facts.reads_pairs or not request.second.strip():
+        return False
+    return bool(model.fit(request.second, longest, before=first.kept, special_tokens=special, chat=chat).cut)
+
+
+def _draw(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longest: int) -> Drawn:
+    model = _chosen(request)
+    limit = None if request.model == OWN else longest
     with FORWARDS:
         if beside is not None:
             return _draw_padded(model, request, beside, limit, edits)
@@ -285,6 +311,11 @@ def _forget(name: str) -> None:
     gc.freeze()
 
 
+def _size(trace: "Trace") -> int:
+    """What a trace takes of the room for traces: its bytes in memory, and of its bytes in a file as large a share."""
+    return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
+
+
 @functools.cache
 def _cores() -> int:
     """How many threads torch would use by itself, asked before anybody lowers it."""
@@ -295,6 +326,6 @@ def _cores() -> int:
 
 _loads: "Loads[Model]" = Loads(_open)
 _models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
-_traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...]], Drawn]" = SharedCache(
-    SETTINGS.trace_memory * 1_000_000, lambda drawn: drawn.trace.nbytes
+_traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Drawn]" = SharedCache(
+    SETTINGS.trace_memory * 1_000_000, lambda drawn: _size(drawn.trace)
 )

@@ -21,12 +21,16 @@ class Settings:
     Attributes:
         forwards_at_once: how many texts run through a model at the same time; the others wait their turn, so that
             a room full of people pressing enter doesn't keep a newcomer from seeing the page.
-        longest_text: how many tokens are read at most, where the model could read more.
+        longest_text: how many tokens are read at most, where the model could read more, on pages that show a head at a
+            time.
+        longest_study: the same on pages that work out something of all heads, or compare runs.
         longest_input: how many characters the sentence box takes.
         longest_link: how many characters of text a link carries.
-        most_weights: how many weights a trace may have to be drawn in a browser.
+        most_weights: how many weights a trace from a file may stand for to be drawn in a browser; of many, the heads on
+            the screen alone are computed.
         trace_memory: how many megabytes the traces in memory may take together, for people who go back to a sentence or
             share one; the one unused for longest goes first.
+        trace_disk: the same of what lies in temporary files, as most of a long trace does.
         model_memory: how many megabytes the models in memory may take together; the one unused for longest goes first.
             A model that alone takes more is refused, before any download.
         models: the folders that visitors may open models from, and those inside them, as in PATH; "off" for none. By
@@ -35,11 +39,13 @@ class Settings:
     """
 
     forwards_at_once: int = 2
-    longest_text: int = 512
+    longest_text: int = 8_192
+    longest_study: int = 1_024
     longest_input: int = 50_000
     longest_link: int = 1_500
-    most_weights: int = 60_000_000
+    most_weights: int = 20_000_000_000
     trace_memory: int = 600
+    trace_disk: int = 12_000
     model_memory: int = 4_000
     models: tuple[Path, ...] = (_OWN_MODELS,)
     hub: bool = True

@@ -18,6 +18,7 @@ from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_outpu
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun, attach, behind
+from attention_viz.trace.resting import is_resting
 from attention_viz.trace.storage import read_trace, write_trace
 from attention_viz.trace.table import weights_table
 from attention_viz.trace.tokens import Tokens
@@ -89,11 +90,21 @@ class Trace:
     def nbytes(self) -> int:
         """How many bytes its tensors hold in memory, each counted once however many layers share it.
 
-        Grows when `whole_layers` is first asked for. A view counts as all that it keeps alive.
+        Grows when `whole_layers` is first asked for. A view counts as all that it keeps alive. What rests in a file, as
+        most of a long trace does, isn't in it: see `resting_bytes`.
         """
+        return self._bytes(resting=False)
+
+    @property
+    def resting_bytes(self) -> int:
+        """How many bytes of it lie in a file that is mapped into memory, and are read when they are looked at."""
+        return self._bytes(resting=True)
+
+    def _bytes(self, *, resting: bool) -> int:
         loaded = vars(self).get("whole_layers", self.layers)
         tensors = [self.output, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
-        storages = {storage.data_ptr(): storage.nbytes() for storage in (one.untyped_storage() for one in tensors)}
+        chosen = [one.untyped_storage() for one in tensors if is_resting(one) == resting]
+        storages = {storage.data_ptr(): storage.nbytes() for storage in chosen}
         return sum(storages.values())
 
     @once

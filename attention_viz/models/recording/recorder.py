@@ -20,6 +20,7 @@ from attention_viz.models.huggingface import AttentionInterface, AttentionMaskIn
 from attention_viz.operation.attention import Attention, attend, fused, fusible, is_causal
 from attention_viz.operation.masks import causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
+from attention_viz.trace.resting import RestingFile
 
 __all__ = ["OURS", "Call", "Recorder", "recording"]
 
@@ -36,6 +37,9 @@ _HARMLESS = frozenset(
 # Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
 # bfloat16), everyone since adds the lowest number there is. A bias so low leaves a weight of exactly 0 anyway.
 _BLOCKED_BELOW = -9e3
+
+# What a call has of its own.
+_RESTING = ("query", "key", "value")
 
 Split = tuple[Tensor | None, Tensor | None]
 
@@ -88,11 +92,13 @@ class Recorder:
         edits: changes to make.
         places: of each call, its stream and its place there; needed for edits only.
         keep: the places among all calls of those whose numbers are kept; all by default.
+        rest: where queries, keys and values are written as they come, those of a long text; None for memory.
     """
 
     edits: Sequence[Edit] = ()
     places: Sequence[tuple[str, int]] = ()
     keep: Collection[int] | None = None
+    rest: RestingFile | None = None
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
     _last: Call | None = None
@@ -134,8 +140,19 @@ class Recorder:
             self._modules.append(call.module)
         number = self.count - 1
         if self.keep is None or number in self.keep:
-            self._calls[number] = self._calls[number].beside(call) if again else call
+            self._calls[number] = self._rested(self._calls[number].beside(call) if again else call)
         return self._output(call)
+
+    def _rested(self, call: Call) -> Call:
+        """The call with its queries, keys and values in the file, where there is one; masks are shared by layers."""
+        if self.rest is None:
+            return call
+        put = self.rest.put
+
+        def of_term(term: Term, value: Any) -> Any:
+            return put(value) if term.is_matrix and term.name in _RESTING else value
+
+        return replace(call, attention=map_terms(call.attention, of_term))
 
     def _edited(self, call: Call, number: int) -> Call:
         """The call with the edits written into its terms."""

@@ -5,7 +5,7 @@ import platform
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -21,6 +21,7 @@ from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import Listener, Wiring
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import same_terms
+from attention_viz.trace.resting import RestingFile
 
 __all__ = ["Pass", "Runner", "alike", "versions"]
 
@@ -89,6 +90,7 @@ class Runner:
         edits: Sequence[Edit] = (),
         places: Sequence[tuple[str, int]] = (),
         keep: Collection[int] | None = None,
+        rest: RestingFile | None = None,
     ) -> Pass:
         """Run with our attention, in the model itself.
 
@@ -97,9 +99,11 @@ class Runner:
             edits: changes to make.
             places: of each call, its stream and its place there; needed for edits only.
             keep: the places among all calls of those that are kept; all by default.
+            rest: where what is kept is written, that of a long text; None for memory.
         """
-        recorder = Recorder(edits, places, keep)
-        return Pass.of(self._run(recorder, inputs), recorder)
+        recorder = Recorder(edits, places, keep, rest)
+        recorded = Pass.of(self._run(recorder, inputs), recorder)
+        return recorded if rest is None else replace(recorded, output=rest.put(recorded.output))
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
         """Run one token with our attention, beside the keys and values that a cache holds of those before it.

@@ -24,6 +24,7 @@ from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.resting import RestingFile
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["Axes", "Tracer"]
+
+# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB.
+_LONG = 2048
 
 # How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
 _ROUNDING = 100
@@ -103,7 +107,7 @@ class Tracer:
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers)
         edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
-        recorded = self.runner.record(inputs, edits, anatomy.places)
+        recorded = self.runner.record(inputs, edits, anatomy.places, rest=_rest_of(inputs))
         self._check_calls(recorded)
         found = axes(recorded.output)
         measure = self._measure(inputs, None if edits else recorded, found)
@@ -233,6 +237,17 @@ class Tracer:
                 f"{self.name} made {len(calls)} attention calls for this text where the probe saw "
                 f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
             )
+
+
+def _rest_of(inputs: Mapping[str, Tensor]) -> RestingFile | None:
+    """A file for what a long text's run computes; None for a short one, or where there is no place for a file."""
+    lengths = [tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids") and tensor.ndim == 2]
+    if max(lengths, default=0) < _LONG:
+        return None
+    try:
+        return RestingFile()
+    except OSError:
+        return None
 
 
 def _unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:

@@ -61,7 +61,12 @@ BUTTONS: dict[str, tuple[str, str, str, Callable[[Trace, str, int, int], bytes]]
         _tensors,
     ),
     "Picture (SVG)": ("svg", "image/svg+xml", "This head as a picture for print or slides", _picture),
-    "Explorer (HTML)": ("html", "text/html", "This explorer with all heads as one file that works offline", _page),
+    "Explorer (HTML)": (
+        "html",
+        "text/html",
+        "This explorer as one file that works offline; of a long text with this layer",
+        _page,
+    ),
 }
 
 

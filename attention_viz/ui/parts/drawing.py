@@ -10,6 +10,7 @@ from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Drawn, draw, is_loaded, load_model
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
 
 
-def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bool = False) -> Drawn | None:
+def draw_in_place(
+    state: State,
+    place: DeltaGenerator,
+    height: int,
+    *,
+    whole: bool = False,
+    longest: int = SETTINGS.longest_study,
+) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
     Args:
@@ -30,6 +38,7 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
         place: an `st.empty`.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         whole: with all streams of an open trace; by default with the one that is shown.
+        longest: how many tokens are read at most.
 
     Returns:
         The open trace, where one is open; None where there was a problem.
@@ -38,7 +47,7 @@ def draw_in_place(state: State, place: DeltaGenerator, height: int, *, whole: bo
         return open_trace if whole else open_trace.alone(state.stream)
     hold(state, place, height)
     try:
-        drawn = draw(state.request)
+        drawn = draw(state.request, longest=longest)
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None

@@ -26,6 +26,8 @@ from attention_viz.views.export.save import printed
 __all__ = ["csv_bytes", "model_part", "show_figure_exports", "show_more_formats", "trace_bytes"]
 
 # Of a model's name in a file's: file systems take 255 bytes for all of it.
+# The largest run that is made into a file here, in memory.
+_MOST_BYTES = 500_000_000
 _LONGEST_NAME = 60
 
 _MEDIA = {
@@ -126,8 +128,13 @@ def trace_bytes(trace: Trace) -> bytes:
     """The whole run as a file that *Open a trace* and `Trace.load` read.
 
     Raises:
-        TraceError: the server has no place for it.
+        TraceError: it is more than a browser is handed, or the server has no place for it.
     """
+    if trace.nbytes > _MOST_BYTES:
+        raise TraceError(
+            f"this run holds {trace.nbytes / 1e6:,.0f} MB, and a browser is handed at most {_MOST_BYTES / 1e6:,.0f}; "
+            "record it in Python with attention_viz.load and save it there"
+        )
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace"

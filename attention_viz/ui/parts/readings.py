@@ -130,6 +130,7 @@ class _Matrices:
 
 def _read(drawn: Drawn, state: State) -> Drawn:
     stream = drawn.stream(state.stream)
+    _check_length(drawn.trace, stream)
 
     def do(model: object) -> Trace:
         matrices = None if model is None else _Matrices(drawn.trace.provenance.model, state, stream)
@@ -140,6 +141,16 @@ def _read(drawn: Drawn, state: State) -> Drawn:
     if state.reading == "flow":
         _check_flow(drawn.trace, stream)
     return Drawn(do(None) if drawn.fit is None else ask(state.request, do), drawn.fit, drawn.second)
+
+
+def _check_length(trace: Trace, stream: str) -> None:
+    """Refuse a text of which all weights of all heads are more than memory holds."""
+    tokens = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
+    if tokens > SETTINGS.longest_study:
+        raise TraceError(
+            f"readings and whole words are worked out from all weights of all heads: this text has {tokens:,} tokens, "
+            f"and at most {SETTINGS.longest_study:,} can be done here; shorten the text, or take raw weights"
+        )
 
 
 def _check_flow(trace: Trace, stream: str) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attention_viz.serving.runs import verify
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
@@ -27,7 +28,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         choice: what the page keeps in the address beside that.
         places: from `hold_places`.
     """
-    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True)
+    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, longest=SETTINGS.longest_text)
     if drawn is None:
         places.line.empty()
         places.candidates.empty()

@@ -7,6 +7,7 @@ import streamlit as st
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.recorded import recorded_payload
 from attention_viz.serving.runs import Drawn, draw, is_drawn
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.explore.places import Places
@@ -40,7 +41,7 @@ def show_recorded(state: State, places: Places) -> bool:
 def run_meanwhile(state: State) -> None:
     """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
     with contextlib.suppress(AttentionVizError):
-        _ = draw(state.request).payload
+        _ = draw(state.request, longest=SETTINGS.longest_text).payload
     st.session_state[_TRIED] = True
 
 

@@ -1,0 +1,93 @@
+"""The tensors of long traces in a file that is mapped into memory, so that a machine holds more of them."""
+
+import mmap
+import tempfile
+import weakref
+from typing import TYPE_CHECKING
+
+import numpy
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from typing import IO
+
+__all__ = ["RestingFile", "is_resting", "set_aside"]
+
+# Where in memory the mapped tensors begin, as long as they are mapped.
+_places: set[int] = set()
+# How many bytes are copied at a time where a tensor doesn't lie in one piece.
+_AT_A_TIME = 32_000_000
+
+
+class RestingFile:
+    """A file without a name that tensors are written to; it goes when the last of them does.
+
+    It lies where the system keeps temporary files, which TMPDIR says.
+    """
+
+    def __init__(self) -> None:
+        """Begin with an empty file.
+
+        Raises:
+            OSError: there is no place for it.
+        """
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
+        _ = weakref.finalize(self, self._file.close)
+
+    def put(self, tensor: Tensor) -> Tensor:
+        """Write a tensor and hand back the same numbers out of the file, read when they are looked at.
+
+        What needs a gradient, lies on another device, is empty, or finds no more room stays as it is.
+        """
+        if tensor.requires_grad or tensor.device.type != "cpu" or not tensor.numel():
+            return tensor
+        try:
+            return self._put(tensor)
+        except OSError:
+            return tensor
+
+    def _put(self, tensor: Tensor) -> Tensor:
+        file = self._file
+        start = -(-file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        _ = file.seek(start)
+        for piece in _pieces(tensor):
+            _ = file.write(piece.contiguous().view(torch.uint8).numpy().data)
+        file.flush()
+        length = tensor.numel() * tensor.element_size()
+        # A private mapping: whoever writes into the tensor changes a copy of the page, as in memory of its own.
+        mapped = mmap.mmap(file.fileno(), length, offset=start, access=mmap.ACCESS_COPY)
+        rested = torch.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).view(tensor.dtype).view(tensor.shape)
+        place = rested.data_ptr()
+        _places.add(place)
+        _ = weakref.finalize(mapped, _places.discard, place)
+        return rested
+
+
+def is_resting(tensor: Tensor) -> bool:
+    """Whether a tensor's numbers lie in a mapped file, not in memory of their own."""
+    return tensor.untyped_storage().data_ptr() in _places
+
+
+def set_aside(tensor: Tensor) -> None:
+    """Let go of what a mapped tensor takes of memory since it was looked at; it is read again when it is looked at."""
+    base = tensor.untyped_storage()
+    if base.data_ptr() in _places and hasattr(mmap, "MADV_DONTNEED"):
+        _advise(base.data_ptr(), base.nbytes())
+
+
+def _advise(place: int, length: int) -> None:
+    import ctypes
+
+    # The mapping itself is behind the tensor, out of reach; the call takes its address.
+    _ = ctypes.CDLL(None).madvise(ctypes.c_void_p(place), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
+
+
+def _pieces(tensor: Tensor) -> list[Tensor]:
+    """A tensor in parts along its first axis that has several, so that no copy of all of it is made."""
+    if tensor.is_contiguous():
+        return [tensor.view(-1)]
+    while tensor.shape[0] == 1:
+        tensor = tensor[0]
+    rows = max(1, _AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
+    return list(tensor.split(rows))

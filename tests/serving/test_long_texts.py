@@ -1,0 +1,85 @@
+"""A long text on the server: which pages read how much of it, and what the browser is handed of it."""
+
+import json
+
+import pytest
+
+from attention_viz.explorer import payload
+from attention_viz.serving import runs
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.long_texts import head_of, ranking_of
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import Drawn, draw, is_drawn
+from attention_viz.serving.settings import Settings
+
+TEXT = "rain falls on the old stone bridge while the river runs below it " * 3
+
+
+@pytest.fixture
+def request_() -> Request:
+    return Request(model="induction", text=TEXT)
+
+
+@pytest.fixture(autouse=True)
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "SETTINGS", Settings(longest_text=24, longest_study=9))
+    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda drawn: drawn.trace.nbytes))
+
+
+def test_a_page_that_shows_a_head_at_a_time_reads_more_than_one_that_takes_all(request_: Request) -> None:
+    study, long = draw(request_, longest=9), draw(request_, longest=24)
+    assert (len(study.trace.query_tokens()), len(long.trace.query_tokens())) == (9, 24)
+    assert study.fit is not None and study.fit.cut and study.fit.limit == 9
+
+
+def test_a_text_that_both_read_whole_runs_once() -> None:
+    request = Request(model="induction", text="rain falls")
+    assert draw(request, longest=9) is draw(request, longest=24)
+    assert is_drawn(request)
+
+
+def test_a_text_cut_for_one_page_is_not_taken_for_the_run_of_another(request_: Request) -> None:
+    draw(request_, longest=9)
+    assert not is_drawn(request_)
+    draw(request_, longest=24)
+    assert is_drawn(request_)
+
+
+@pytest.fixture
+def drawn(request_: Request, monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    monkeypatch.setattr(payload, "LONG", 100)
+    return draw(request_, longest=24)
+
+
+def test_of_a_long_text_a_head_is_handed_over_by_itself_and_made_once(drawn: Drawn) -> None:
+    packed = head_of(drawn, "decoder", 1, 0)
+    assert packed is not None and packed is head_of(drawn, "decoder", 1, 0)
+    header = json.loads(packed[4 : 4 + int.from_bytes(packed[:4], "little")])
+    assert (header["of"], header["layer"], header["head"]) == (drawn.long_id, 1, 0)
+
+
+def test_of_a_short_text_nothing_is_handed_over() -> None:
+    drawn = draw(Request(model="induction", text="rain falls"))
+    assert drawn.long_id is None
+    assert head_of(drawn, "decoder", 0, 0) is None
+
+
+def test_all_heads_are_ranked_for_a_pair_that_the_browser_asks_about(drawn: Drawn) -> None:
+    asked = {"of": drawn.long_id, "stream": "decoder", "query": 20, "key": 7}
+    found = ranking_of(drawn, asked)
+    assert found is not None
+    weights = sorted(
+        (float(drawn.trace.weights(layer, head)[20, 7]), layer, head)
+        for layer in range(drawn.trace.layer_count())
+        for head in range(drawn.trace.head_count(layer))
+    )[::-1][:10]
+    assert [(one["layer"], one["head"]) for one in found["ranked"]] == [(layer, head) for _, layer, head in weights]
+    assert found["ranked"][0]["weight"] == pytest.approx(weights[0][0], abs=1e-6)
+
+
+def test_no_head_is_ranked_by_a_blocked_cell_or_for_another_text(drawn: Drawn) -> None:
+    asked = {"of": drawn.long_id, "stream": "decoder", "query": 7, "key": 20}
+    found = ranking_of(drawn, asked)
+    assert found is not None and found["ranked"] == []
+    assert ranking_of(drawn, {**asked, "of": "another"}) is None
+    assert ranking_of(drawn, None) is None

@@ -1,0 +1,67 @@
+"""Tensors in a mapped file: the same numbers, no memory of their own, gone with the last that looks at them."""
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from attention_viz.trace import resting
+from attention_viz.trace.resting import RestingFile, is_resting, set_aside
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_the_numbers_are_the_same_whatever_their_kind_and_order(dtype: torch.dtype) -> None:
+    file = RestingFile()
+    whole = torch.randn(1, 7, 5, 3).to(dtype)
+    for tensor in (whole, whole.transpose(1, 2), whole[:, ::2], whole[0, 3, 2]):
+        rested = file.put(tensor)
+        assert rested.dtype == dtype and torch.equal(rested, tensor)
+        assert is_resting(rested) and is_resting(rested[..., :1]) and not is_resting(tensor)
+
+
+def test_large_tensors_in_another_order_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resting, "_AT_A_TIME", 100)
+    tensor = torch.randn(1, 9, 11, 4).transpose(1, 2)
+    assert torch.equal(RestingFile().put(tensor), tensor)
+
+
+def test_what_has_a_gradient_or_nothing_in_it_stays() -> None:
+    file = RestingFile()
+    for tensor in (torch.ones(3, requires_grad=True), torch.zeros(2, 0)):
+        assert file.put(tensor) is tensor
+
+
+def test_writing_into_one_changes_no_other() -> None:
+    file, tensor = RestingFile(), torch.arange(5000.0)
+    one, other = file.put(tensor), file.put(tensor)
+    one[3] = -1
+    assert other[3] == 3 and tensor[3] == 3 and one[3] == -1
+
+
+def test_the_numbers_are_there_after_memory_was_let_go() -> None:
+    tensor = torch.randn(400, 300)
+    rested = RestingFile().put(tensor)
+    assert torch.equal(rested, tensor)
+    set_aside(rested)
+    assert torch.equal(rested, tensor)
+    set_aside(tensor)  # what lies in memory stays there
+    assert torch.equal(rested, tensor)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted as Linux tells them")
+def test_the_file_goes_with_the_last_tensor() -> None:
+    def mapped() -> int:
+        return Path("/proc/self/maps").read_text().count("attention_viz-")
+
+    gc.collect()
+    before, files = mapped(), len(os.listdir("/proc/self/fd"))
+    rested = RestingFile().put(torch.ones(10_000))
+    gc.collect()
+    place = rested.data_ptr()
+    assert is_resting(rested)
+    del rested
+    gc.collect()
+    assert mapped() == before and len(os.listdir("/proc/self/fd")) == files
+    assert place not in resting._places
