@@ -4,19 +4,19 @@ import functools
 import gc
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS
+from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.facts import remember
 from attention_viz.serving.loads import Loads
 from attention_viz.serving.models import find, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     import pandas
@@ -38,57 +38,9 @@ __all__ = [
     "is_loaded",
     "load_model",
     "projections",
-    "verify",
 ]
 
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A text that went through a model, ready for the browser.
-
-    Attributes:
-        trace: what was recorded.
-        fit: which part of the text was read, and what was cut; None for a trace from a file.
-        second: the same of the second sentence, where there was one.
-    """
-
-    trace: "Trace"
-    fit: "Fit | None" = None
-    second: "Fit | None" = None
-
-    def stream(self, name: str | None) -> str:
-        """The stream of that name, where the trace has it; else its first."""
-        return name if name in self.trace.streams else self.trace.streams[0]
-
-    def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
-        """Layer and head of a stream, as far in as the trace has them."""
-        stream = self.stream(stream)
-        layer = min(layer, self.trace.layer_count(stream) - 1)
-        return layer, min(head, self.trace.head_count(layer, stream) - 1)
-
-    def alone(self, stream: str | None) -> "Drawn":
-        """What was drawn, with one stream only, for pages that show one."""
-        stream = self.stream(stream)
-        return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
-
-    @once
-    def payload(self) -> bytes:
-        """The trace as the explorer reads it, packed once, and only for pages that show the explorer.
-
-        Of a long text these are small pictures of all heads; the one on the screen follows (`serving.long_texts`).
-        """
-        from attention_viz.explorer import is_long, pack
-
-        return pack(self.trace, terms=() if is_long(self.trace) else None)
-
-    @once
-    def long_id(self) -> str | None:
-        """What tells this text's bytes from others, where its heads come one by one; None where they are all there."""
-        from attention_viz.explorer import id_of
-
-        return id_of(self.payload)
 
 
 def is_loaded(name: str) -> bool:
@@ -163,11 +115,6 @@ def fit(request: Request, text: str) -> "Fit":
     return _chosen(request).fit(text)
 
 
-def verify(drawn: Drawn) -> None:
-    """Make the comparison behind the trace's fidelity; its runs wait their turn at the door, as every run does."""
-    _ = drawn.trace.fidelity
-
-
 def _identity(edit: "Edit") -> tuple[object, ...]:
     """What tells one edit from another, for the cache."""
     values = [getattr(edit, field.name) for field in fields(edit)]
@@ -227,7 +174,7 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
         raise UnusableText("the first sentence is empty: the second is only read together with it")
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
     if facts.continues_text and request.more and not edits:
-        return Drawn(_grow(model, request, fit, special_tokens=special, chat=chat), fit)
+        return Drawn(_grow(model, request, fit, limit, special_tokens=special, chat=chat), fit)
     target = request.target if facts.is_encoder_decoder and request.target.strip() else None
     if not facts.reads_pairs or not request.second.strip():
         trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
@@ -237,13 +184,15 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
     return Drawn(trace, fit, second)
 
 
-def _grow(model: "Model", request: Request, fit: "Fit", *, special_tokens: bool, chat: bool) -> "Trace":
+def _grow(
+    model: "Model", request: Request, fit: "Fit", longest: int | None, *, special_tokens: bool, chat: bool
+) -> "Trace":
     """A text that the model goes on with; from the trace of a token less, where somebody has that on the screen."""
     from attention_viz.edits.eviction import Evict
 
     evict = None if request.evict is None else Evict(*request.evict)
     less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
-    if (before := _traces.peek((less, None, ()))) is not None:
+    if (before := _traces.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
         steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
     else:
         steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)

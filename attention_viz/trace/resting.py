@@ -3,17 +3,23 @@
 import mmap
 import tempfile
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy
 import torch
 from torch import Tensor
 
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import map_terms
+
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["RestingFile", "is_resting", "set_aside"]
+__all__ = ["RestingFile", "bytes_of", "is_resting", "set_aside"]
 
+# What a call has of its own.
+_OWN = ("query", "key", "value")
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
 # How many bytes are copied at a time where a tensor doesn't lie in one piece.
@@ -34,6 +40,10 @@ class RestingFile:
         """
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
+
+    def take(self, call: Attention) -> Attention:
+        """The call with its query, key and value in the file; its masks, which layers share, stay where they are."""
+        return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
 
     def put(self, tensor: Tensor) -> Tensor:
         """Write a tensor and hand back the same numbers out of the file, read when they are looked at.
@@ -67,6 +77,12 @@ class RestingFile:
 def is_resting(tensor: Tensor) -> bool:
     """Whether a tensor's numbers lie in a mapped file, not in memory of their own."""
     return tensor.untyped_storage().data_ptr() in _places
+
+
+def bytes_of(tensors: Iterable[Tensor], *, resting: bool) -> int:
+    """How many bytes tensors take, in memory or in a mapped file; what several share counts once, a view as a whole."""
+    storages = [one.untyped_storage() for one in tensors if is_resting(one) == resting]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 def set_aside(tensor: Tensor) -> None:

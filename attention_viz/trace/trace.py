@@ -18,7 +18,7 @@ from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_outpu
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun, attach, behind
-from attention_viz.trace.resting import is_resting
+from attention_viz.trace.resting import bytes_of
 from attention_viz.trace.storage import read_trace, write_trace
 from attention_viz.trace.table import weights_table
 from attention_viz.trace.tokens import Tokens
@@ -88,24 +88,18 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its tensors hold in memory, each counted once however many layers share it.
-
-        Grows when `whole_layers` is first asked for. A view counts as all that it keeps alive. What rests in a file, as
-        most of a long trace does, isn't in it: see `resting_bytes`.
-        """
-        return self._bytes(resting=False)
+        """How many bytes its tensors hold in memory, those of `whole_layers` once it was asked for; see `bytes_of`."""
+        return bytes_of(self._tensors, resting=False)
 
     @property
     def resting_bytes(self) -> int:
-        """How many bytes of it lie in a file that is mapped into memory, and are read when they are looked at."""
-        return self._bytes(resting=True)
+        """How many bytes of it rest in a mapped file, as most of a long trace does."""
+        return bytes_of(self._tensors, resting=True)
 
-    def _bytes(self, *, resting: bool) -> int:
+    @property
+    def _tensors(self) -> list[Tensor]:
         loaded = vars(self).get("whole_layers", self.layers)
-        tensors = [self.output, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
-        chosen = [one.untyped_storage() for one in tensors if is_resting(one) == resting]
-        storages = {storage.data_ptr(): storage.nbytes() for storage in chosen}
-        return sum(storages.values())
+        return [self.output, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
 
     @once
     def fidelity(self) -> Fidelity:
@@ -114,21 +108,21 @@ class Trace:
         Raises:
             TraceError: the trace was put together without one.
         """
-        return self._rerun.measure()
+        return behind(self).measure()
 
     @once
     def whole_layers(self) -> _Layers:
         """The layers with what stands around their attention calls, as far as it is known; made once."""
-        if self._rerun.complete is None:
+        if (complete := behind(self).complete) is None:
             return self.layers
-        whole = MappingProxyType(dict(self._rerun.complete()))
+        whole = MappingProxyType(dict(complete()))
         check_layers(whole, self.queries, self.keys)
         return whole
 
     @property
     def differentiable(self) -> bool:
         """Whether a model stands behind the trace that can be asked for gradients."""
-        return self._rerun.differentiate is not None
+        return behind(self).differentiate is not None
 
     def relevance(self, of: tuple[int, int] | None = None) -> Relevance:
         """How far each weight raised one number of the output, by a run of the same once more.
@@ -141,11 +135,7 @@ class Trace:
             UnsupportedModel: no gradient goes through the model.
             ShapeError: there is no such position or token.
         """
-        return self._rerun.relevance(of)
-
-    @property
-    def _rerun(self) -> Rerun:
-        return behind(self)
+        return behind(self).relevance(of)
 
     def only(self, stream: str | None = None) -> "Trace":
         """The run with one stream alone; this trace itself where it has no other.

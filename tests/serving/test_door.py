@@ -19,6 +19,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
 from attention_viz.serving.models import Source, open_source
 from attention_viz.serving.request import Request
+from attention_viz.serving.verifying import verify
 from tests.models.families import build, ids
 from tests.models.sources.test_load_folder import word_tokenizer
 
@@ -95,7 +96,7 @@ def test_a_place_comes_back_after_an_error() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda drawn, _model: runs.verify(drawn),
+        lambda drawn, _model: verify(drawn),
         lambda drawn, _model: drawn.trace.whole_layers,
         lambda drawn, model: av.gradient(model, drawn.trace),
         lambda drawn, model: runs.ask(Request("watched"), lambda asked: asked.verify(TEXT)),

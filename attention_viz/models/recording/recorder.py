@@ -38,9 +38,6 @@ _HARMLESS = frozenset(
 # bfloat16), everyone since adds the lowest number there is. A bias so low leaves a weight of exactly 0 anyway.
 _BLOCKED_BELOW = -9e3
 
-# What a call has of its own.
-_RESTING = ("query", "key", "value")
-
 Split = tuple[Tensor | None, Tensor | None]
 
 
@@ -140,19 +137,9 @@ class Recorder:
             self._modules.append(call.module)
         number = self.count - 1
         if self.keep is None or number in self.keep:
-            self._calls[number] = self._rested(self._calls[number].beside(call) if again else call)
+            kept = self._calls[number].beside(call) if again else call
+            self._calls[number] = kept if self.rest is None else replace(kept, attention=self.rest.take(kept.attention))
         return self._output(call)
-
-    def _rested(self, call: Call) -> Call:
-        """The call with its queries, keys and values in the file, where there is one; masks are shared by layers."""
-        if self.rest is None:
-            return call
-        put = self.rest.put
-
-        def of_term(term: Term, value: Any) -> Any:
-            return put(value) if term.is_matrix and term.name in _RESTING else value
-
-        return replace(call, attention=map_terms(call.attention, of_term))
 
     def _edited(self, call: Call, number: int) -> Call:
         """The call with the edits written into its terms."""

@@ -22,8 +22,12 @@ class Badge:
     def __init__(self) -> None:
         """Take the place."""
         self._words = st.empty()
-        self._words.badge("Comparing with the model's own attention …", color="gray")
+        self.wait()
         self._meaning = st.popover("What was compared", type="tertiary")
+
+    def wait(self) -> None:
+        """Say that it is being worked out; to write on the page is what ends the run of a visitor who turned away."""
+        self._words.badge("Comparing with the model's own attention …", color="gray")
 
     def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
         """Say how far; for a trace from a file, that nothing was compared here.

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz import views
 from attention_viz.analysis.compare import Comparison
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import verify
+from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits, show_edit_controls

@@ -4,7 +4,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.serving.runs import Drawn, verify
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading

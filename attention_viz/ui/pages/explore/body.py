@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from attention_viz.serving.runs import verify
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
@@ -45,7 +45,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state, back), state)
     show_reading(shown, state)
     if drawn.fit is not None:
-        verify(drawn)
+        verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
     if shown is not None:
         _show_matrix(shown.trace, stream, state)

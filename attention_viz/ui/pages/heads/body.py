@@ -7,7 +7,8 @@ from attention_viz.analysis.head_table import ERROR
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.edits.words import listed
-from attention_viz.serving.runs import Drawn, verify
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits

@@ -10,7 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, draw, fit, verify
+from attention_viz.serving.runs import Drawn, draw, fit
+from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN

@@ -6,7 +6,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, verify
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.verifying import verify
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import step_tensors, steps_of
 from attention_viz.trace.tensors import to_safetensors

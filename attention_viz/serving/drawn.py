@@ -1,0 +1,59 @@
+"""A text that went through a model, with what pages ask of it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attention_viz.trace.once import once
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Fit
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Drawn"]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A text that went through a model, ready for the browser.
+
+    Attributes:
+        trace: what was recorded.
+        fit: which part of the text was read, and what was cut; None for a trace from a file.
+        second: the same of the second sentence, where there was one.
+    """
+
+    trace: "Trace"
+    fit: "Fit | None" = None
+    second: "Fit | None" = None
+
+    def stream(self, name: str | None) -> str:
+        """The stream of that name, where the trace has it; else its first."""
+        return name if name in self.trace.streams else self.trace.streams[0]
+
+    def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
+        """Layer and head of a stream, as far in as the trace has them."""
+        stream = self.stream(stream)
+        layer = min(layer, self.trace.layer_count(stream) - 1)
+        return layer, min(head, self.trace.head_count(layer, stream) - 1)
+
+    def alone(self, stream: str | None) -> "Drawn":
+        """What was drawn, with one stream only, for pages that show one."""
+        stream = self.stream(stream)
+        return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
+
+    @once
+    def payload(self) -> bytes:
+        """The trace as the explorer reads it, packed once, and only for pages that show the explorer.
+
+        Of a long text these are small pictures of all heads; the one on the screen follows (`serving.long_texts`).
+        """
+        from attention_viz.explorer import is_long, pack
+
+        return pack(self.trace, terms=()) if is_long(self.trace) else pack(self.trace)
+
+    @once
+    def long_id(self) -> str | None:
+        """What tells this text's bytes from others, where its heads come one by one; None where they are all there."""
+        from attention_viz.explorer import id_of
+
+        return id_of(self.payload)

@@ -1,0 +1,55 @@
+"""Comparisons behind the badges, each made once, beside those who wait for them."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from attention_viz.serving.drawn import Drawn
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["verify"]
+
+# Seconds between two looks at who still waits for a comparison.
+_MOMENT = 0.2
+
+
+def verify(drawn: Drawn, still_wanted: "Callable[[], object]" = lambda: None) -> None:
+    """Make the comparison behind the trace's fidelity; its runs wait their turn at the door, as every run does.
+
+    Of a long text it takes as long as the run did, so it goes on by itself, and whoever left may come back to it.
+
+    Args:
+        drawn: what is compared.
+        still_wanted: called again and again meanwhile; by raising it stops waiting.
+    """
+    trace = drawn.trace
+    with _comparing:
+        if trace not in _comparisons:
+            _comparisons[trace] = _Comparison(lambda: trace.fidelity)
+            _comparisons[trace].start()
+        comparison = _comparisons[trace]
+    while comparison.is_alive():
+        comparison.join(_MOMENT)
+        still_wanted()
+    _ = trace.fidelity  # known by now, or the error is raised to whoever asked
+
+
+class _Comparison(threading.Thread):
+    """Makes one comparison; what goes wrong is told to those who ask for it again."""
+
+    def __init__(self, make: "Callable[[], object]") -> None:
+        super().__init__(daemon=True, name="comparison")
+        self._make = make
+
+    def run(self) -> None:
+        with contextlib.suppress(Exception):
+            _ = self._make()
+        del self._make  # it keeps the trace
+
+
+_comparisons: "WeakKeyDictionary[Trace, _Comparison]" = WeakKeyDictionary()
+_comparing = threading.Lock()
