@@ -271,6 +271,16 @@ def test_sinks_show_in_the_sum_of_a_row(show: Show, many_kinds: Trace) -> None:
     expect(part(screen, "bars")).to_contain_text(f"row sums to {total:.3f}")
 
 
+def test_no_piece_is_shown_as_the_tokenizer_writes_it(show: Show, many_kinds: Trace) -> None:
+    screen = show(many_kinds, stream="encoder")
+    option = part(screen, "arcs").locator("[role=option]", has_text="bank")
+    expect(option).to_have_attribute("title", "·bank")
+    said = screen.evaluate(
+        "[...document.querySelectorAll('.av-explorer *')].map(node => `${node.title} ${node.ariaLabel}`).join()"
+    )
+    assert "Ġ" not in said + screen.locator(".av-explorer").inner_text()
+
+
 def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kinds: Trace) -> None:
     screen = show(many_kinds)
     assert screen.locator("img, [onerror]").count() == 0

@@ -138,7 +138,7 @@ function findPositions({count, dimmed}, hideSpecial) {
 }
 
 /**
- * Fill an element with a token: its mark light, its text isolated, the tokenizer's own label on hovering.
+ * Fill an element with a token: its mark light, its text isolated; the whole of it on hovering, where it is cut.
  * @param {HTMLElement} node
  * @param {Axis} axis
  * @param {number} place
@@ -150,6 +150,6 @@ export function writeToken(node, axis, place) {
   sign.textContent = mark;
   word.textContent = text;
   node.replaceChildren(...(mark ? [sign, word] : [word]));
-  node.title = axis.labels[place];
+  node.title = mark + text;
   return node;
 }

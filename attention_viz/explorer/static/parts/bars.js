@@ -182,5 +182,9 @@ function bar(view, weight, most, role, label) {
  * @param {string} role
  */
 function token(axis, place, role) {
-  return element("bdi", {class: `av-word ${role}`, title: axis.labels[place]}, axis.names[place]);
+  return element(
+    "bdi",
+    {class: `av-word ${role}`, title: axis.spellings[place].mark + axis.spellings[place].text},
+    axis.names[place],
+  );
 }

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attention_viz.ui.address import State
+from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits_choice import CHANGES
 from attention_viz.ui.pages.compare.choice import ADDRESS, COMPARE_CHOICES, TRAINED
@@ -24,6 +25,8 @@ _LEFT_OUT = ("second", "more")
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS, example=first_state())
+    # The second sentence comes with the model, before the header hears which texts the page is drawn from.
+    choose_kind(replace(SHARED.current(), second="", more=0))
     show_header()
     chosen = pickers.choose(leave_out=_LEFT_OUT, with_readings=True)
     state = replace(chosen, second="", more=0)

@@ -86,7 +86,7 @@ def take_head(head: tuple[int, int]) -> None:
 def _ask_words(_atlas: Atlas, _state: State) -> None:
     words = (("query_word", "Word that looks"), ("key_word", "Word looked at"))
     for place, (name, label) in zip(st.columns(2, gap="small"), words, strict=True):
-        hint = "A word of the text"
+        hint = "a word"
         place.text_input(label, key=HEADS_CHOICES.key(name), placeholder=hint, persist_state="session")
 
 

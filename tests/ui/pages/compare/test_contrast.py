@@ -1,10 +1,13 @@
 """Two sentences are compared that belong together: what a model's example is compared with comes with the model."""
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.address import own_contrast, own_example
+from tests.ui.screens import Screen
 
 SMOLLM2 = "SmolLM2-135M-Instruct"
 
@@ -50,6 +53,13 @@ def test_the_second_sentence_comes_with_the_model_until_another_is_typed() -> No
 def test_what_a_link_says_holds(other: str) -> None:
     assert both(opened(model=SMOLLM2, text="a b", other=other)) == ("a b", other)
     assert both(opened(model=SMOLLM2)) == (own_example(SMOLLM2), own_contrast(SMOLLM2))
+
+
+def test_the_page_knows_at_once_which_second_sentence_it_is_drawn_from() -> None:
+    # Otherwise it would be pale, as of a text that nobody has run.
+    screen = Screen().open("/compare?what=sentences&model=coreference")
+    (told,) = [json.loads(one.proto.json) for one in screen.all("bidi_component") if "texts-follower" in one.proto.id]
+    assert told["texts"]["compare-other"] == screen.picker("Second sentence").value == own_contrast("coreference")
 
 
 def test_every_model_with_examples_has_a_sentence_to_compare_the_first_with() -> None:
