@@ -43,12 +43,12 @@ def counted(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
-def in_words(word: str) -> str:
+def in_words(word: str, longest: int = _LONGEST) -> str:
     """A word as part of a sentence of ours: not too long, and nothing in it that can't be seen.
 
     What is written from right to left is set apart, so that it doesn't turn around the numbers after it.
     """
-    written = one_line(word, _LONGEST)
+    written = one_line(word, longest)
     turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in written)
     return f"\u2068{written}\u2069" if turned else written
 

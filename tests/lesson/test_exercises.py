@@ -27,7 +27,7 @@ SENTENCES = (
 )
 # Nothing new for a real model, whose runs take longer.
 LIKE_OTHERS = SENTENCES[4:6]
-REAL = ("strongest", "head", "matters")
+REAL = ("strongest", "head", "job", "matters")
 BY_HAND = tuple(kind for kind in EXERCISES if kind not in REAL)
 PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "strongest", "head")
 
@@ -38,6 +38,7 @@ def made(run: Run) -> list[tuple[str, Exercise]]:
     wanted = [(kind, text, seed) for kind in BY_HAND for text in SENTENCES for seed in range(5)]
     wanted += [(kind, text, 0) for kind in ("strongest", "head") for text in SENTENCES if text not in LIKE_OTHERS]
     wanted += [(kind, text, 1) for kind in ("strongest", "head") for text in (BANK, CAT)]
+    wanted += [("job", text, seed) for text in (BANK, CAT, SENTENCES[3], "word") for seed in range(3)]
     wanted += [("matters", text, 0) for text in (BANK, "word")]
     assert len(wanted) >= 500
     return [(text, EXERCISES[kind].make(Scene(text, run), seed)) for kind, text, seed in wanted]
@@ -65,7 +66,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 17
+    assert len(EXERCISES) == 18
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 

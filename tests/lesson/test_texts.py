@@ -15,8 +15,8 @@ from attention_viz.steps.steps import STEPS
 
 TEXTS = Path(course.__file__).parent / "text"
 ORDER = [
-    *("why", "vectors", "plain", "roles", "scores", "scaling", "softmax", "mixture", "masks", "heads", "positions"),
-    *("cross", "older", "recurrent", "cost", "practice", "limits"),
+    *("why", "vectors", "plain", "roles", "scores", "scaling", "softmax", "mixture", "masks", "heads", "jobs"),
+    *("positions", "cross", "older", "recurrent", "cost", "practice", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")
 TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")

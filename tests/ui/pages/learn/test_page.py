@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_shown_before_the_next_lesson_is(stay: OpenPage, id
         screen.keyboard.press("PageDown")
         screen.wait_for_timeout(100)
     screen.keyboard.press("PageDown")
-    expect(screen.get_by_role("heading", name=re.compile("^17"))).to_be_visible()
+    expect(screen.get_by_role("heading", name=re.compile("^18"))).to_be_visible()
     idle(screen)
 
 

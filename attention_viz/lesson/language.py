@@ -1,0 +1,131 @@
+"""Heads of a language model at work on a text that stands there twice: what each does is found by measuring all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import torch
+
+from attention_viz.analysis.head_table import head_table
+from attention_viz.analysis.rows import Rows
+from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words
+from attention_viz.models import CATALOGUE
+from attention_viz.trace.once import once
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["LANGUAGE_MODEL", "TOY", "Twice"]
+
+# Letters of the text that are quoted of it.
+_LONGEST = 160
+
+# The real one, and a toy in its place where the package with the real one isn't installed.
+LANGUAGE_MODEL, TOY = "SmolLM2-135M-Instruct", "induction"
+
+
+@dataclass(frozen=True, eq=False)
+class Twice:
+    """A text, once and then again, through a language model.
+
+    Attributes:
+        scene: the reader's.
+    """
+
+    scene: Scene
+
+    @property
+    def real(self) -> bool:
+        """Whether the real model is there."""
+        return CATALOGUE[LANGUAGE_MODEL].available
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return LANGUAGE_MODEL if self.real else TOY
+
+    @property
+    def typed(self) -> str:
+        """The text: the reader's, or for the toy, which knows few words, its own."""
+        words = " ".join((self.scene.text if self.real else CATALOGUE[TOY].examples[0]).split())
+        if self.real:
+            return words
+        return " ".join(dict.fromkeys(words.split()))
+
+    @property
+    def note(self) -> str:
+        """What has to be said where the toy stands in the place of the real model."""
+        if self.real:
+            return ""
+        return f"{LANGUAGE_MODEL} isn't installed here, so this is the toy “{TOY}”, on words of its own. "
+
+    @property
+    def text(self) -> str:
+        """What the model reads; the space before it makes the first word the same token as when it comes again."""
+        return f" {self.typed} {self.typed}" if self.real else f"{self.typed} {self.typed}"
+
+    @once
+    def trace(self) -> Trace:
+        """The run."""
+        return self.scene.run(self.model, self.text)
+
+    @once
+    def rows(self) -> Rows:
+        """What metrics know of the tokens."""
+        return Rows.of(self.trace.query_tokens(), self.trace.key_tokens(), alike=True)
+
+    @once
+    def table(self) -> "pandas.DataFrame":
+        """Every metric of every head."""
+        return head_table(self.trace)
+
+    def heads(self, metric: str, count: int = 1) -> list[tuple[int, int, float]]:
+        """The heads with the most of a metric: layer, head and metric, the most first."""
+        shares = cast("dict[tuple[int, int], float]", self.table[metric].fillna(0.0).to_dict())
+        best = sorted(shares, key=lambda place: -shares[place])[:count]
+        return [(layer, head, shares[layer, head]) for layer, head in best]
+
+    def keys(self, metric: str) -> list[int]:
+        """Of each query the key by which a metric goes; −1 where there is none."""
+        rows = self.rows
+        keys = {"previous": rows.before, "induction": rows.following, "first": torch.full_like(rows.before, rows.first)}
+        return [int(key) for key in keys[metric]]
+
+    def best(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
+        """The query of a head that takes most from the key by which a metric goes: query, key, weight."""
+        weights, keys = self.trace.weights(layer, head), self.keys(metric)
+        found = [(float(weights[query, key]), query, key) for query, key in enumerate(keys) if 0 <= key != query]
+        weight, query, key = max(found, default=(float(weights[-1, -1]), len(keys) - 1, len(keys) - 1))
+        return query, key, weight
+
+    def value_lengths(self, layer: int, head: int) -> tuple[float, float]:
+        """How long the value of the first token is in a head, and those of the others on average."""
+        lengths = self.trace.attention(layer).head(head).value.norm(dim=-1)
+        others = lengths[[at for at in range(len(lengths)) if at != self.rows.first]]
+        return float(lengths[self.rows.first]), float(others.mean())
+
+    def carried_on(self, silenced: Sequence[tuple[int, int]] = ()) -> float | None:
+        """The probability of what really comes next, on average over the second time, with some heads silenced.
+
+        None for a text in which nothing comes next then.
+        """
+        edits = tuple(Ablate(layer, head) for layer, head in silenced)
+        trace = self.scene.run(self.model, self.text, edits=edits) if edits else self.trace
+        ids = torch.tensor(trace.query_tokens().ids)
+        start = len(ids) // 2
+        if start + 1 >= len(ids):
+            return None
+        shares = trace.output[start:-1].float().softmax(dim=-1)
+        return float(shares.gather(1, ids[start + 1 :, None]).mean())
+
+    @property
+    def quoted(self) -> str:
+        """The text as part of a sentence."""
+        return in_words(self.typed, _LONGEST)
+
+    def name(self, position: int) -> str:
+        """A token as part of a sentence."""
+        return in_words(self.trace.query_tokens().written[position])
