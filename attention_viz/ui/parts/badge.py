@@ -51,7 +51,7 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
     if _evicted(trace):
         state = "Verified" if fidelity.ok else "Not verified"
-        return "orange" if fidelity.ok else "red", f"{state} before, to {far}; not the model's own"
+        return "orange" if fidelity.ok else "red", f"{state} to {far}; not the model's own"
     when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
     if fidelity.ok:
         return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"

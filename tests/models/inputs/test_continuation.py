@@ -225,3 +225,15 @@ def test_another_models_trace_and_one_that_was_changed_are_refused() -> None:
         model.extend(model.trace("the bank", edits=[av.Ablate(0, 0)]))
     with pytest.raises(av.UnsupportedModel, match="in the same way"):
         model.extend(av.merge_words(trace))
+
+
+def test_a_long_text_whose_trace_rests_in_a_file_grows_too() -> None:
+    model = decoder("llama", max_position_embeddings=2_100)
+    start = model.trace_ids((torch.arange(2_060) * 7 % 290 + 3)[None])
+    assert start.resting_bytes
+    *_, last = model.extend(start, 2)
+    whole = model.trace_ids(torch.tensor([last.query_tokens().ids]))
+    for layer in range(last.layer_count()):
+        ours, theirs = (trace.attention(layer).tile(0, slice(2_040, None), slice(None)) for trace in (last, whole))
+        assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    assert last.fidelity.ok

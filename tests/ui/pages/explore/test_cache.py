@@ -81,7 +81,7 @@ def test_old_keys_can_be_thrown_away_and_the_badge_says_that_it_is_not_the_model
         tuple(screen.table().drop_duplicates("query").sort_values("query").query_token) == trace.query_tokens().labels
     )
     assert abs(screen.weights() - trace.weights(1, 1).numpy()).max() < 1e-6
-    assert "Verified before, to" in screen.words and "not the model's own" in screen.words
+    assert "Verified to" in screen.words and "not the model's own" in screen.words
     assert "4 keys and values in each of" in screen.words and "older ones thrown away" in screen.words
     hatched = [one for one in screen.figure("cache")["data"] if one["type"] == "scatter"]
     assert hatched
