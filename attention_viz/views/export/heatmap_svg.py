@@ -45,7 +45,7 @@ def heatmap_svg(trace: Trace, layer: int, head: int, stream: str | None = None) 
     wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
     matrix = f'<g transform="translate({left:.1f} {top:.1f})">{_cells(blocks, full, cell)}'
     matrix += _labels(queries.written, cell, across=False) + _labels(keys.written, cell, across=True)
-    matrix += _titles(wide, high, left) + _bar(wide, full) + "</g>"
+    matrix += _titles(wide, high, left) + _bar(wide, full, float(blocks.values.max(initial=0.0))) + "</g>"
     width = max(left + wide + _RIGHT, 640)
     title, note = escaped(caption(trace, layer, head, stream)), block_note(blocks)
     origin = provenance_line(trace, layer, head, queries)
@@ -147,7 +147,7 @@ def _titles(wide: float, high: float, left: float) -> str:
     )
 
 
-def _bar(wide: float, full: float) -> str:
+def _bar(wide: float, full: float, largest: float) -> str:
     """The colour bar: what each colour stands for, from 0 to the deepest, and what the hatching means."""
     stops = ramp(LIGHT.weight_low, LIGHT.weight_high)
     gradient = "".join(
@@ -155,9 +155,10 @@ def _bar(wide: float, full: float) -> str:
         for step, colour in reversed(list(enumerate(stops)))
     )
     tall = 160
+    more = "≥ " if largest > full else ""
     ticks = "".join(
-        f'<text x="{wide + 42:.1f}" y="{tall * (1 - tick) + 4:.1f}" font-size="11">{full * tick:.3g}</text>'
-        for tick in (0, 0.5, 1)
+        f'<text x="{wide + 42:.1f}" y="{tall * (1 - tick) + 4:.1f}" font-size="11">{said}{full * tick:.3g}</text>'
+        for tick, said in ((0, ""), (0.5, ""), (1, more))
     )
     return (
         f'<defs><linearGradient id="weight" x1="0" x2="0" y1="0" y2="1">{gradient}</linearGradient></defs>'

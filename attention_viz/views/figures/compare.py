@@ -146,9 +146,17 @@ def _cells(
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
         showscale=bar,
-        colorbar=colour_bar("change" if difference else "weight"),
+        colorbar=colour_bar(_meaning(blocks, largest, difference=difference)),
         **block_coordinates(drawn),
     )
+
+
+def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool) -> str:
+    """What a colour stands for; the deepest of weights may stand for larger ones, too."""
+    if difference:
+        return "change"
+    beyond = any(numpy.nanmax(blocks[side].values, initial=0.0) > largest for side in PARTS[:2])
+    return "weight, and beyond" if beyond else "weight"
 
 
 def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, float]:

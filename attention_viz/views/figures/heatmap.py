@@ -9,7 +9,7 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
-from attention_viz.views.style.scale import colour_bar, full_colour, quarters
+from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.style.wording import escaped, readable
 
@@ -30,8 +30,9 @@ def heatmap(
 ) -> go.Figure:
     """The weights of one head, queries down and keys across, 0 in the colour of the page.
 
-    The deepest colour stands for 1, or in long texts for the largest weight: the colour bar says which. Of more than
-    250,000 cells, each block of neighbours is drawn as its largest weight, and the title says so.
+    The deepest colour stands for 1, or in long texts for the largest weight, or for what nearly all stay below: the
+    colour bar says which. Of more than 250,000 cells, each block of neighbours is drawn as its largest weight, and the
+    title says so.
 
     Args:
         trace: what was recorded.
@@ -78,7 +79,7 @@ def _cells(blocks: Blocks, queries: list[str], keys: list[str], colours: Palette
         texttemplate="%{text}" if printed else None,
         xgap=1 if printed else 0,
         ygap=1 if printed else 0,
-        colorbar={**colour_bar("weight"), "tickvals": quarters(full)},
+        colorbar=weight_bar(full, float(blocks.values.max(initial=0.0))),
         **block_coordinates(blocks),
     )
 
@@ -109,6 +110,6 @@ def _nameless(blocks: Blocks, colours: Palette) -> go.Heatmap:
         hovertemplate="position %{y} looks at position %{x}: %{z:.6f}<extra></extra>"
         if blocks.whole
         else "%{hovertext}<extra></extra>",
-        colorbar={**colour_bar("weight"), "tickvals": quarters(full)},
+        colorbar=weight_bar(full, float(blocks.values.max(initial=0.0))),
         **block_coordinates(blocks),
     )

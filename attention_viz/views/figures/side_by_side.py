@@ -7,7 +7,7 @@ from attention_viz.analysis.blocks import MOST_CELLS, Blocks, call_blocks
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
-from attention_viz.views.style.scale import colour_bar, full_colour
+from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, colour_scale, palette, ramp
 from attention_viz.views.style.wording import escaped, readable, shortened, spread
 
@@ -42,8 +42,10 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     figure = make_subplots(down, across, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.3 / down)
     queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     full = max(full_colour(one.values, max(one.shape)) for one in heads)
+    bar = weight_bar(full, max(float(one.values.max(initial=0.0)) for one in heads))
     for head, one in enumerate(heads):
-        figure.add_trace(_cells(one, head, queries, keys, full, colours), head // across + 1, head % across + 1)
+        cells = _cells(one, head, queries, keys, colours).update(zmax=full, colorbar=bar, showscale=head == 0)
+        figure.add_trace(cells, head // across + 1, head % across + 1)
     title = f"All heads of layer {escaped(trace.label(layer, stream))}"
     arrange(figure, title, colours, note=block_note(heads[0]))
     figure.update_layout(height=_TOP + _HEIGHT * down)
@@ -52,12 +54,11 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     return figure
 
 
-def _cells(blocks: Blocks, head: int, queries: list[str], keys: list[str], full: float, colours: Palette) -> go.Heatmap:
+def _cells(blocks: Blocks, head: int, queries: list[str], keys: list[str], colours: Palette) -> go.Heatmap:
     most = "" if blocks.whole else "at most "
     return go.Heatmap(
         z=blocks.values,
         zmin=0,
-        zmax=full,
         colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
         hovertext=hover_texts(
             spans(blocks, 0, queries),
@@ -65,8 +66,6 @@ def _cells(blocks: Blocks, head: int, queries: list[str], keys: list[str], full:
             lambda query, key, i, j: f"{query} looks at {key}: {most}{blocks.values[i, j]:.6f}",
         ),
         hovertemplate=f"head {head}: %{{hovertext}}<extra></extra>",
-        showscale=head == 0,
-        colorbar=colour_bar("weight"),
         **block_coordinates(blocks),
     )
 

@@ -7,10 +7,13 @@ import numpy
 from jaxtyping import Float
 from numpy import ndarray
 
-__all__ = ["colour_bar", "full_change", "full_colour", "quarters", "round_up"]
+__all__ = ["colour_bar", "full_change", "full_colour", "quarters", "round_up", "weight_bar"]
 
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
+# Of more weights than this most count instead of the largest, where that is so many times as much; and how often an
+# even share the deepest colour is then.
+_CROWDED, _MOST, _TOWERS, _SHARES = 1000, 0.99, 6, 4
 # Ten times what is written as 0 where changes are written with two digits.
 _LEAST_CHANGE = 0.05
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
@@ -30,6 +33,9 @@ def colour_bar(title: str) -> dict[str, Any]:
 def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None) -> float:
     """The weight that gets the deepest colour: 1, or about the largest there is in a matrix of many tokens.
 
+    Where a few tower over thousands, as the first token's own weight of 1 does in a decoder, it is what 99 of 100 stay
+    below, and four times an even share at least: the rest would be as pale as the page.
+
     Args:
         weights: of one head, or the largest of each block of them.
         longest: how many tokens stand along the longer side, where the weights are those of blocks.
@@ -37,7 +43,18 @@ def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None
     largest = float(weights.max(initial=0.0))
     if (longest or max(weights.shape)) <= _SCALE_TO_ONE_UP_TO or largest == 0:
         return 1.0
+    some = weights[weights > 0]
+    if some.size > _CROWDED:
+        most = max(float(numpy.quantile(some, _MOST)), _SHARES / (longest or max(weights.shape)))
+        largest = most if most < largest / _TOWERS else largest
     return round_up(largest)
+
+
+def weight_bar(full: float, largest: float) -> dict[str, Any]:
+    """The colour bar of weights; it says where the deepest colour stands for more than its number, too."""
+    ends = [f"{number:.3g}" for number in quarters(full)]
+    beyond = [*ends[:-1], f"≥ {ends[-1]}"] if largest > full else ends
+    return {**colour_bar("weight"), "tickvals": quarters(full), "ticktext": beyond}
 
 
 def full_change(changes: Float[ndarray, "query key"]) -> float:

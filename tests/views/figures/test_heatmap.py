@@ -9,16 +9,16 @@ import attention_viz as av
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.style.hatching import segments
-from attention_viz.views.style.scale import full_colour
+from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")
 
 
-def trace_of(labels: tuple[str, ...], *, causal: bool = False, heads: int = 3, d_k: int = 5) -> Trace:
+def trace_of(labels: tuple[str, ...], *, causal: bool = False, heads: int = 3, d_k: int = 5, size: float = 3) -> Trace:
     n = len(labels)
     generator = torch.Generator().manual_seed(3)
-    query, key, value = (3 * torch.randn(heads, n, d_k, generator=generator) for _ in range(3))
+    query, key, value = (size * torch.randn(heads, n, d_k, generator=generator) for _ in range(3))
     allowed = av.masks.causal(n) if causal else None
     tokens = av.Tokens(labels, tuple(range(n)))
     layer = Layer(av.attend(query, key, value, allowed), "0")
@@ -65,6 +65,24 @@ def test_in_a_long_text_the_deepest_colour_is_about_the_largest_weight(largest: 
     full = full_colour(weights)
     assert largest * (1 - 1e-6) <= full <= 1.4 * largest
     assert all(len(f"{full * quarter / 4:.2g}") == len(f"{full * quarter / 4:.3g}") for quarter in range(5))
+
+
+def test_the_first_tokens_own_weight_leaves_no_long_text_blank() -> None:
+    # As in a decoder: an even share of what came before, and a first row of a single 1.
+    weights = numpy.tril(numpy.ones((400, 400))) / numpy.arange(1, 401)[:, None]
+    full = full_colour(weights)
+    assert 4 / 400 <= full < 0.1
+    assert numpy.median(weights[weights > 0]) > full / 20
+    bar = weight_bar(full, 1.0)
+    assert bar["ticktext"][-1] == f"≥ {full:.3g}" and bar["tickvals"][-1] == full
+    assert weight_bar(1.0, 1.0)["ticktext"] == ["0", "0.25", "0.5", "0.75", "1"]
+
+
+def test_where_weights_beyond_the_deepest_colour_are_drawn_figure_and_svg_say_so() -> None:
+    trace = trace_of(tuple(f"w{place}" for place in range(120)), causal=True, size=0.3)
+    (cells,) = [one for one in heatmap(trace, 0, 0).data if one.type == "heatmap"]
+    assert cells.zmax < 0.5 and cells.colorbar.ticktext[-1] == f"≥ {cells.zmax:.3g}"
+    assert f"≥ {cells.zmax:.3g}" in heatmap_svg(trace, 0, 0)
 
 
 def test_tokens_stay_text_in_the_figure() -> None:
