@@ -1,6 +1,6 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import capture, classroom, growing, heads, size, starting, switching
+from benchmarks import capture, classroom, growing, heads, language, size, starting, switching
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
@@ -8,6 +8,7 @@ __all__ = ["BENCHMARKS"]
 BENCHMARKS: dict[str, Benchmark] = {
     "capture": capture.BENCHMARK,
     "growing": growing.BENCHMARK,
+    "language": language.BENCHMARK,
     "size": size.BENCHMARK,
     "switching": switching.BENCHMARK,
     "heads": heads.BENCHMARK,
