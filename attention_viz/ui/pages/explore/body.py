@@ -8,6 +8,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.pages.explore.cache import show_way_back
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
 from attention_viz.ui.pages.explore.choice import ExploreChoice
 from attention_viz.ui.pages.explore.picture import show_picture_of
@@ -31,7 +32,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, longest=SETTINGS.longest_text)
     if drawn is None:
         places.line.empty()
-        places.candidates.empty()
+        show_way_back(places.candidates, state)
         return
     stream = drawn.stream(state.stream)
     with places.notes:

@@ -1,6 +1,7 @@
 """The cache of a decoder that goes on with a text: stepping through its tokens, and throwing old keys away."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.trace.trace import Trace
@@ -11,7 +12,7 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 
-__all__ = ["cache_words", "show_cache", "show_eviction", "show_steps", "step_words"]
+__all__ = ["cache_words", "show_cache", "show_eviction", "show_steps", "show_way_back", "step_words"]
 
 _KEY = "evict-switch"
 
@@ -73,6 +74,15 @@ def show_eviction(state: State) -> None:
         with st.container(horizontal=True, gap="xsmall", key="kept-keys"):
             st.number_input("First to stay", 0, 64, key="first_keys", width=110, persist_state="session")
             st.number_input("Last to stay", 1, 512, key="last_keys", width=110, persist_state="session")
+
+
+def show_way_back(place: DeltaGenerator, state: State) -> None:
+    """Where nothing could be run: the switch for throwing old keys away, if it is on; a model may refuse that."""
+    if state.more and state.evict == "on":
+        with place.container():
+            show_eviction(state)
+    else:
+        place.empty()
 
 
 def _take() -> None:

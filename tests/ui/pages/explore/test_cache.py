@@ -1,9 +1,14 @@
 """Explore's panel of what comes next: a text grows, its tokens are stepped through, old keys are thrown away."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
 import numpy
 import pytest
 
 import attention_viz as av
+from attention_viz.models.inputs.continuation import Growing
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
@@ -87,6 +92,19 @@ def test_old_keys_can_be_thrown_away_and_the_badge_says_that_it_is_not_the_model
     assert hatched
     screen.pick("Throw old keys away", False)
     assert "evict" not in screen.address and "not the model's own" not in screen.words
+
+
+def test_where_a_model_refuses_to_throw_keys_away_the_switch_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Growing.check
+
+    def refuse(growing: Growing, evict: av.Evict | None) -> None:
+        check(replace(growing, stepping=cast("Any", SimpleNamespace(evicts=False))), evict)
+
+    monkeypatch.setattr(Growing, "check", refuse)
+    screen = Screen().open("/?model=induction&text=ring+moon+ring&more=2&evict=on&last_keys=3")
+    assert any("were to be thrown away" in one for one in screen.alerts)
+    screen.pick("Throw old keys away", False)
+    assert not screen.alerts and "2 of 2" in screen.words
 
 
 def test_another_token_is_one_step_from_the_trace_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
