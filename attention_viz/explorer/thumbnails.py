@@ -15,7 +15,7 @@ SIDE = 64
 # A cell is a byte: 0 for what is fainter than `FAINTEST`, then `CODES` even steps of the logarithm up to 1.
 CODES, FAINTEST, BLOCKED = 254, 1e-4, 255
 # How many weights are computed for all pictures of a text together.
-_MOST = 80_000_000
+_MOST = 40_000_000
 
 
 def sampled_rows(queries: int, keys: int, heads: int) -> list[int]:

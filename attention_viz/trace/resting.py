@@ -1,5 +1,7 @@
 """The tensors of long traces in a file that is mapped into memory, so that a machine holds more of them."""
 
+import contextlib
+import ctypes
 import mmap
 import tempfile
 import weakref
@@ -20,6 +22,11 @@ __all__ = ["RestingFile", "bytes_of", "is_resting", "set_aside"]
 
 # What a call has of its own.
 _OWN = ("query", "key", "value")
+# After so many calls the memory that theirs took is given back: else it stays with the process, in pieces of a size
+# that the next layers don't fill.
+_EVERY = 4
+# Linux's MADV_PAGEOUT, which Python 3.11 has no name for: pages go, and what was written into them is kept.
+_PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
 # How many bytes are copied at a time where a tensor doesn't lie in one piece.
@@ -40,9 +47,13 @@ class RestingFile:
         """
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
+        self._taken = 0
 
     def take(self, call: Attention) -> Attention:
         """The call with its query, key and value in the file; its masks, which layers share, stay where they are."""
+        self._taken += 1
+        if self._taken % _EVERY == 0:
+            _give_back()
         return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
 
     def put(self, tensor: Tensor) -> Tensor:
@@ -88,15 +99,20 @@ def bytes_of(tensors: Iterable[Tensor], *, resting: bool) -> int:
 def set_aside(tensor: Tensor) -> None:
     """Let go of what a mapped tensor takes of memory since it was looked at; it is read again when it is looked at."""
     base = tensor.untyped_storage()
-    if base.data_ptr() in _places and hasattr(mmap, "MADV_DONTNEED"):
+    if base.data_ptr() in _places:
         _advise(base.data_ptr(), base.nbytes())
 
 
-def _advise(place: int, length: int) -> None:
-    import ctypes
+def _give_back() -> None:
+    """Have the C library give memory that was freed back to the system, where it knows how."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        _ = ctypes.CDLL(None).malloc_trim(0)
 
-    # The mapping itself is behind the tensor, out of reach; the call takes its address.
-    _ = ctypes.CDLL(None).madvise(ctypes.c_void_p(place), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
+
+def _advise(place: int, length: int) -> None:
+    # The mapping itself is behind the tensor, out of reach, so its address is given; without the call, all stays.
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        _ = ctypes.CDLL(None).madvise(ctypes.c_void_p(place), ctypes.c_size_t(length), _PAGEOUT)
 
 
 def _pieces(tensor: Tensor) -> list[Tensor]:

@@ -44,6 +44,7 @@ def test_the_numbers_are_there_after_memory_was_let_go() -> None:
     tensor = torch.randn(400, 300)
     rested = RestingFile().put(tensor)
     assert torch.equal(rested, tensor)
+    rested[0, 0] = tensor[0, 0] = 5
     set_aside(rested)
     assert torch.equal(rested, tensor)
     set_aside(tensor)  # what lies in memory stays there

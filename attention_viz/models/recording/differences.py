@@ -9,11 +9,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
+from attention_viz.trace.resting import set_aside
 
 __all__ = ["Difference", "cut", "kept_rows", "weights_difference"]
 
 # How many numbers are compared at a time: 4 MiB in float32, which stay in the processor's caches.
 _AT_ONCE = 2**20
+
+# After how many such pieces a long trace's numbers, which lie in a file, needn't stay in memory: 256 MiB.
+_SET_ASIDE = 64
 
 # How far a row of weights may be from 1 and still be meant to sum to it, in half precision too.
 _ROUNDING = 5e-3
@@ -35,8 +39,10 @@ class Difference:
         if ours.shape != theirs.shape:
             self.apart = math.inf
             return
-        for some in _pieces(theirs):
+        for count, some in enumerate(_pieces(theirs)):
             self._add(ours[some], theirs[some])
+            if count % _SET_ASIDE == _SET_ASIDE - 1:
+                set_aside(ours)
 
     @property
     def relative(self) -> float:
