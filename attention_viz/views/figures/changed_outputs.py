@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 from attention_viz.edits.effects import moved_output
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, number_axis
+from attention_viz.views.style.blocks import bar_blocks, bar_note, bar_places, spans
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import readable
 
@@ -18,19 +19,19 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
         TraceError: the outputs have different shapes.
     """
     colours = palette(theme)
-    moved = moved_output(before, after).numpy()
+    blocks = bar_blocks(moved_output(before, after).tolist())
     tokens = readable(before.query_tokens(before.streams[-1]).written)
     bars = go.Bar(
-        x=moved,
-        y=list(range(len(tokens))),
+        x=blocks.values[:, 0],
+        **bar_places(blocks),
         orientation="h",
         marker={"color": colours.difference_high},
-        text=tokens,
+        text=spans(blocks, 0, tokens),
         textposition="none",
         hovertemplate="%{text}: %{x:.4f}<extra></extra>",
     )
     figure = go.Figure([bars])
-    arrange(figure, "How far each token's output moved", colours)
+    arrange(figure, "How far each token's output moved", colours, note=bar_note(blocks))
     label_axes(
         figure,
         {"title": {"text": "change ÷ length before", "standoff": 8}, "rangemode": "tozero", **number_axis(colours)},

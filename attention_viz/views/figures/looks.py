@@ -4,17 +4,21 @@ import plotly.graph_objects as go
 
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, number_axis
+from attention_viz.views.style.blocks import bar_blocks, bar_note, bar_places, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable
 
 __all__ = ["looks"]
 
+# As many bars as have room for their numbers.
+_PRINTED_UP_TO = 48
+
 
 def looks(
     trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """One row of a head's weights as bars, a bar a key, which together make 1.
+    """One row of a head's weights as bars, a bar a key, which together make 1; of very many keys a bar for some.
 
     Args:
         trace: what was recorded.
@@ -34,20 +38,27 @@ def looks(
     row = trace.attention(layer, stream).head(head).rows([query])
     weights = row.weights[0].detach().float().cpu().tolist()
     keys = readable(trace.key_tokens(stream).written)
+    blocks = bar_blocks(weights)
+    drawn = blocks.values[:, 0].tolist()
+    most = "" if blocks.whole else "at most "
     looking = escaped(queries[query])
     bars = go.Bar(
-        x=weights,
-        y=list(range(len(keys))),
+        x=drawn,
+        **bar_places(blocks),
         orientation="h",
         marker={"color": colours.key},
-        text=[f"{weight:.3f}" for weight in weights],
+        text=[f"{weight:.3f}" for weight in drawn] if len(drawn) <= _PRINTED_UP_TO else None,
         textposition="outside",
         cliponaxis=False,
-        hovertext=[f"{looking} looks at {key}: {weight:.6f}" for key, weight in zip(keys, weights, strict=True)],
+        hovertext=[
+            f"{looking} looks at {key}: {most}{weight:.6f}"
+            for key, weight in zip(spans(blocks, 0, keys), drawn, strict=True)
+        ],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure = go.Figure([bars])
-    arrange(figure, f"What {looking} looks at · {escaped(caption(trace, layer, head, stream))}", colours)
+    title = f"What {looking} looks at · {escaped(caption(trace, layer, head, stream))}"
+    arrange(figure, title, colours, note=bar_note(blocks))
     label_axes(
         figure,
         {"title": {"text": "weight", "standoff": 8}, "range": [0, 1.08], **number_axis(colours)},

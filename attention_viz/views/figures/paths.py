@@ -12,6 +12,8 @@ __all__ = ["paths"]
 
 _HEIGHT = 360
 _POINTS = 40
+# As many arcs as can be told apart.
+_MOST_ARCS = 64
 # As many words as find room beside each other.
 _NAMED = 8
 _RECURRENT, _DIRECT = 1.0, 0.0
@@ -35,14 +37,16 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
     for position in (start, end):
         tokens.require(position)
     figure = go.Figure()
-    step = 1 if end >= start else -1
+    each = max(1, -(-abs(end - start) // _MOST_ARCS))
+    step = each if end >= start else -each
     for at in range(start, end, step):
-        _arc(figure, at, at + step, _RECURRENT, colours.query)
+        _arc(figure, at, min(at + step, end) if step > 0 else max(at + step, end), _RECURRENT, colours.query)
     if start != end:
         _arc(figure, start, end, _DIRECT, colours.key)
     _words(figure, readable(tokens.written), (start, end), colours)
     steps = abs(end - start)
-    arrange(figure, f"{steps} step{'s' * (steps != 1)} against {min(1, steps)}", colours)
+    note = f"each arc of the first way stands for {each} steps" if each > 1 else ""
+    arrange(figure, f"{steps} step{'s' * (steps != 1)} against {min(1, steps)}", colours, note=note)
     figure.update_xaxes(visible=False, range=[-0.7, len(tokens) - 0.3])
     figure.update_yaxes(visible=False, range=[-0.45, 1.95])
     figure.update_layout(height=_HEIGHT, showlegend=False)

@@ -8,10 +8,33 @@ import numpy
 from attention_viz.analysis.blocks import Blocks
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["block_coordinates", "block_note", "hover_texts", "spans"]
+__all__ = ["bar_blocks", "bar_note", "bar_places", "block_coordinates", "block_note", "hover_texts", "spans"]
 
 # Of a token's letters in the name of a block.
 _LONGEST = 12
+# As many bars as can be told apart below each other.
+_MOST_BARS = 128
+
+
+def bar_blocks(values: Sequence[float]) -> Blocks:
+    """Numbers of a token each as bars: of more than can be seen, neighbours are one bar, the largest of them."""
+    count = len(values)
+    size = -(-count // _MOST_BARS)
+    largest = numpy.array([[max(values[start : start + size])] for start in range(0, count, size)], dtype=float)
+    return Blocks(largest, numpy.zeros(largest.shape, dtype=bool), (count, 1), (size, 1))
+
+
+def bar_places(blocks: Blocks) -> dict[str, Any]:
+    """Where bars lie and how wide they are, along the positions of tokens."""
+    size = blocks.size[0]
+    places = [start * size + (size - 1) / 2 for start in range(len(blocks.values))]
+    return {"y": places} if size == 1 else {"y": places, "width": 0.8 * size}
+
+
+def bar_note(blocks: Blocks) -> str:
+    """A line under a title that says for how many tokens a bar stands; empty where each has its own."""
+    count, size = blocks.shape[0], blocks.size[0]
+    return "" if size == 1 else f"{count:,} tokens, {size} a bar: the largest number of each"
 
 
 def block_coordinates(blocks: Blocks) -> dict[str, Any]:

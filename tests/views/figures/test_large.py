@@ -121,6 +121,33 @@ def test_hatching_frames_and_outlines_lie_over_the_positions_that_they_are_about
     assert (edges.y0, edges.y1, edges.x0, edges.x1) == (299.5, 302.5, 197.5, 200.5)
 
 
+def test_a_row_and_the_outputs_have_no_more_bars_than_can_be_seen_and_say_of_which_tokens() -> None:
+    trace = long_trace()
+    figure: Any = views.looks(trace, 0, 1, 700)
+    (bars,) = figure.data
+    weights = trace.weights(0, 1)[700]
+    assert len(bars.x) == 117 and bars.x[3] == pytest.approx(float(weights[18:24].max())) and bars.y[3] == 20.5
+    assert bars.hovertext[3].startswith("w700 looks at w18 … w23 (18–23): at most ")
+    assert "701 tokens, 6 a bar: the largest number of each" in figure.layout.title.text
+    moved: Any = views.changed_outputs(*(replace_output(trace, output) for output in (1.0, 2.0)))
+    assert len(moved.data[0].x) == 117 and set(moved.data[0].x) == {1.0}
+    assert "6 a bar" in moved.layout.title.text and moved.data[0].text[0] == "w0 … w5 (0–5)"
+
+
+def replace_output(trace: Trace, output: float) -> Trace:
+    axes = {"decoder": trace.query_tokens()}
+    outputs = torch.full((COUNT, 2), output)
+    return Trace({"decoder": trace.layers["decoder"]}, axes, axes, outputs, trace.provenance, trace.fidelity)
+
+
+def test_a_long_way_has_no_more_arcs_than_can_be_seen_and_still_arrives() -> None:
+    for start, end in ((3, 690), (690, 3)):
+        figure: Any = views.paths(long_trace(), start, end)
+        arcs = [one for one in figure.data if one.mode == "lines+markers"]
+        assert len(arcs) <= 65 and any(arc.x[-1] == pytest.approx(end) for arc in arcs[:-1])
+        assert "687 steps against 1" in figure.layout.title.text and "stands for 11 steps" in figure.layout.title.text
+
+
 def test_the_svg_is_drawn_from_blocks_and_says_so() -> None:
     svg = views.heatmap_svg(long_trace(), 0, 1)
     texts = " ".join(ElementTree.fromstring(svg).itertext())
