@@ -198,14 +198,17 @@ async function loadLayers({store, recording}, gone) {
 }
 
 /**
- * Read the head on the screen, where it came along with the text.
+ * Read the head on the screen, where it came along with the text; in a file, then the others of its layer for the search.
  * @param {Pick<OwnView, "store" | "recording">} view
  * @param {() => boolean} gone
  */
 async function loadHead({store, recording}, gone) {
   const {stream, layer, head} = store.state;
-  const read = await recording.loadHead({stream, layer, head});
-  if (read && !gone()) store.set({loaded: store.state.loaded + 1});
+  for (const next of recording.headsToRead({stream, layer, head})) {
+    const read = await recording.loadHead({stream, layer, head: next});
+    if (gone() || store.state.stream !== stream || store.state.layer !== layer) return;
+    if (read) store.set({loaded: store.state.loaded + 1});
+  }
 }
 
 /**

@@ -78,3 +78,21 @@ test("only so many computed heads are kept", async () => {
   assert.equal(recording.head({stream: "decoder", layer: 0, head: 0}), null);
   assert.ok(recording.head({stream: "decoder", layer: 0, head: 29}));
 });
+
+test("in a file the other heads of a layer are read for the search; a host that ranks is asked instead", () => {
+  const recording = new Recording(packed("long"));
+  assert.deepEqual(recording.headsToRead({stream: "decoder", layer: 1, head: 1}), [1, 0]);
+  assert.deepEqual(recording.headsToRead({stream: "decoder", layer: 0, head: 1}), [1]);
+  recording.ask = () => {};
+  assert.deepEqual(recording.headsToRead({stream: "decoder", layer: 1, head: 1}), [1]);
+});
+
+test("a head that is looked at again is kept longest", async () => {
+  const recording = new Recording(packed("long"));
+  await recording.loadHead({stream: "decoder", layer: 1, head: 0});
+  for (let head = 2; head < 13; head++) recording.keep({stream: "decoder", layer: 0, head}, {});
+  await recording.loadHead({stream: "decoder", layer: 1, head: 0});
+  recording.keep({stream: "decoder", layer: 0, head: 13}, {});
+  assert.ok(recording.head({stream: "decoder", layer: 1, head: 0}));
+  assert.equal(recording.head({stream: "decoder", layer: 0, head: 2}), null);
+});

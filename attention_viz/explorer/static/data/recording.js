@@ -154,10 +154,21 @@ export class Recording {
   }
 
   /**
+   * The head itself, and where nobody else can rank them, the others of its layer that are in these bytes.
+   * @param {HeadChoice} choice
+   */
+  headsToRead({stream, layer, head}) {
+    const others = Object.keys(this.stream(stream).layers[layer].terms).map(Number);
+    return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, MOST_KEPT - 1)];
+  }
+
+  /**
    * Read a head of a long text, where it is in these bytes; tells whether it was.
    * @param {HeadChoice} choice
    */
   async loadHead({stream, layer, head}) {
+    const before = this.computed.get(`${stream} ${layer} ${head}`);
+    if (before) this.keep({stream, layer, head}, before);
     if (this.head({stream, layer, head}) || !this.header.long || !this.has({stream, layer, head})) return false;
     const entry = this.stream(stream).layers[layer].terms[head];
     this.keep({stream, layer, head}, await readHead(this.payload, entry, this.header.masks, this.values));
@@ -205,8 +216,10 @@ export class Recording {
    * @param {ComputedHead} found
    */
   keep({stream, layer, head}, found) {
+    const place = `${stream} ${layer} ${head}`;
+    this.computed.delete(place); // the one asked for last goes last
     if (this.computed.size >= MOST_KEPT) this.computed.delete(String(this.computed.keys().next().value));
-    this.computed.set(`${stream} ${layer} ${head}`, found);
+    this.computed.set(place, found);
   }
 
   /**
