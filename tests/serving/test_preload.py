@@ -4,11 +4,14 @@ import gc
 import logging
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving import preload
+from attention_viz.scratch.protocol import Model
+from attention_viz.serving import preload, runs
+from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import is_drawn, is_loaded
 from scripts import serve
@@ -24,7 +27,9 @@ print(is_loaded(DEFAULT.model) and is_drawn(DEFAULT.request))
 """
 
 
-def test_a_model_is_loaded_and_its_text_runs_in_the_background() -> None:
+def test_a_model_is_loaded_and_its_text_runs_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "_models", SharedCache[str, Model](10**9, lambda model: model.nbytes))
+    monkeypatch.setattr(runs, "_traces", SharedCache[Any, runs.Drawn](10**9, lambda _: 1))
     request = Request("lists", "copy c a f :")
     assert not is_loaded("lists")
     preload.begin(request).join()
