@@ -13,6 +13,8 @@ from attention_viz.explorer import terms
 from attention_viz.explorer.payload import is_long, pack
 from attention_viz.explorer.terms import pack_head, runs_of
 from attention_viz.explorer.thumbnails import BLOCKED, CODES, FAINTEST, SIDE, sampled_rows
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import terms_of
 from attention_viz.trace.trace import Trace
 from tests.explorer.long_texts import KEYS, QUERIES, call_of, long_trace, trace_of_call
 
@@ -20,6 +22,13 @@ from tests.explorer.long_texts import KEYS, QUERIES, call_of, long_trace, trace_
 def read(packed: bytes) -> tuple[dict[str, Any], bytes]:
     length = int.from_bytes(packed[:4], "little")
     return json.loads(packed[4 : 4 + length]), packed[4 + length :]
+
+
+def test_every_term_of_a_call_travels_or_is_in_what_travels() -> None:
+    """One that is left out would give other weights in the browser than in the trace, and nobody would hear of it."""
+    travel = {"query", "key", "scale", "softcap", "bias"}
+    in_the_normalisers, as_runs, not_in_weights = {"sinks"}, {"allowed"}, {"value"}
+    assert {term.name for term in terms_of(Attention)} == travel | in_the_normalisers | as_runs | not_in_weights
 
 
 def test_a_head_takes_few_bytes_beside_its_weights() -> None:
