@@ -1,0 +1,169 @@
+"""Texts of thousands of tokens: how soon they are seen, what the browser computes, what a file of them takes."""
+
+import base64
+import resource
+import time
+from collections.abc import Callable
+from tempfile import TemporaryDirectory
+
+import torch
+from playwright.sync_api import sync_playwright
+
+import attention_viz as av
+from attention_viz.analysis.overview import overview
+from attention_viz.explorer import id_of, pack, pack_head, script
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.trace.trace import Trace
+from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.passages import PASSAGES
+from benchmarks.report import Benchmark, Result, Table
+from scripts.browser import LAUNCH_FLAGS, find
+
+__all__ = ["BENCHMARK", "products_and_exponentials"]
+
+_MODEL = "SmolLM2-135M-Instruct"
+# A layer and a head in the middle, and where its part of 512 × 512 cells begins.
+_LAYER, _HEAD = 15, 4
+_WIDTH = 64
+# Rows at a time, of which the logits fit into the processor's cache.
+_ROWS = 64
+_MARKS = {
+    "seconds beyond a plain forward until the first picture": 3.0,
+    "a row and a column under the pointer, in milliseconds": 16.0,
+    "512 × 512 cells, in milliseconds": 120.0,
+    "a file with the numbers of a layer, in megabytes": 40.0,
+    "the same, seconds to make it": 15.0,
+    "the map of a head ÷ products and exponentials": 1.3,
+    "memory that the map takes, in megabytes": 2000.0,
+}
+
+# Reads a head and times what it computes: a row with its column, and a part that wasn't looked at before.
+_COMPUTE = """async ([packed, rounds]) => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const {header, body} = readPacket(bytes);
+    const head = await readHead({body}, header.entry, header.masks, weightValues({levels: 4000}));
+    const times = {row: [], part: []};
+    const side = Math.min(512, head.queries);
+    const countUp = (from) => Int32Array.from({length: side}, (_, place) => from + place);
+    for (let round = 0; round < rounds; round++) {
+        const query = head.queries - 1 - round;
+        let begun = performance.now();
+        for (let key = 0; key < head.keys; key++) head.at(query, key);
+        for (let row = 0; row < head.queries; row++) head.at(row, round);
+        times.row.push(performance.now() - begun);
+        head.squares.clear();
+        begun = performance.now();
+        head.sample(countUp(head.queries - side), countUp(0), side, side);
+        times.part.push(performance.now() - begun);
+    }
+    return times;
+}"""
+
+
+def run(quick: bool) -> Result:
+    """Measure them; the browser's part in Chromium without a screen."""
+    tokens, longest, rounds = (600, 2_048, 2) if quick else (8_000, 32_768, 5)
+    trace, first = _first_picture(tokens)
+    packed = pack_head(trace, "decoder", _LAYER, _HEAD, id_of(pack(trace, terms=())) or "")
+    browser = _in_browser(packed, rounds)
+    file = _file(trace)
+    ratio, memory = _map(longest, rounds)
+    figures = {
+        "seconds beyond a plain forward until the first picture": first,
+        "a row and a column under the pointer, in milliseconds": browser["row"],
+        "512 × 512 cells, in milliseconds": browser["part"],
+        "a file with the numbers of a layer, in megabytes": Spread.of([file[0]]),
+        "the same, seconds to make it": Spread.of([file[1]]),
+        "the map of a head ÷ products and exponentials": ratio,
+        "memory that the map takes, in megabytes": Spread.of([memory]),
+    }
+    rows = [
+        [name, f"{longest if 'map' in name else tokens:,}", found.write("{:.3g}"), f"{_MARKS[name]:g}"]
+        for name, found in figures.items()
+    ]
+    remarks = [
+        f"The mark for {name}, at most {_MARKS[name]:g}, is {'reached' if found.median <= _MARKS[name] else 'missed'}: "
+        f"{found.median:.3g}."
+        for name, found in figures.items()
+    ]
+    return Result([Table(("what", "tokens", "measured", "mark"), rows)], remarks, ("playwright",))
+
+
+def _first_picture(tokens: int) -> tuple[Trace, Spread]:
+    """The trace of a long text, and how much longer its first picture takes than a plain forward."""
+    model = av.load(_MODEL)
+    text = model.fit(" ".join(PASSAGES * 40), tokens).kept
+    assert model.tokenizer is not None
+    ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        plain = _seconds(lambda: model.hf_model(ids, use_cache=False))[1]
+    trace, took = _seconds(lambda: model.trace(text))
+    payload, packing = _seconds(lambda: pack(trace, terms=()))
+    _, head = _seconds(lambda: pack_head(trace, "decoder", _LAYER, _HEAD, id_of(payload) or ""))
+    return trace, Spread.of([took + packing + head - plain])
+
+
+def _seconds(do: Callable[[], object]) -> tuple[object, float]:
+    began = time.perf_counter()
+    found = do()
+    return found, time.perf_counter() - began
+
+
+def _in_browser(packed: bytes, rounds: int) -> dict[str, Spread]:
+    executable = find()
+    if executable is None:
+        raise RuntimeError("no browser was found; scripts/browser.py installs one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(LAUNCH_FLAGS))
+        page = browser.new_page()
+        names = "{readPacket, readHead, weightValues}"
+        page.add_script_tag(content=f"{script('data/terms.js')}\nObject.assign(globalThis, {names});", type="module")
+        page.wait_for_function("globalThis.readHead !== undefined")
+        times = page.evaluate(_COMPUTE, [base64.b64encode(packed).decode(), rounds + 1])
+        browser.close()
+    return {name: Spread.of(found[1:]) for name, found in times.items()}
+
+
+def _file(trace: Trace) -> tuple[float, float]:
+    """Megabytes of an HTML file with the numbers of one layer, and seconds to make it."""
+    with TemporaryDirectory() as folder:
+        path = f"{folder}/page.html"
+        _, took = _seconds(lambda: av.explore(trace, layer=_LAYER, head=_HEAD, layers=[_LAYER]).save_html(path))
+        with open(path, "rb") as file:
+            return file.seek(0, 2) / 1e6, took
+
+
+def _map(tokens: int, rounds: int) -> tuple[Spread, float]:
+    """The map of an open head over its products and exponentials, and the megabytes that were taken beside the head."""
+    generator = torch.Generator().manual_seed(1)
+    query, key = (torch.randn(tokens, _WIDTH, generator=generator) for _ in range(2))
+    call = attend(2 * query, key, torch.zeros(tokens, 0))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ways = {"map": lambda: overview(call), "base": lambda: products_and_exponentials(call)}
+    figures = take_turns(ways, lambda: (time.perf_counter(),), rounds=rounds)
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
+    return ratios([one for (one,) in figures["map"]], [one for (one,) in figures["base"]]), memory
+
+
+def products_and_exponentials(call: Attention) -> torch.Tensor:
+    """What no map can do without: each product of query and key, and its exponential, some rows at a time."""
+    room = call.query.new_empty(_ROWS, len(call.key))
+    for rows in call.query.split(_ROWS):
+        torch.mm(rows * call.scale, call.key.T, out=room[: len(rows)]).exp_()
+    return room
+
+
+BENCHMARK = Benchmark(
+    title="Texts of thousands of tokens",
+    method=(
+        "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture is the"
+        " trace, the small pictures of all heads and one head's numbers, made one after the other in Python, "
+        "beside one plain forward of the same model. What the browser computes of that head is timed in Chromium "
+        "without a screen: a row with the column under the pointer, and 512 × 512 cells that were not looked at "
+        "before. The file is that of `av.explore(trace, layers=[15])`. The map of a head of 32,768 tokens, nothing"
+        " blocked, is compared with its products and exponentials alone, computed in rows that fit the processor's"
+        " cache, in turns; memory is what the process took more. Figures are medians with the smallest and the "
+        "largest in brackets, where there are several."
+    ),
+    run=run,
+)
