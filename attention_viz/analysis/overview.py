@@ -16,8 +16,8 @@ __all__ = ["SIDE", "Overview", "overview"]
 
 # Blocks along each side of a map, at most.
 SIDE = 512
-# How many logits are computed at a time: 8 MiB, so that what follows finds them in the processor's cache.
-_LOGITS_AT_A_TIME = 2_000_000
+# How many logits are computed at a time: 4 MiB, so that what follows finds them in the processor's cache.
+_LOGITS_AT_A_TIME = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)

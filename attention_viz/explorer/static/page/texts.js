@@ -1,8 +1,10 @@
 // A text is run by Enter, or by the button that comes up beside its box. Until then what is on the page is of the text
 // before, and the page is marked so.
 
-// By then Streamlit has put a text that the server sent into its box.
-const SETTLED = [0, 150, 600, 1500];
+// Milliseconds in which Streamlit puts a text that the server sent into its box, and takes away boxes that are of the
+// page before: meanwhile the page only loses its mark, since with it the page would be pale for a moment.
+const SETTLING = Array.from({length: 30}, (_, step) => 50 * step);
+const SETTLED = [600, 1500];
 
 /** @type {AbortController | null} */
 let listening = null;
@@ -19,8 +21,12 @@ export default function textsComponent({data}) {
   const mark = () => {
     if (!signal.aborted) document.querySelector(".st-key-page")?.toggleAttribute("data-stale", isStale(data.texts));
   };
+  const unmark = () => {
+    if (!isStale(data.texts)) mark();
+  };
   // What was typed may come back from the server without the line breaks at its end, which nothing tells.
   const markSettled = () => {
+    for (const wait of SETTLING) setTimeout(unmark, wait);
     for (const wait of SETTLED) setTimeout(mark, wait);
   };
   document.addEventListener("input", mark, {signal, passive: true});
