@@ -1,10 +1,11 @@
 // A text is run by Enter, or by the button that comes up beside its box. Until then what is on the page is of the text
 // before, and the page is marked so.
 
-// Milliseconds in which Streamlit puts a text that the server sent into its box, and takes away boxes that are of the
-// page before: meanwhile the page only loses its mark, since with it the page would be pale for a moment.
-const SETTLING = Array.from({length: 30}, (_, step) => 50 * step);
+// Milliseconds in which Streamlit puts a text that the server sent into its box; until then the page only loses its mark.
 const SETTLED = [600, 1500];
+// While the page is marked, how often it is looked at whether it still has to be: a box of the page before goes when the
+// run ends, and nothing tells.
+const EVERY = 100;
 
 /** @type {AbortController | null} */
 let listening = null;
@@ -18,15 +19,22 @@ export default function textsComponent({data}) {
   listening = new AbortController();
   const mine = listening;
   const {signal} = mine;
+  let looking = 0;
   const mark = () => {
-    if (!signal.aborted) document.querySelector(".st-key-page")?.toggleAttribute("data-stale", isStale(data.texts));
+    if (signal.aborted) return;
+    const stale = isStale(data.texts);
+    document.querySelector(".st-key-page")?.toggleAttribute("data-stale", stale);
+    if (stale) looking ||= setInterval(mark, EVERY);
+    else stop();
   };
-  const unmark = () => {
-    if (!isStale(data.texts)) mark();
+  const stop = () => {
+    clearInterval(looking);
+    looking = 0;
   };
+  signal.addEventListener("abort", stop);
   // What was typed may come back from the server without the line breaks at its end, which nothing tells.
   const markSettled = () => {
-    for (const wait of SETTLING) setTimeout(unmark, wait);
+    if (!isStale(data.texts)) mark();
     for (const wait of SETTLED) setTimeout(mark, wait);
   };
   document.addEventListener("input", mark, {signal, passive: true});
