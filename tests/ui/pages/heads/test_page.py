@@ -117,6 +117,9 @@ def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
     assert chosen(screen) == (3, 7)
     expect(screen.get_by_text(re.compile(r"^Layer 3, head 7 stands out"))).to_be_visible()
     expect(cell(screen, 3, 7)).to_have_attribute("aria-selected", "true")
+    # Once in many runs on a busy machine Streamlit puts the component in anew after the click; the focus is gone then.
+    if not screen.evaluate("document.activeElement?.shadowRoot?.activeElement?.dataset.head"):
+        cell(screen, 3, 7).focus()
     for key in ("ArrowRight", "ArrowUp"):
         screen.keyboard.press(key)
     expect(screen.get_by_role("group", name="Layer 2, head 8")).to_be_visible()
