@@ -70,6 +70,16 @@ class Tokens:
         if not 0 <= position < len(self):
             raise ShapeError(f"position {position} was asked for; the text has positions 0 to {len(self) - 1}")
 
+    def resolve(self, position: int) -> int:
+        """A position from 0, of one that is given so or, below 0, counted from the end.
+
+        Raises:
+            ShapeError: it is none of these.
+        """
+        count = len(self)
+        self.require(position + count if -count <= position < 0 else position)
+        return position % count
+
     @property
     def counted(self) -> tuple[int, ...]:
         """The positions that stand for something in the text: neither special nor padding."""

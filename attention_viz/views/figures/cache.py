@@ -3,7 +3,6 @@
 import numpy
 import plotly.graph_objects as go
 
-from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.hatching import add_hatch
@@ -46,18 +45,16 @@ def cache(
         ShapeError: there is no such head or position.
     """
     stream, colours = trace.stream(stream), palette(theme)
-    count = len(trace.query_tokens(stream))
-    if not -count <= position < count:
-        raise ShapeError(f"position {position} was asked for; the text has positions 0 to {count - 1}")
-    last = position % count
-    first = max(0, min(count - 1 - trace.provenance.generated, last), last - _STEPS + 1)
+    read = trace.query_tokens(stream)
+    last = read.resolve(position)
+    first = max(0, min(len(read) - 1 - trace.provenance.generated, last), last - _STEPS + 1)
     rows, keys = list(range(first, last + 1)), last + 1
     weights, there, seen = _cells(trace.attention(layer, stream).head(head), rows)
     width = -(-keys // _COLUMNS)
     starts = numpy.arange(0, keys, width)
     drawn = numpy.maximum.reduceat(numpy.where(there, weights, -1.0), starts, axis=1)
     gone = numpy.logical_and.reduceat(~seen | ~there, starts, axis=1) & (drawn >= 0)
-    tokens = trace.query_tokens(stream).written
+    tokens = read.written
     names = [_name(tokens, start, min(start + width, keys) - 1) for start in starts.tolist()]
     figure = go.Figure(
         go.Heatmap(

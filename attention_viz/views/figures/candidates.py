@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, shortened
@@ -47,10 +46,7 @@ def candidates(
     """
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream)
-    rows = len(queries)
-    if not -rows <= position < rows:
-        raise ShapeError(f"position {position} was asked for; the text has positions 0 to {rows - 1}")
-    row = trace.attention(layer, stream).head(head).rows([position % rows])
+    row = trace.attention(layer, stream).head(head).rows([queries.resolve(position)])
     weights = row.weights[0].detach().float().cpu()
     heaviest = [int(key) for key in weights.topk(min(_KEYS, len(weights))).indices if weights[key] > 0]
     keys = _numbered(trace.key_tokens(stream).written, heaviest)
