@@ -105,6 +105,22 @@ def test_a_sink_takes_its_share_in_the_opened_row() -> None:
     assert len(weights.x) == 3 and sum(weights.x) == pytest.approx(1)
 
 
+def test_of_a_long_row_the_largest_shares_have_bars_and_all_others_stand_together() -> None:
+    trace = trace_of(("a", "b: c") * 300, sinks=True)
+    entries, exponentials, weights = shares(trace, 0, 0, 9).data
+    exact, entered = trace.weights(0, 0)[9], trace.attention(0).masked[0, 9].double()
+    assert {len(part.x) for part in (entries, exponentials, weights)} == {30}
+    named = [name for name in weights.hovertext[:-1] if not name.startswith("sink (dropped), ")]
+    in_text = [int(name.split("(")[1].split(")")[0]) for name in named]
+    assert in_text == sorted(in_text) and len(in_text) >= 28
+    assert numpy.allclose(weights.x[: len(in_text)], exact[in_text], atol=1e-6)
+    others = torch.ones(600, dtype=torch.bool).index_fill(0, torch.tensor(in_text), False)
+    assert exact[others].max() <= exact[in_text].min()
+    assert sum(weights.x) == pytest.approx(1)
+    assert entries.x[-1] == pytest.approx(float(entered[others].max()), abs=1e-6)
+    assert entries.text[-1].startswith("≤ ") and entries.hovertext[-1].startswith("572 others, enters: at most")
+
+
 def test_a_row_that_may_look_at_nothing_is_drawn_as_blocked() -> None:
     trace = Scratch().run("a b", torch.zeros(2, 2, dtype=torch.bool))
     for part in shares(trace, 0, 0, 1).data:

@@ -11,7 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui.address import State, own_contrast
+from attention_viz.ui.address import State
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import (
@@ -23,13 +23,14 @@ from attention_viz.ui.pages.compare.choice import (
     counts,
     models,
 )
+from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
 
 __all__ = ["choose_kind", "first_state", "show_pickers", "take_head", "take_trained"]
 
-# What the chosen model's example is compared with, as this page last had it.
+# What the sentence is compared with until somebody types another, as this page last had it.
 _CONTRAST = "compare-contrast"
 
 
@@ -44,9 +45,9 @@ def choose_kind(state: State) -> CompareChoice:
     Args:
         state: what is chosen of the first side.
     """
-    own, before = own_contrast(state.model), st.session_state.get(_CONTRAST, "")
+    own, before = contrast(state), st.session_state.get(_CONTRAST, "")
     choice = COMPARE_CHOICES.settle(state, default=replace(CompareChoice(), other=own))
-    if choice.other == before:  # brought by the model that was chosen until now
+    if choice.other == before:  # brought by the model or the sentence of until now
         COMPARE_CHOICES.adjust(other=own)
     st.session_state[_CONTRAST] = own
     return COMPARE_CHOICES.current()

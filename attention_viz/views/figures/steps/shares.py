@@ -1,6 +1,8 @@
 """One row of the softmax opened: what enters it, the exponentials, and each one's share in their sum."""
 
+import heapq
 import math
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -20,12 +22,17 @@ __all__ = ["shares"]
 _TITLES = ("what<br>enters", "exp(that<br>− largest)", "÷ sum =<br>weight")
 _NUMBERS = ("enters", "exp(what enters − largest)", "weight")
 _DIGITS = (2, 3, 3)
+# More bars have no room for their names and numbers.
+_MOST_BARS = 30
 
 
 def shares(
     trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
     """One row of a head's softmax in three columns of bars, a bar a key: entry, exponential, share.
+
+    Of more than 30 bars those with the largest shares are drawn, and one for all others together: the largest of their
+    entries, the sum of their exponentials, and of their shares.
 
     The row's largest entry is taken off before the exponential, as softmax is computed: the shares stay the same. Where
     the model has an attention sink, it is the last bar, and its share is dropped. A blocked key is said to be so.
@@ -45,13 +52,16 @@ def shares(
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream).written
     trace.query_tokens(stream).require(query)
-    terms = _terms(open_head(trace, layer, head, stream), query)
+    every = _terms(open_head(trace, layer, head, stream), query)
+    terms = every if len(every) <= _MOST_BARS else _largest(every, len(trace.key_tokens(stream)))
     keys = [escaped(term.label) for term in terms]
     figure = make_subplots(
         cols=3, shared_yaxes=True, horizontal_spacing=0.02, column_widths=[4, 3, 3], subplot_titles=_TITLES
     )
     for place, numbers in enumerate(_columns(terms)):
         _add_column(figure, place, numbers, keys, (colours.muted, colours.accent, colours.key)[place])
+    if terms is not every:
+        _bound(figure.data[0])
     arrange(figure, f"The row of {escaped(queries[query])} · {escaped(caption(trace, layer, head, stream))}", colours)
     figure.update_xaxes(zeroline=True, zerolinecolor=colours.line)
     figure.update_yaxes(showgrid=False, zeroline=False)
@@ -90,6 +100,23 @@ def _terms(opened: OpenHead, query: int) -> tuple[Term, ...]:
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
     return terms or tuple(Term(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
+
+
+def _largest(terms: tuple[Term, ...], keys: int) -> tuple[Term, ...]:
+    """Those with the largest products in their order, named with their positions, and one for all others together."""
+    largest = set(heapq.nlargest(_MOST_BARS - 1, range(len(terms)), lambda place: terms[place].product))
+    others = [term for place, term in enumerate(terms) if place not in largest]
+    entry = max(term.factors[0][1] for term in others)
+    together = Term(f"{len(others):,} others", (("entry", entry),), math.fsum(term.product for term in others))
+    named = [f"{term.label} ({place})" if place < keys else term.label for place, term in enumerate(terms)]
+    return (*(replace(terms[place], label=named[place]) for place in sorted(largest)), together)
+
+
+def _bound(entries: go.Bar) -> None:
+    """Say of the last bar, which stands for several keys, that none of their entries is larger."""
+    if entries.text[-1] != "blocked":
+        entries.text = (*entries.text[:-1], f"≤ {entries.text[-1]}")
+        entries.hovertext = (*entries.hovertext[:-1], entries.hovertext[-1].replace(": ", ": at most ", 1))
 
 
 def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float], list[float]]:

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.address import own_contrast, own_example
+from attention_viz.ui.pages.compare.contrast import exchanged
 from tests.ui.screens import Screen
 
 SMOLLM2 = "SmolLM2-135M-Instruct"
@@ -53,6 +54,36 @@ def test_the_second_sentence_comes_with_the_model_until_another_is_typed() -> No
 def test_what_a_link_says_holds(other: str) -> None:
     assert both(opened(model=SMOLLM2, text="a b", other=other)) == ("a b", other)
     assert both(opened(model=SMOLLM2)) == (own_example(SMOLLM2), own_contrast(SMOLLM2))
+
+
+def test_a_sentence_of_ones_own_is_compared_with_its_own_words() -> None:
+    screen = opened()
+    screen.text_area(key="text").input("Yesterday Anna met Boris in Paris").run()
+    assert both(screen)[1] == "Yesterday Boris met Anna in Paris"
+    screen.text_area(key="text").input("the cat sees a dog").run()
+    assert both(screen)[1] == "the dog sees a cat"
+    screen.text_area(key="compare-other").input("my own").run()
+    screen.text_area(key="text").input("a b").run()
+    assert both(screen) == ("a b", "my own")
+    assert both(opened(text="a b")) == ("a b", "b a")
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("The bank of the river was flooded", "The river of the bank was flooded"),
+        ("It rained. Then Mary's dog saw John.", "It rained. Then John's dog saw Mary."),
+        ("she and he", "and she he"),
+        ("well, well", "well, well"),
+        ("דג גדול", "גדול דג"),
+        ("🙂 2 < 3 🙂\n", "🙂 3 < 2 🙂\n"),
+        ("", ""),
+        ("猫が好き", "猫が好き"),
+        ("no " * 10_000, "no " * 10_000),
+    ],
+)
+def test_two_words_change_places_and_nothing_else(text: str, other: str) -> None:
+    assert exchanged(text) == other
 
 
 def test_the_page_knows_at_once_which_second_sentence_it_is_drawn_from() -> None:
