@@ -1,6 +1,7 @@
-"""One head of a long text as a map of its largest weights, with what any single weight follows from."""
+"""One head of a long text as a map of blocks, largest and mean, with what any single weight follows from."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
@@ -26,6 +27,7 @@ class Overview:
 
     Attributes:
         values: the largest weight of each block.
+        means: of each block the mean of its weights, blocked cells left out, 0 where all are; None unless asked for.
         normalisers: by query, the logarithm of what its exponentials sum to, sinks included: a weight is
             exp(logit − normaliser). Infinite where a query may look at nothing.
         sums: what each query's weights sum to: 1, less with sinks, 0 where it may look at nothing.
@@ -34,18 +36,20 @@ class Overview:
     """
 
     values: Float[numpy.ndarray, "row column"]
+    means: Float[numpy.ndarray, "row column"] | None
     normalisers: Float[numpy.ndarray, " query"]
     sums: Float[numpy.ndarray, " query"]
     shape: tuple[int, int]
     size: tuple[int, int]
 
 
-def overview(call: Attention, side: int = SIDE) -> Overview:
+def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overview:
     """The map of one head and the normaliser of each of its rows, without the whole matrix ever in memory.
 
     Args:
         call: one head's, query (query, d_k).
         side: how many blocks there are along each side at most.
+        means: whether the mean of each block is wanted, too.
 
     Raises:
         ShapeError: the call has a head axis, or fewer than 1 block was asked for.
@@ -56,19 +60,22 @@ def overview(call: Attention, side: int = SIDE) -> Overview:
     queries, keys = call.shape
     size = -(-queries // side), -(-keys // side)
     normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)
-    values = list[numpy.ndarray]()
+    values, sums_of_blocks = list[numpy.ndarray](), list[numpy.ndarray]()
     room = torch.empty(0)
     with torch.no_grad():
         for rows in _slices(queries, keys, size[0]):
             logits, room = _logits(call, rows, room)
             most, total, all_of_it = _exponentials(logits, call.sinks)
-            values.append(_largest(logits, all_of_it, keys, size))
+            values.append(_pooled(torch.amax, logits, all_of_it, keys, size))
+            if means:
+                sums_of_blocks.append(_pooled(torch.sum, logits, all_of_it, keys, size))
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
             sums[rows] = (total / all_of_it).nan_to_num(0).cpu()
     found = numpy.concatenate(values)
     if not numpy.isfinite(found).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
-    return Overview(found, normalisers, sums, (queries, keys), size)
+    average = numpy.concatenate(sums_of_blocks) / _open_cells(call, size) if means else None
+    return Overview(found, average, normalisers, sums, (queries, keys), size)
 
 
 def _slices(queries: int, keys: int, block: int) -> list[slice]:
@@ -109,14 +116,30 @@ def _exponentials(logits: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor,
     return most, total, total + sink
 
 
-def _largest(exponentials: Tensor, total: Tensor, keys: int, size: tuple[int, int]) -> numpy.ndarray:
-    """The largest weight of each block, blocks beyond the last key being 0."""
+def _pooled(
+    pool: Callable[..., Tensor], exponentials: Tensor, total: Tensor, keys: int, size: tuple[int, int]
+) -> numpy.ndarray:
+    """The largest weight of each block, or their sum, blocks beyond the last key being 0."""
     rows, width = exponentials.shape
     whole = width // size[1] * size[1]
-    parts = [exponentials[:, :whole].view(rows, -1, size[1]).amax(dim=2)] if whole else []
+    parts = [pool(exponentials[:, :whole].view(rows, -1, size[1]), dim=2)] if whole else []
     if whole < width:
-        parts.append(exponentials[:, whole:].amax(dim=1, keepdim=True))
+        parts.append(pool(exponentials[:, whole:], dim=1, keepdim=True))
     found = torch.cat(parts, dim=1) / total.masked_fill(total == 0, 1)[:, None]
     across = -(-keys // size[1])
     found = torch.nn.functional.pad(found, (0, across - found.shape[1], 0, -rows % size[0]))
-    return found.view(-1, size[0], across).amax(dim=1).float().cpu().numpy()
+    return pool(found.view(-1, size[0], across), dim=1).float().cpu().numpy()
+
+
+def _open_cells(call: Attention, size: tuple[int, int]) -> numpy.ndarray:
+    """How many cells of each block a query may look at; 1 where there are none, which nothing is divided by."""
+    lengths = [numpy.diff([*range(0, count, step), count]) for count, step in zip(call.shape, size, strict=True)]
+    if call.allowed is None:
+        return numpy.outer(*lengths)
+    allowed = numpy.broadcast_to(call.allowed.cpu().numpy(), call.shape)
+    across = numpy.arange(0, call.shape[1], size[1])
+    rows = [
+        numpy.add.reduceat(allowed[start : start + size[0]].sum(axis=0, dtype=numpy.int32), across)
+        for start in range(0, call.shape[0], size[0])
+    ]
+    return numpy.maximum(rows, 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, UInt16
 
-__all__ = ["ERROR", "LEVELS", "Body", "Masks", "split_numbers", "steps_of"]
+__all__ = ["ERROR", "LEVELS", "Body", "Masks", "codes_of", "split_numbers", "steps_of"]
 
 # Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
 LEVELS = 4000
@@ -79,6 +79,13 @@ def steps_of(
     steps[exact <= 0.5 / LEVELS] = 0
     steps[exact == 1] = LEVELS + 1
     return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
+
+
+def codes_of(weights: Float[np.ndarray, "*any"], codes: int, faintest: float) -> UInt16[np.ndarray, "*any"]:
+    """Weights as even steps of their logarithm, 1 for `faintest` to `codes` for 1; 0 for what is fainter."""
+    with np.errstate(divide="ignore"):
+        place = 1 - np.log(weights.clip(0, 1)) / np.log(faintest)
+    return np.where(weights < faintest, 0, 1 + np.rint((codes - 1) * place.clip(0, 1))).astype(np.uint16)
 
 
 def split_numbers(steps: UInt16[np.ndarray, "*any"]) -> tuple[bytes, bytes]:

@@ -3,8 +3,8 @@
 Of n tokens a head has n² weights, and they follow from 2·n·d_k numbers: its query and its key, and of each row the
 logarithm of what its exponentials sum to (its normaliser). With the scale, the soft cap, the bias where a number for
 each distance or for each key says it, and the pattern of blocked cells as runs, the browser computes any weight as
-exp(logit − normaliser). Sinks are in the normalisers. A map of at most 512 × 512 blocks, each with the largest of its
-weights, goes along, which the whole is drawn from.
+exp(logit − normaliser). Sinks are in the normalisers. Two maps of at most 512 × 512 blocks go along, which the whole is
+drawn from: one with the largest weight of each block, one with the mean of those that are not blocked.
 
 Where a bias has a number of its own for each cell, the weights of that one head travel instead.
 """
@@ -14,12 +14,12 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int32
+from jaxtyping import Bool, Float, Int32, UInt16
 
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.analysis.overview import overview
 from attention_viz.errors import TraceError
-from attention_viz.explorer.planes import Body, Masks, split_numbers, steps_of
+from attention_viz.explorer.planes import Body, Masks, codes_of, split_numbers, steps_of
 
 if TYPE_CHECKING:
     from attention_viz.operation.attention import Attention
@@ -29,6 +29,8 @@ __all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "pack_head", "runs_of"]
 
 # The most weights of one head that travel as weights.
 MOST_WEIGHTS_OF_A_HEAD = 4096 * 4096
+# A mean is drawn and never told as a number: even steps of its logarithm, half a hundredth each, down to 1e-8.
+MEAN_CODES, FAINTEST_MEAN = 4000, 1e-8
 # The most runs of open cells that a row has on average; with more, the pattern travels as bits.
 _MOST_RUNS = 16
 
@@ -67,14 +69,19 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
     Raises:
         TraceError: weights that are not numbers, or more of them than can travel where terms can't.
     """
-    found = overview(call)
-    high, low = split_numbers(steps_of(found.values.T))
+    found = overview(call, means=True)
+    assert found.means is not None
     entry: dict[str, Any] = {
         "queries": found.shape[0],
         "keys": found.shape[1],
         "size": found.size,
         "most": float(found.values.max(initial=0.0)),
-        "map": {"high": body.add(high), "low": body.add(low)},
+        "map": _numbers(steps_of(found.values.T), body),
+        "means": {
+            **_numbers(codes_of(found.means.T, MEAN_CODES, FAINTEST_MEAN), body),
+            "codes": MEAN_CODES,
+            "faintest": FAINTEST_MEAN,
+        },
         "sums": body.add(found.sums.astype("<f4").tobytes()),
     }
     bias = _bias(call, body)
@@ -91,6 +98,12 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
         "key": body.add_numbers(_float32(call.key)),
         "normalisers": body.add_numbers(found.normalisers),
     }
+
+
+def _numbers(numbers: UInt16[np.ndarray, "*any"], body: Body) -> dict[str, tuple[int, int]]:
+    """Numbers of twelve bits as two planes."""
+    high, low = split_numbers(numbers)
+    return {"high": body.add(high), "low": body.add(low)}
 
 
 def _float32(tensor: Any) -> Float[np.ndarray, "*any"]:
@@ -157,5 +170,4 @@ def _weights(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
     steps = np.empty((keys, queries), np.uint16)
     for rows in row_slices(queries, keys):
         steps[:, rows] = steps_of(weights_of(call.rows(rows))).T
-    high, low = split_numbers(steps)
-    return {"blocked": _pattern(call, body, masks), "weights": {"high": body.add(high), "low": body.add(low)}}
+    return {"blocked": _pattern(call, body, masks), "weights": _numbers(steps, body)}

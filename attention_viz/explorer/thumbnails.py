@@ -1,11 +1,12 @@
 """The heads of a long text as small pictures, made from a sample of their rows."""
 
 import numpy as np
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
 from attention_viz.analysis.overview import overview
+from attention_viz.explorer.planes import codes_of
 from attention_viz.operation.attention import Attention
 
 __all__ = ["BLOCKED", "CODES", "FAINTEST", "SIDE", "Thumbnails", "sampled_rows"]
@@ -51,7 +52,7 @@ class Thumbnails:
         """The heads of a layer: the largest weight under each cell, of the rows that were sampled, as a byte."""
         some = call.rows(self.rows)
         found = np.stack([overview(some.head(head), SIDE).values for head in range(call.shape[0])])
-        codes = _codes(found)
+        codes = codes_of(found, CODES, FAINTEST).astype(np.uint8)
         if call.allowed is not None and some.allowed is not None:
             # The mask is kept beside what was found, so that its place in memory can't become another's.
             key = (call.allowed.data_ptr(), call.allowed.shape)
@@ -69,9 +70,3 @@ def _shut(allowed: Tensor, shape: tuple[int, ...], side: tuple[int, ...]) -> Boo
         length = -(-open_cells.shape[axis] // parts)
         open_cells = np.logical_or.reduceat(open_cells, range(0, open_cells.shape[axis], length), axis=axis)
     return ~open_cells
-
-
-def _codes(weights: Float[np.ndarray, "head row column"]) -> UInt8[np.ndarray, "head row column"]:
-    with np.errstate(divide="ignore"):
-        place = 1 - np.log(weights.clip(0, 1)) / np.log(FAINTEST)
-    return np.where(weights < FAINTEST, 0, 1 + np.rint((CODES - 1) * place.clip(0, 1))).astype(np.uint8)

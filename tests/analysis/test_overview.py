@@ -31,6 +31,21 @@ def test_it_holds_the_largest_weight_of_each_block_and_what_each_weight_follows_
     numpy.testing.assert_allclose(found.sums, weights.sum(axis=1), atol=1e-5)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_it_holds_the_mean_of_each_block_where_it_is_asked_for(name: str) -> None:
+    call = call_of(name).head(0)
+    found, weights = overview(call, 100, means=True), call.weights.double().numpy()
+    allowed = numpy.ones(weights.shape, bool) if call.allowed is None else call.allowed.expand(weights.shape).numpy()
+    rows, columns = (range(0, count, length) for count, length in zip(weights.shape, found.size, strict=True))
+    assert found.means is not None and found.means.shape == found.values.shape
+    for row, top in enumerate(rows):
+        for column, left in enumerate(columns):
+            block = numpy.s_[top : top + found.size[0], left : left + found.size[1]]
+            mean = weights[block][allowed[block]].mean() if allowed[block].any() else 0
+            assert found.means[row, column] == pytest.approx(mean, rel=1e-4, abs=1e-9)
+    assert overview(call, 100).means is None
+
+
 @pytest.mark.parametrize("at_a_time", [1, 40_000, 10_000_000])
 def test_it_is_the_same_however_many_rows_are_computed_at_a_time(
     monkeypatch: pytest.MonkeyPatch, at_a_time: int

@@ -21,7 +21,7 @@ def trace() -> Trace:
 def screen(show: Callable[..., Page], trace: Trace, monkeypatch: pytest.MonkeyPatch) -> Page:
     monkeypatch.setattr(page_module, "MOST_IN_A_FILE", 1_000_000)
     shown = show(trace, layer=1, head=0)
-    expect(shown.locator(".av-notes")).to_contain_text("3 × 3 weights")
+    expect(part(shown, "blocks")).to_contain_text("The largest of each 3 × 3 weights")
     return shown
 
 
@@ -88,6 +88,24 @@ def test_zooming_in_draws_the_cells_themselves_with_their_numbers(screen: Page) 
     assert len(set(inks)) == 6
 
 
+def test_the_mean_of_each_block_is_drawn_in_colours_of_its_own(screen: Page) -> None:
+    canvas = part(screen, "heatmap").locator("canvas").first
+    largest = canvas.evaluate(INK)
+    screen.get_by_role("radio", name="Mean").check()
+    note = part(screen, "blocks")
+    expect(note).to_contain_text("The mean of each 3 × 3 weights, blocked ones left out")
+    expect(note).to_contain_text(re.compile(r"the largest mean, 0\.\d+, the palest a thousandth of it"))
+    assert canvas.evaluate(INK) != largest
+    shades = """canvas => {
+        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return new Set(new Uint32Array(data.buffer)).size;
+    }"""
+    assert canvas.evaluate(shades) > 50
+    for _ in range(4):
+        stage(screen).press("+")
+    expect(note).to_have_text("Each weight by itself, exact to 0.00001")
+
+
 def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(screen: Page) -> None:
     canvas = part(screen, "heatmap").locator("canvas").first
     ink = canvas.evaluate(INK)
@@ -99,4 +117,4 @@ def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(
     expect(part(screen, "bars").locator("li")).to_have_count(0)
     screen.get_by_role("gridcell", name="Layer 1 head 1", exact=True).click()
     expect(part(screen, "bars").locator("li").first).to_be_visible()
-    expect(screen.locator(".av-notes")).to_contain_text(re.compile("exact to 0.00001"))
+    expect(part(screen, "blocks")).to_contain_text("exact to 0.00001")

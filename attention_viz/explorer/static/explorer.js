@@ -22,7 +22,7 @@ import {createStore, hasAny} from "./data/store.js";
 
 /**
  * What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
- * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial">>} Settings
+ * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks">>} Settings
  */
 
 /**
@@ -127,6 +127,7 @@ function firstState(recording, choice, settings) {
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
     hideSpecial: false,
+    blocks: "largest",
     ...settings,
     ...NOTHING_CHOSEN,
     loaded: 0,
@@ -139,8 +140,8 @@ function firstState(recording, choice, settings) {
  * @param {Readonly<State>} state
  * @returns {Settings}
  */
-function settingsOf({hideSpecial, scale, scaleChosen}) {
-  return {hideSpecial, ...(scaleChosen ? {scale, scaleChosen} : {})};
+function settingsOf({hideSpecial, blocks, scale, scaleChosen}) {
+  return {hideSpecial, blocks, ...(scaleChosen ? {scale, scaleChosen} : {})};
 }
 
 /**

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {
+  numberOf,
   readLayer,
   readMask,
   readPayload,
@@ -103,5 +104,12 @@ test("the atlas's thumbnails come in the same frame, head by head and key by key
         assert.ok(Math.abs(drawn - weight) <= 0.5 / 254 + 1e-6, `${drawn} for ${weight}`);
       }),
     ),
+  );
+});
+
+test("a weight gets the number that Python gives it", () => {
+  assert.deepEqual(
+    [0, 0.5 / 4000, 0.6 / 4000, 1 / 4000, 0.5, 0.9999999, 1, 1.0000001].map((weight) => numberOf(weight, 4000)),
+    [0, 0, 1, 1, 2000, 4000, 4001, 4001],
   );
 });

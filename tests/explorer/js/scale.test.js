@@ -8,6 +8,7 @@ import {
   lengthOf,
   onRamp,
   pixel,
+  relativeTable,
   threeDigits,
 } from "../../../attention_viz/explorer/static/data/scale.js";
 
@@ -66,4 +67,23 @@ test("what is too small for three digits is told as such, and nothing is nothing
   assert.equal(threeDigits(0.0004), "<0.001");
   assert.equal(threeDigits(0.0005), "0.001");
   assert.equal(threeDigits(1), "1.000");
+});
+
+test("a map of small means is as deep as one of large ones, in proportion or down to a thousandth", () => {
+  const ramp = [
+    [0, 0, 0],
+    [200, 200, 200],
+  ];
+  const [small, large] = [
+    [0, 1e-8, 1e-5, 1e-4],
+    [0, 1e-4, 0.1, 1],
+  ];
+  for (const scale of ["linear", "maximum", "logarithmic"]) {
+    const table = relativeTable(small, scale, 1e-4, ramp);
+    assert.deepEqual(table, relativeTable(large, scale, 1, ramp), scale);
+    assert.equal(table[3], pixel([200, 200, 200]));
+    assert.equal(table[0], table[1]);
+    assert.equal(table[2], pixel(onRamp(ramp, scale === "logarithmic" ? 2 / 3 : 0.1)));
+  }
+  assert.equal(relativeTable(small, "linear", 0, ramp)[0], pixel([0, 0, 0]));
 });

@@ -1,10 +1,21 @@
-// A head of a long text as a map: of each block of neighbouring cells the largest weight.
+// A head of a long text as a map: of each block of neighbouring cells the largest weight, or their mean.
 
-/** @import {Places} from "./head.js" */
+import {numberOf, weightValues} from "./payload.js";
+import {codeOf, codeValues} from "./thumbnail.js";
 
-const ALL_BLOCKED = 0xffff;
+/**
+ * @import {Places} from "./head.js"
+ * @import {Coding} from "./thumbnail.js"
+ */
 
-/** The blocks of one head. */
+/**
+ * What there is in a block: its largest weight, the sum of its weights, and how many of its cells are open.
+ * @typedef {{most: number, sum: number, open: number}} Content
+ */
+
+export const ALL_BLOCKED = 0xffff;
+
+/** The blocks of one head, each with its largest weight. */
 export class BlockMap {
   /**
    * @param {Uint16Array} numbers  of intervals (column of blocks, row of blocks)
@@ -19,6 +30,31 @@ export class BlockMap {
     this.size = size;
     this.down = down;
     this.levels = levels;
+  }
+
+  /** The weight that each number stands for. */
+  get values() {
+    return weightValues(this);
+  }
+
+  /**
+   * A map of other blocks whose numbers mean the same.
+   * @param {Uint16Array} numbers
+   * @param {Uint8Array | null} blocked
+   * @param {[number, number]} size
+   * @param {number} down
+   * @returns {BlockMap}
+   */
+  like(numbers, blocked, size, down) {
+    return new BlockMap(numbers, blocked, size, down, this.levels);
+  }
+
+  /**
+   * The number of a block.
+   * @param {Content} content
+   */
+  encode({most}) {
+    return numberOf(most, this.levels);
   }
 
   /** The blocks that hold anything, by number, the one with the largest weight first. */
@@ -44,25 +80,97 @@ export class BlockMap {
   }
 
   /**
-   * The largest weight under each pixel as whole numbers.
+   * The weight under each pixel as whole numbers.
    * @param {Places} rows
    * @param {Places} columns
    * @param {number} width
    * @param {number} height
    */
   sample(rows, columns, width, height) {
-    const {numbers, blocked, size, down} = this;
-    const [tops, lefts] = [blocksUnder(rows, size[0], height), blocksUnder(columns, size[1], width)];
+    const [tops, lefts] = [blocksUnder(rows, this.size[0], height), blocksUnder(columns, this.size[1], width)];
     const pixels = new Uint16Array(width * height);
     for (let x = 0; x < width; x++)
-      for (let y = 0; y < height; y++) {
-        let most = -1;
-        for (let column = lefts[2 * x]; column <= lefts[2 * x + 1]; column++)
-          for (let row = tops[2 * y]; row <= tops[2 * y + 1]; row++)
-            if (!blocked?.[column * down + row]) most = Math.max(most, numbers[column * down + row]);
-        pixels[y * width + x] = most < 0 ? ALL_BLOCKED : most;
-      }
+      for (let y = 0; y < height; y++)
+        pixels[y * width + x] = this.pooled(tops[2 * y], tops[2 * y + 1], lefts[2 * x], lefts[2 * x + 1]);
     return pixels;
+  }
+
+  /**
+   * The largest number of some blocks.
+   * @param {number} top
+   * @param {number} bottom  the last row of them
+   * @param {number} left
+   * @param {number} right
+   */
+  pooled(top, bottom, left, right) {
+    const {numbers, blocked, down} = this;
+    let most = -1;
+    for (let column = left; column <= right; column++)
+      for (let row = top; row <= bottom; row++)
+        if (!blocked?.[column * down + row]) most = Math.max(most, numbers[column * down + row]);
+    return most < 0 ? ALL_BLOCKED : most;
+  }
+}
+
+/** The blocks of one head, each with the mean of its open cells, in steps of the logarithm. */
+export class MeanMap extends BlockMap {
+  /**
+   * @param {Uint16Array} numbers  codes (column of blocks, row of blocks)
+   * @param {Uint8Array | null} blocked
+   * @param {[number, number]} size
+   * @param {number} down
+   * @param {Coding} coding
+   */
+  constructor(numbers, blocked, size, down, coding) {
+    super(numbers, blocked, size, down, coding.codes);
+    this.coding = coding;
+    this.weights = codeValues(coding);
+  }
+
+  /** @override */
+  get values() {
+    return this.weights;
+  }
+
+  /**
+   * @override
+   * @param {Uint16Array} numbers
+   * @param {Uint8Array | null} blocked
+   * @param {[number, number]} size
+   * @param {number} down
+   */
+  like(numbers, blocked, size, down) {
+    return new MeanMap(numbers, blocked, size, down, this.coding);
+  }
+
+  /**
+   * @override
+   * @param {Content} content
+   */
+  encode({sum, open}) {
+    return codeOf(open ? sum / open : 0, this.coding);
+  }
+
+  /**
+   * The mean of some blocks.
+   * @override
+   * @param {number} top
+   * @param {number} bottom
+   * @param {number} left
+   * @param {number} right
+   */
+  pooled(top, bottom, left, right) {
+    const {numbers, blocked, down, weights} = this;
+    let [sum, open, last] = [0, 0, 0];
+    for (let column = left; column <= right; column++)
+      for (let row = top; row <= bottom; row++) {
+        const block = column * down + row;
+        if (blocked?.[block]) continue;
+        [open, last] = [open + 1, numbers[block]];
+        sum += weights[last];
+      }
+    if (open < 2) return open ? last : ALL_BLOCKED;
+    return codeOf(sum / open, this.coding);
   }
 }
 

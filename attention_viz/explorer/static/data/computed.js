@@ -1,10 +1,11 @@
 // A head of a long text: its weights are computed from its query and its key when they are asked for.
 
+import {numberOf} from "./payload.js";
 import {sample} from "./raster.js";
 import {Strongest} from "./strongest.js";
 
 /**
- * @import {BlockMap} from "./blockmap.js"
+ * @import {BlockMap, MeanMap} from "./blockmap.js"
  * @import {Places} from "./head.js"
  * @import {OpenKeys} from "./pattern.js"
  */
@@ -30,7 +31,7 @@ import {Strongest} from "./strongest.js";
  */
 
 // Up to so many cells each is computed; of more the map is drawn.
-const MOST_COMPUTED = 512 * 512;
+export const MOST_COMPUTED = 512 * 512;
 // Cells are computed and kept in squares, so that moving computes only what comes into sight.
 const SQUARE = 64;
 const MOST_SQUARES = 400;
@@ -43,13 +44,15 @@ export class ComputedHead {
    * @param {Terms | KnownWeights} terms
    * @param {ArrayLike<number>} sums  of each query's row
    * @param {BlockMap} map
+   * @param {MeanMap} means
    * @param {number} most  the largest weight
    * @param {Float64Array} values  the weight that each number stands for
    */
-  constructor(terms, sums, map, most, values) {
+  constructor(terms, sums, map, means, most, values) {
     this.terms = terms;
     this.sums = sums;
     this.map = map;
+    this.means = means;
     this.most = most;
     this.values = values;
     this.levels = values.length - 2;
@@ -208,16 +211,6 @@ export class ComputedHead {
     }
     return {numbers, blocked};
   }
-}
-
-/**
- * The number of the interval that a weight lies in, as Python packs it.
- * @param {number} weight
- * @param {number} levels
- */
-export function numberOf(weight, levels) {
-  if (weight <= 0.5 / levels) return 0;
-  return weight >= 1 ? levels + 1 : Math.min(levels, Math.ceil(weight * levels));
 }
 
 /**

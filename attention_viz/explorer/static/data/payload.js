@@ -36,7 +36,8 @@
  * @property {number} keys
  * @property {[number, number]} size  rows and columns of a block of the map
  * @property {number} most  the largest weight
- * @property {{high: Place, low: Place}} map
+ * @property {{high: Place, low: Place}} map  the largest weight of each block
+ * @property {{high: Place, low: Place, codes: number, faintest: number}} means  the mean of each, in steps of its logarithm
  * @property {Place} sums
  * @property {number | null} blocked  the number of a mask
  * @property {{high: Place, low: Place}} [weights]  where its terms are as many; then it has nothing of what follows
@@ -158,6 +159,16 @@ export function weightValues({levels}) {
   values[1] = 0.75 / levels;
   values[levels + 1] = 1;
   return values;
+}
+
+/**
+ * The number of the interval that a weight lies in, as Python packs it.
+ * @param {number} weight
+ * @param {number} levels
+ */
+export function numberOf(weight, levels) {
+  if (weight <= 0.5 / levels) return 0;
+  return weight >= 1 ? levels + 1 : Math.min(levels, Math.ceil(weight * levels));
 }
 
 /**

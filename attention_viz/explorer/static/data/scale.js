@@ -100,6 +100,19 @@ export function colourTable(values, scale, maximum, ramp) {
 }
 
 /**
+ * The colour of every weight that there can be where the deepest stands for `most`, however little that is: on the
+ * logarithmic scale the palest for a thousandth of it.
+ * @param {ArrayLike<number>} values
+ * @param {ScaleName} scale
+ * @param {number} most
+ * @param {Colour[]} ramp
+ */
+export function relativeTable(values, scale, most, ramp) {
+  const relative = Float64Array.from(values, (weight) => Math.min(1, weight / (most || 1)));
+  return colourTable(relative, scale === "logarithmic" ? scale : "linear", 1, ramp);
+}
+
+/**
  * A colour as one little-endian pixel of an image.
  * @param {Colour} colour
  */

@@ -1,6 +1,6 @@
 // Reading what one head of a long text follows from, as terms.py packs it.
 
-import {BlockMap} from "./blockmap.js";
+import {BlockMap, MeanMap} from "./blockmap.js";
 import {ComputedHead} from "./computed.js";
 import {readOpenKeys} from "./pattern.js";
 import {numbersAt, readPayload, readPlane, readSteps} from "./payload.js";
@@ -38,17 +38,20 @@ export function readPacket(bytes) {
  * @param {Float64Array} values  the weight that each number stands for
  */
 export async function readHead(payload, entry, masks, values) {
-  const [numbers, sums, open] = await Promise.all([
+  const [numbers, averages, sums, open] = await Promise.all([
     readSteps(payload, entry.map),
+    readSteps(payload, entry.means),
     readPlane(payload, entry.sums),
     entry.blocked === null ? null : readOpenKeys(payload, masks[entry.blocked]),
   ]);
   const {queries, size} = entry;
   const blocked = open === null ? null : open.blockedBlocks(size);
-  const map = new BlockMap(numbers, blocked, size, Math.ceil(queries / size[0]), values.length - 2);
+  const down = Math.ceil(queries / size[0]);
+  const map = new BlockMap(numbers, blocked, size, down, values.length - 2);
+  const means = new MeanMap(averages, blocked, size, down, entry.means);
   const floats = new Float32Array(sums.buffer, sums.byteOffset, queries);
   const weights = entry.weights ? await readSteps(payload, entry.weights) : null;
-  return new ComputedHead(termsOf(payload, entry, open, weights), floats, map, entry.most, values);
+  return new ComputedHead(termsOf(payload, entry, open, weights), floats, map, means, entry.most, values);
 }
 
 /**

@@ -9,6 +9,11 @@ import {sample} from "./raster.js";
  * @typedef {{down: number, across: number, queries: number, keys: number, sampled: number}} Counts
  */
 
+/**
+ * Weights as even steps of their logarithm: 1 for the faintest, `codes` for 1, and 0 for what is fainter.
+ * @typedef {{codes: number, faintest: number}} Coding
+ */
+
 const BLOCKED_CODE = 255;
 
 /** One head's picture: what the grid draws, and the matrix until the head itself is there. */
@@ -45,12 +50,22 @@ export class Thumbnail {
 
 /**
  * The weight that each code stands for.
- * @param {{codes: number, faintest: number}} long
+ * @param {Coding} coding
  */
 export function codeValues({codes, faintest}) {
   const values = Float64Array.from({length: codes + 1}, (_, code) => faintest ** (1 - (code - 1) / (codes - 1)));
   values[0] = 0;
   return values;
+}
+
+/**
+ * The code that is nearest to a weight, as Python packs it.
+ * @param {number} weight
+ * @param {Coding} coding
+ */
+export function codeOf(weight, {codes, faintest}) {
+  if (weight < faintest) return 0;
+  return 1 + Math.round((codes - 1) * Math.min(1, 1 - Math.log(weight) / Math.log(faintest)));
 }
 
 /**

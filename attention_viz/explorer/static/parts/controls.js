@@ -71,7 +71,7 @@ function hidingText(axes) {
  * Radio buttons drawn as one bar.
  * @template {string} V
  * @param {string} legend
- * @param {{value: V, label: string, title: string}[]} entries
+ * @param {readonly {value: V, label: string, title: string}[]} entries
  * @param {(value: V) => void} onChoice
  */
 export function segments(legend, entries, onChoice) {

@@ -5,6 +5,7 @@ import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
 /**
+ * @import {BlockView, createBlocks} from "./blocks.js"
  * @import {MatrixView} from "./matrix.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
@@ -12,7 +13,9 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @import {Viewport} from "../data/viewport.js"
  */
 
-/** @typedef {MatrixView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room">} MapView */
+/**
+ * @typedef {MatrixView & BlockView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room">} MapView
+ */
 
 /**
  * A press that may become a drag: where it began, and with two fingers how far apart they were.
@@ -30,6 +33,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @property {HTMLElement} zoom
  * @property {HTMLButtonElement} whole
  * @property {HTMLButtonElement} farther
+ * @property {ReturnType<typeof createBlocks>} blocks
  * @property {Viewport} window
  * @property {Plot | null} plot  null until it has been drawn
  * @property {Drag | null} drag

@@ -1,5 +1,6 @@
 // The chosen head as a matrix: painting it, and what lies over it.
 
+import {createBlocks, drawnOf} from "./blocks.js";
 import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
 import {paintLabel} from "./labels.js";
@@ -46,15 +47,17 @@ export function createHeatmap(view) {
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
   const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
   const zoom = element("div", {class: "av-zoom"}, closer, farther, whole);
+  const blocks = createBlocks(view);
   const node = element(
     "section",
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
     element("header", {}, title, zoom),
     stage,
+    blocks.node,
   );
   /** @type {MatrixMap} */
   const map = {
-    ...{view, node, stage, base, over, zoom, whole, farther},
+    ...{view, node, stage, base, over, zoom, whole, farther, blocks},
     ...{window: wholeWindow(1, 1), plot: null, drag: null, touches: new Map()},
     show: (window) => showWindow(map, window),
   };
@@ -86,7 +89,7 @@ function everything({view: {now}}) {
 /** @param {MatrixMap} map */
 function drawBase(map) {
   const {view, stage, base} = map;
-  const {rows, columns, picture} = view.now;
+  const {rows, columns} = view.now;
   const {layer, head: number} = view.store.state;
   const [width, room] = [map.node.clientWidth, view.room() - 36];
   const context = fitCanvas(base, width, room);
@@ -99,7 +102,13 @@ function drawBase(map) {
     "aria-label",
     `Layer ${layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
   );
-  if (picture !== null) paintMatrix(context, view, picture, plot);
+  const {top, bottom, left, right} = map.window;
+  const [shownRows, shownColumns] = [rows.subarray(top, bottom), columns.subarray(left, right)];
+  const drawn = drawnOf(view, shownRows, shownColumns);
+  if (drawn !== null) {
+    const deepest = paintMatrix(context, view, drawn, plot, shownRows, shownColumns);
+    map.blocks.tell(shownRows, shownColumns, deepest);
+  }
   const whole = isWhole(map.window);
   map.zoom.hidden = rows.length * columns.length <= 400;
   map.whole.disabled = map.farther.disabled = whole;

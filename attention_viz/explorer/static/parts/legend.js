@@ -104,15 +104,13 @@ export function createNotes(view) {
 }
 
 /**
- * How a long text is drawn: the whole from its largest weights, the small pictures from some of its rows.
+ * How much of a long text there is: from how many of its rows its small pictures are, and of which heads the numbers.
  * @param {Pick<View, "store" | "recording" | "now">} view
  */
-function longNotes({store, recording, now: {head, stream}}) {
+function longNotes({store, recording, now: {stream}}) {
   if (!recording.header.long) return [];
   const tokens = stream.queries.count;
-  const blocks = head && "map" in head ? `${head.map.size.join(" \u00d7 ")} weights` : "a block of weights";
   return [
-    `the whole is drawn from the largest of each ${blocks}; zoom in for each by itself, exact to 0.00001`,
     `small pictures: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,
     recording.ask || recording.has(store.state) ? null : notHere(stream),
   ];

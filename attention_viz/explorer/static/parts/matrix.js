@@ -3,14 +3,15 @@
 import {paintLabels} from "./labels.js";
 import {NUMBER, edgeOf, middleOf} from "./plot.js";
 import {coloured} from "../data/raster.js";
-import {SCALES, colourTable, lightness, onRamp} from "../data/scale.js";
+import {SCALES, colourTable, lightness, onRamp, relativeTable} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
 
 /**
+ * @import {Drawn} from "./blocks.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
  * @import {Places} from "../data/head.js"
- * @import {AnyHead, Picture} from "../data/recording.js"
+ * @import {AnyHead} from "../data/recording.js"
  */
 
 /** @typedef {Pick<View, "store" | "now" | "colours" | "fonts" | "hatching">} MatrixView */
@@ -18,23 +19,24 @@ import {begins} from "../data/tokens.js";
 const HATCH_PERIOD = 6;
 
 /**
- * Paint cells, numbers where they fit, labels and the two borders.
+ * Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
  * @param {CanvasRenderingContext2D} context
  * @param {MatrixView} view
- * @param {Picture} picture
+ * @param {Drawn} drawn
  * @param {Plot} plot
+ * @param {Places} shownRows
+ * @param {Places} shownColumns
  */
-export function paintMatrix(context, view, picture, plot) {
-  const {rows, columns, head} = view.now;
+export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns) {
+  const {head} = view.now;
+  const {ramp} = view.colours;
+  const {scale} = view.store.state;
   const ratio = window.devicePixelRatio || 1;
   const {left, top, width, height} = plot;
-  const [shownRows, shownColumns] = [
-    rows.subarray(plot.window.top, plot.window.bottom),
-    columns.subarray(plot.window.left, plot.window.right),
-  ];
   const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
-  const pixels = picture.sample(shownRows, shownColumns, across, down);
-  const table = colourTable(picture.values, view.store.state.scale, view.now.maximum, view.colours.ramp);
+  const pixels = drawn.sample(across, down);
+  const maximum = drawn.relative ? largest(pixels, drawn.values) : view.now.maximum;
+  const table = (drawn.relative ? relativeTable : colourTable)(drawn.values, scale, maximum, ramp);
   context.putImageData(
     coloured(pixels, across, down, table, view.hatching(HATCH_PERIOD)),
     Math.round(left * ratio),
@@ -46,6 +48,16 @@ export function paintMatrix(context, view, picture, plot) {
   paintBorders(context, view, plot);
   paintBeginnings(context, view, plot, shownRows, shownColumns);
   paintLabels(context, view, plot, shownRows, shownColumns);
+  return maximum;
+}
+
+/**
+ * The largest weight under any pixel; what stands for blocked cells is no number.
+ * @param {Uint16Array} pixels
+ * @param {ArrayLike<number>} values
+ */
+function largest(pixels, values) {
+  return values[pixels.reduce((most, number) => (number < values.length && number > most ? number : most), 0)];
 }
 
 /**

@@ -6,6 +6,7 @@ import {channels, lightness, onRamp, pixel} from "../data/scale.js";
 import {positions} from "../data/tokens.js";
 
 /**
+ * @import {BlockKind} from "./blocks.js"
  * @import {Tooltip} from "./tooltip.js"
  * @import {Hatching} from "../data/raster.js"
  * @import {AnyHead, HeadChoice, Picture, Recording, Stream} from "../data/recording.js"
@@ -28,6 +29,7 @@ import {positions} from "../data/tokens.js";
  * @property {ScaleName} scale
  * @property {boolean} scaleChosen  by the reader, not by the length of the text
  * @property {boolean} hideSpecial
+ * @property {BlockKind} blocks  what the map of a long text shows of each
  * @property {number | null} query  pinned
  * @property {number | null} key
  * @property {number | null} overQuery  pointed at
