@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tempfile import TemporaryDirectory
 
 import torch
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Locator, Page
 
 import attention_viz as av
 from attention_viz.analysis.overview import overview
@@ -17,7 +17,7 @@ from attention_viz.trace.trace import Trace
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES
 from benchmarks.report import Benchmark, Result, Table
-from scripts.browser import LAUNCH_FLAGS, find
+from benchmarks.serving import ROOT, VIEWPORT, chromium, serving
 
 __all__ = ["BENCHMARK", "products_and_exponentials"]
 
@@ -29,6 +29,8 @@ _WIDTH = 64
 _ROWS = 64
 _MARKS = {
     "seconds beyond a plain forward until the first picture": 3.0,
+    "another head in the app, from the click to its map, in milliseconds": 600.0,
+    "memory of the app's server with one visitor, in megabytes": 3500.0,
     "a row and a column under the pointer, in milliseconds": 16.0,
     "512 × 512 cells, in milliseconds": 120.0,
     "a file with the numbers of a layer, in megabytes": 40.0,
@@ -36,6 +38,17 @@ _MARKS = {
     "the map of a head ÷ products and exponentials": 1.3,
     "memory that the map takes, in megabytes": 2000.0,
 }
+
+# Chooses a head that wasn't looked at before and waits for its map; until it comes, the note below says nothing.
+_CHOOSE = """async (cell, note) => {
+    const begun = performance.now();
+    cell.click();
+    while (note.textContent) await new Promise(requestAnimationFrame);
+    while (!note.textContent) await new Promise(requestAnimationFrame);
+    return performance.now() - begun;
+}"""
+# Seconds that the first picture of a long text may take.
+_PATIENCE = 900
 
 # Reads a head and times what it computes: a row with its column, and a part that wasn't looked at before.
 _COMPUTE = """async ([packed, rounds]) => {
@@ -65,12 +78,16 @@ def run(quick: bool) -> Result:
     tokens, longest, rounds = (600, 2_048, 2) if quick else (8_000, 32_768, 5)
     # First: what a process has taken at most can't be told apart afterwards.
     ratio, memory = _map(longest, rounds)
-    trace, first = _first_picture(tokens, min(rounds, 3))
+    text = _text(tokens)
+    heads, server = _in_app(text, rounds)
+    trace, first = _first_picture(text, rounds)
     packed = pack_head(trace, "decoder", _LAYER, _HEAD, id_of(pack(trace, terms=())) or "")
     browser = _in_browser(packed, rounds)
     file = _file(trace)
     figures = {
         "seconds beyond a plain forward until the first picture": first,
+        "another head in the app, from the click to its map, in milliseconds": heads,
+        "memory of the app's server with one visitor, in megabytes": Spread.of([server]),
         "a row and a column under the pointer, in milliseconds": browser["row"],
         "512 × 512 cells, in milliseconds": browser["part"],
         "a file with the numbers of a layer, in megabytes": Spread.of([file[0]]),
@@ -90,10 +107,35 @@ def run(quick: bool) -> Result:
     return Result([Table(("what", "tokens", "measured", "mark"), rows)], remarks, ("playwright",))
 
 
-def _first_picture(tokens: int, rounds: int) -> tuple[Trace, Spread]:
+def _text(tokens: int) -> str:
+    return av.load(_MODEL).fit(" ".join(PASSAGES * 40), tokens).kept
+
+
+def _in_app(text: str, rounds: int) -> tuple[Spread, float]:
+    """Milliseconds until another head's map is there, and the megabytes that the server took at most."""
+    with serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py"))) as address, chromium() as browser:
+        page = browser.new_page(viewport=VIEWPORT)
+        page.goto(f"{address}/?model={_MODEL}&layer={_LAYER}&head=0")
+        sentence = page.get_by_label("Sentence", exact=True)
+        sentence.fill(text)
+        sentence.press("Control+Enter")
+        note = page.get_by_test_id("explorer-blocks").filter(has_text="weights")
+        note.wait_for(timeout=1000 * _PATIENCE)
+        page.get_by_text("Verified:").wait_for(timeout=1000 * _PATIENCE)
+        times = [_choose(page, note, head) for head in range(1, rounds + 2)]
+    # The server was the largest process started here; Linux counts in kilobytes.
+    return Spread.of(times[1:]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+
+
+def _choose(page: Page, note: Locator, head: int) -> float:
+    page.wait_for_timeout(3000)  # until the page has come to rest
+    cell = page.get_by_test_id("explorer-grid").locator(f'[data-layer="{_LAYER}"][data-head="{head}"]')
+    return float(cell.evaluate(_CHOOSE, note.element_handle()))
+
+
+def _first_picture(text: str, rounds: int) -> tuple[Trace, Spread]:
     """The trace of a long text, and how much longer its first picture takes than a plain forward."""
     model = av.load(_MODEL)
-    text = model.fit(" ".join(PASSAGES * 40), tokens).kept
     assert model.tokenizer is not None
     ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
 
@@ -120,17 +162,12 @@ def _seconds(do: Callable[[], object]) -> tuple[object, float]:
 
 
 def _in_browser(packed: bytes, rounds: int) -> dict[str, Spread]:
-    executable = find()
-    if executable is None:
-        raise RuntimeError("no browser was found; scripts/browser.py installs one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=list(LAUNCH_FLAGS))
+    with chromium() as browser:
         page = browser.new_page()
         names = "{readPacket, readHead, weightValues}"
         page.add_script_tag(content=f"{script('data/terms.js')}\nObject.assign(globalThis, {names});", type="module")
         page.wait_for_function("globalThis.readHead !== undefined")
         times = page.evaluate(_COMPUTE, [base64.b64encode(packed).decode(), rounds + 1])
-        browser.close()
     return {name: Spread.of(found[1:]) for name, found in times.items()}
 
 
@@ -168,7 +205,8 @@ BENCHMARK = Benchmark(
     method=(
         "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture is the"
         " trace, the small pictures of all heads and one head's numbers, made one after the other in Python, less "
-        "a plain forward of the same model, in turns. What the browser computes of that head is timed in Chromium "
+        "a plain forward of the same model, in turns. In the app, one visitor gives that text and clicks one head "
+        "after another; memory is the server's peak. What the browser computes of that head is timed in Chromium "
         "without a screen: a row with the column under the pointer, and 512 × 512 cells that were not looked at "
         "before. The file is that of `av.explore(trace, layers=[15])`. The map of a head of 32,768 tokens, nothing"
         " blocked, is compared with its products and exponentials alone, computed in rows that fit the processor's"

@@ -29,6 +29,7 @@ class Difference:
 
     apart: float = 0.0
     size: float = 0.0
+    _pieces_seen: int = 0
 
     def add(self, ours: Tensor, theirs: Tensor) -> None:
         """See some more rows of both.
@@ -39,9 +40,10 @@ class Difference:
         if ours.shape != theirs.shape:
             self.apart = math.inf
             return
-        for count, some in enumerate(_pieces(theirs)):
+        for some in _pieces(theirs):
             self._add(ours[some], theirs[some])
-            if count % _SET_ASIDE == _SET_ASIDE - 1:
+            self._pieces_seen += 1
+            if self._pieces_seen % _SET_ASIDE == 0:
                 set_aside(ours)
 
     @property

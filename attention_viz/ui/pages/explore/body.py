@@ -48,12 +48,15 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     if drawn.fit is not None:
         verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
-    if shown is not None:
+    if shown is not None and drawn.long_id is None:
         _show_matrix(shown.trace, stream, state)
 
 
 def _show_matrix(trace: Trace, stream: str, state: State) -> None:
-    """The chosen head once more as a Plotly figure, to zoom and to read every number."""
+    """The chosen head once more as a Plotly figure, to zoom and to read every number.
+
+    Of a long text the explorer's own matrix is zoomed down to the numbers; this one would be of blocks, and megabytes.
+    """
     st.markdown(f"##### The same {'layer' if reading.together(state) else 'head'}, to zoom into")
     figure = heatmap(trace, state, stream, theme_name())
     show_picture(figure, "matrix", f"Layer {state.layer}, {reading.head_name(state)}, as a matrix", tools=True)
