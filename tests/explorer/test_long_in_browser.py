@@ -78,6 +78,15 @@ def test_scrolling_brings_the_tokens_that_come_into_sight(screen: Page) -> None:
         assert abs(place / QUERIES - share) < 0.06
 
 
+def test_a_part_is_drawn_from_blocks_of_its_own(screen: Page) -> None:
+    canvas = part(screen, "heatmap").locator("canvas").first
+    stage(screen).press("+")
+    expect(part(screen, "blocks")).to_contain_text("The largest of each 2 × 2 weights (being computed)")
+    coarse = canvas.evaluate(INK)
+    expect(part(screen, "blocks")).to_contain_text("The largest of each 2 × 2 weights; zoom in")
+    assert canvas.evaluate(INK) != coarse
+
+
 def test_zooming_in_draws_the_cells_themselves_with_their_numbers(screen: Page) -> None:
     canvas = part(screen, "heatmap").locator("canvas").first
     inks = [canvas.evaluate(INK)]

@@ -145,6 +145,18 @@ test("the strongest cells of all are found without looking at all of them", asyn
   }
 });
 
+test("the largest weight of what is shown leaves out what is hidden", async () => {
+  const {found, weight} = await head("causal");
+  const all = countUp(found.keys);
+  const [best] = found.strongest(all, all, 1);
+  const shown = all.filter((place) => place !== best.key);
+  let most = 0;
+  for (const query of shown) for (const key of shown) most = Math.max(most, weight(query, key));
+  assert.ok(most < best.weight - 1e-4, `${most}`);
+  assert.ok(Math.abs(found.maximum(all, all) - best.weight) < 1e-5);
+  assert.ok(Math.abs(found.maximum(shown, shown) - most) < 1e-5);
+});
+
 test("the strongest cells of a part are found by looking at it", async () => {
   const {found, weight} = await head("causal");
   const [rows, columns] = [countUp(40, 600), countUp(40, 590)];

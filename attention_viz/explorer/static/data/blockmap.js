@@ -37,6 +37,11 @@ export class BlockMap {
     return weightValues(this);
   }
 
+  /** Whether no part of a block has a larger number than the block itself. */
+  get boundsParts() {
+    return true;
+  }
+
   /**
    * A map of other blocks whose numbers mean the same.
    * @param {Uint16Array} numbers
@@ -96,6 +101,21 @@ export class BlockMap {
   }
 
   /**
+   * The number of all blocks together that some rows and columns lie in.
+   * @param {Places} rows  in order
+   * @param {Places} columns
+   */
+  over(rows, columns) {
+    const [tall, wide] = this.size;
+    return this.pooled(
+      Math.floor(rows[0] / tall),
+      Math.floor(rows[rows.length - 1] / tall),
+      Math.floor(columns[0] / wide),
+      Math.floor(columns[columns.length - 1] / wide),
+    );
+  }
+
+  /**
    * The largest number of some blocks.
    * @param {number} top
    * @param {number} bottom  the last row of them
@@ -130,6 +150,11 @@ export class MeanMap extends BlockMap {
   /** @override */
   get values() {
     return this.weights;
+  }
+
+  /** @override */
+  get boundsParts() {
+    return false;
   }
 
   /**

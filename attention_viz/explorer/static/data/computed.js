@@ -62,6 +62,8 @@ export class ComputedHead {
     this.squares = new Map();
     /** @type {{columns: Places | null, keys: Places}} */
     this.hidden = {columns: null, keys: new Int32Array(0)};
+    /** @type {{rows: Places | null, columns: Places | null, most: number}} */
+    this.shown = {rows: null, columns: null, most: 0};
   }
 
   /**
@@ -80,6 +82,11 @@ export class ComputedHead {
     return this.terms.open !== null && !this.terms.open.isOpen(query, key);
   }
 
+  /** Whether its weights are computed, not come in steps. */
+  get isExact() {
+    return !("weights" in this.terms);
+  }
+
   /**
    * The weight of a cell that is not blocked.
    * @param {number} query
@@ -96,12 +103,17 @@ export class ComputedHead {
   }
 
   /**
-   * The largest weight among some rows and columns; of more than are computed, that of the whole head.
+   * The largest weight among some rows and columns; of many they are all that are shown, and it is looked for once.
    * @param {Places} rows
    * @param {Places} columns
    */
   maximum(rows, columns) {
-    if (rows.length * columns.length > MOST_COMPUTED / 16) return this.most;
+    if (rows.length === this.queries && columns.length === this.keys) return this.most;
+    if (rows.length * columns.length > MOST_COMPUTED / 16) {
+      if (this.shown.rows !== rows || this.shown.columns !== columns)
+        this.shown = {rows, columns, most: this.strongest(rows, columns, 1)[0]?.weight ?? 0};
+      return this.shown.most;
+    }
     return rows.reduce((most, query) => columns.reduce((found, key) => Math.max(found, this.at(query, key)), most), 0);
   }
 

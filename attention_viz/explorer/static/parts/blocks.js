@@ -4,9 +4,11 @@
 import {segments} from "./controls.js";
 import {element} from "./element.js";
 import {ComputedHead, MOST_COMPUTED} from "../data/computed.js";
+import {Part, WithoutHidden} from "../data/part.js";
 
 /**
  * @import {View, Writes} from "./view.js"
+ * @import {BlockMap} from "../data/blockmap.js"
  * @import {Places} from "../data/head.js"
  */
 
@@ -22,51 +24,71 @@ import {ComputedHead, MOST_COMPUTED} from "../data/computed.js";
 
 /** @typedef {Pick<View, "now" | "recording"> & Writes<"blocks">} BlockView */
 
+/**
+ * Blocks that are being computed for what is on the screen, a step at a time.
+ * @typedef {object} Work
+ * @property {Part | WithoutHidden | null} blocks  null where those of the whole are drawn
+ * @property {Iterator<void> | null} steps
+ * @property {number} timer
+ * @property {number} shown  when they were last painted
+ */
+
 /** @type {readonly {value: BlockKind, label: string, title: string}[]} */
 const KINDS = [
   {value: "largest", label: "Largest", title: "Each block has the colour of its largest weight: no lone link is lost"},
   {value: "mean", label: "Mean", title: "Each block has the colour of the mean of its weights: where many are small"},
 ];
+// For how long blocks are computed at a time, how long after the last move that begins, and how often they are painted
+// meanwhile; in milliseconds.
+const [SLICE, REST, AGAIN] = [10, 80, 200];
 
 /**
- * The switch and the note below the matrix of a long text; in a short one there is neither.
+ * The switch and the note below the matrix of a long text, in a short one there is neither; and what the matrix is
+ * painted from. `repaint` is called when blocks have been computed.
  * @param {BlockView} view
+ * @param {() => void} repaint
  */
-export function createBlocks(view) {
+export function createBlocks(view, repaint) {
   const {store, recording} = view;
   const kinds = segments("Each block", KINDS, (blocks) => store.set({blocks}));
   const note = element("p", {"data-testid": "explorer-blocks"});
   const node = element("div", {class: "av-blocks", hidden: !recording.header.long}, kinds.node, note);
+  /** @type {Work} */
+  const work = {blocks: null, steps: null, timer: 0, shown: 0};
   return {
     node,
     /**
-     * Say what was drawn, and how weak the palest and how strong the deepest colour is.
+     * What some rows and columns of the head on the screen are painted from; null before there is anything.
      * @param {Places} rows
      * @param {Places} columns
-     * @param {number} maximum
+     * @returns {Drawn | null}
      */
-    tell(rows, columns, maximum) {
-      kinds.select(store.state.blocks);
-      note.textContent = wording(view, rows, columns, maximum);
+    drawn(rows, columns) {
+      const {head, picture} = view.now;
+      if (!inBlocks(head, rows, columns)) {
+        work.blocks = null;
+        if (picture === null) return null;
+        const sample = picture.sample.bind(picture, rows, columns);
+        return {sample, values: picture.values, relative: false};
+      }
+      const relative = store.state.blocks === "mean";
+      const whole = relative ? head.means : head.map;
+      beginWith(work, whole, rows, columns, () => anew(view, head, whole, rows, columns));
+      goOn(work, node, repaint);
+      const {blocks} = work;
+      const sample = blocks ? blocks.sample.bind(blocks) : whole.sample.bind(whole, rows, columns);
+      return {sample, values: whole.values, relative};
     },
-  };
-}
-
-/**
- * What some rows and columns of the head on the screen are painted from; null before there is anything.
- * @param {Pick<View, "store" | "now">} view
- * @param {Places} rows
- * @param {Places} columns
- * @returns {Drawn | null}
- */
-export function drawnOf({store, now: {head, picture}}, rows, columns) {
-  if (picture === null) return null;
-  const means = store.state.blocks === "mean" && inBlocks(head, rows, columns) ? head.means : null;
-  const from = means ?? picture;
-  return {
-    sample: (width, height) => from.sample(rows, columns, width, height),
-    values: from.values,
-    relative: means !== null,
+    /**
+     * Say what was drawn, and how much the deepest colour stands for.
+     * @param {Places} rows
+     * @param {Places} columns
+     * @param {number} deepest
+     */
+    tell(rows, columns, deepest) {
+      kinds.select(store.state.blocks);
+      note.textContent = wording(view, work.blocks, rows, columns, deepest);
+    },
   };
 }
 
@@ -82,22 +104,92 @@ function inBlocks(head, rows, columns) {
 }
 
 /**
- * @param {BlockView} view
+ * Begin with other blocks, unless these are on the screen already.
+ * @param {Work} work
+ * @param {BlockMap} whole
  * @param {Places} rows
  * @param {Places} columns
- * @param {number} maximum
+ * @param {() => Part | WithoutHidden | null} begin
  */
-function wording({store, recording, now: {head}}, rows, columns, maximum) {
+function beginWith(work, whole, rows, columns, begin) {
+  const {blocks} = work;
+  if (blocks?.whole === whole && isSame(blocks.rows, rows) && isSame(blocks.columns, columns)) return;
+  clearTimeout(work.timer);
+  work.timer = 0;
+  work.blocks = begin();
+  work.steps = work.blocks?.steps() ?? null;
+}
+
+/**
+ * The blocks that the whole's don't stand for: of a part, or where tokens are hidden; null where they do.
+ *
+ * Weights that came in steps have no means: those of the whole, which were made of the weights themselves, stay.
+ * @param {BlockView} view
+ * @param {ComputedHead} head
+ * @param {BlockMap} whole
+ * @param {Places} rows
+ * @param {Places} columns
+ */
+function anew({now}, head, whole, rows, columns) {
+  if (rows.length === head.queries && columns.length === head.keys) return null;
+  if (whole === head.means && !head.isExact) return null;
+  const all = rows.length === now.rows.length && columns.length === now.columns.length;
+  return new (all ? WithoutHidden : Part)(head, whole, rows, columns);
+}
+
+/**
+ * Compute what is missing, in slices between which the page draws and answers.
+ * @param {Work} work
+ * @param {HTMLElement} node
+ * @param {() => void} repaint
+ */
+function goOn(work, node, repaint) {
+  if (!work.blocks || work.blocks.done || work.timer) return;
+  work.shown = performance.now();
+  work.timer = setTimeout(slice, REST);
+  function slice() {
+    work.timer = 0;
+    // An element that was taken off the page goes on when it is drawn again.
+    if (!work.blocks || !node.isConnected) return;
+    const until = performance.now() + SLICE;
+    while (performance.now() < until && !work.steps?.next().done);
+    if (!work.blocks.done) work.timer = setTimeout(slice, 0);
+    if (!work.blocks.done && until - work.shown < AGAIN) return;
+    work.shown = until;
+    repaint();
+  }
+}
+
+/**
+ * @param {Places} one
+ * @param {Places} other
+ */
+function isSame(one, other) {
+  return one.buffer === other.buffer && one.byteOffset === other.byteOffset && one.length === other.length;
+}
+
+/**
+ * @param {BlockView} view
+ * @param {Work["blocks"]} blocks
+ * @param {Places} rows
+ * @param {Places} columns
+ * @param {number} deepest
+ */
+function wording({store, recording, now}, blocks, rows, columns, deepest) {
+  const {head} = now;
   if (!(head instanceof ComputedHead)) return "";
-  const error = "weights" in head.terms ? recording.header.error : 1e-5;
-  const single = `by itself, exact to ${error.toFixed(5)}`;
+  const single = `by itself, exact to ${(head.isExact ? 1e-5 : recording.header.error).toFixed(5)}`;
   if (!inBlocks(head, rows, columns)) return `Each weight ${single}`;
-  const {blocks, scale} = store.state;
-  const size = head.map.size.join(" \u00d7 ");
-  if (blocks === "largest") return `The largest of each ${size} weights; zoom in for each ${single}`;
-  const palest = scale === "logarithmic" ? "the palest a thousandth of it" : "the others in proportion";
+  const size = (blocks ?? head.map).size.join(" \u00d7 ");
+  const hides = now.rows.length < head.queries || now.columns.length < head.keys;
+  const left = [hides && blocks ? "hidden" : null, store.state.blocks === "mean" ? "blocked" : null].filter(Boolean);
+  const without = left.length ? `, ${left.join(" and ")} ones left out` : "";
+  const busy = blocks && !blocks.done ? " (being computed)" : "";
+  if (store.state.blocks === "largest")
+    return `The largest of each ${size} weights${without}${busy}; zoom in for each ${single}`;
+  const palest = store.state.scale === "logarithmic" ? "the palest a thousandth of it" : "the others in proportion";
   return (
-    `The mean of each ${size} weights, blocked ones left out; the deepest colour is the largest mean, ` +
-    `${Number(maximum.toPrecision(2))}, ${palest}; zoom in for each weight ${single}`
+    `The mean of each ${size} weights${without}${busy}; the deepest colour is the largest mean, ` +
+    `${Number(deepest.toPrecision(2))}, ${palest}; zoom in for each weight ${single}`
   );
 }

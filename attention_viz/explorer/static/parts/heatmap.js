@@ -1,6 +1,6 @@
 // The chosen head as a matrix: painting it, and what lies over it.
 
-import {createBlocks, drawnOf} from "./blocks.js";
+import {createBlocks} from "./blocks.js";
 import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
 import {paintLabel} from "./labels.js";
@@ -47,7 +47,7 @@ export function createHeatmap(view) {
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
   const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
   const zoom = element("div", {class: "av-zoom"}, closer, farther, whole);
-  const blocks = createBlocks(view);
+  const blocks = createBlocks(view, () => showWindow(map, map.window));
   const node = element(
     "section",
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
@@ -104,7 +104,7 @@ function drawBase(map) {
   );
   const {top, bottom, left, right} = map.window;
   const [shownRows, shownColumns] = [rows.subarray(top, bottom), columns.subarray(left, right)];
-  const drawn = drawnOf(view, shownRows, shownColumns);
+  const drawn = map.blocks.drawn(shownRows, shownColumns);
   if (drawn !== null) {
     const deepest = paintMatrix(context, view, drawn, plot, shownRows, shownColumns);
     map.blocks.tell(shownRows, shownColumns, deepest);
