@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pandas
 from playwright.sync_api import Locator, Page, expect
@@ -168,3 +168,19 @@ def test_on_a_narrow_screen_nothing_sticks_out_in_light_and_dark(page: OpenPage,
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
+
+
+def test_of_a_long_text_the_numbers_of_each_head_that_is_chosen_come_from_the_server(
+    page: OpenPage, smollm2: av.AttentionModel
+) -> None:
+    """Its bytes hold small pictures alone: the numbers of each head are handed over beside it."""
+    text = " ".join(f"Bird {count} sings in tree {count % 7}." for count in range(34))
+    trace = smollm2.trace(text)
+    screen = page(f"/?model=SmolLM2-135M-Instruct&text={quote_plus(text)}&layer=3&head=2")
+    for layer, head in ((3, 2), (11, 5)):
+        screen.get_by_test_id("explorer-grid").get_by_label(f"Layer {layer} head {head}", exact=True).click()
+        expect(screen.get_by_test_id("explorer-blocks")).to_have_text("Each weight by itself, exact to 0.00001")
+        weights = trace.weights(layer, head).clone().fill_diagonal_(0)
+        best = weights.flatten().sort(descending=True).values[:5]
+        links = screen.get_by_test_id("explorer-bars").locator("li .av-number")
+        expect(links).to_contain_text([f"{weight:.3f}" for weight in best])
