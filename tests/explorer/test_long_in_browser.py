@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from attention_viz.explorer import page as page_module
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from tests.explorer.long_texts import QUERIES, long_trace
 from tests.explorer.test_in_browser import INK, part
@@ -113,6 +114,22 @@ def test_the_mean_of_each_block_is_drawn_in_colours_of_its_own(screen: Page) -> 
     for _ in range(4):
         stage(screen).press("+")
     expect(note).to_have_text("Each weight by itself, exact to 0.00001")
+
+
+def test_hidden_tokens_are_in_no_block(
+    show: Callable[..., Page], trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "MOST_IN_A_FILE", 1_000_000)
+    count = range(QUERIES)
+    axis = {"decoder": Tokens(tuple(map(str, count)), tuple(count), special=tuple(place == 0 for place in count))}
+    shown = show(trace.derived(queries=axis, keys=axis), layer=1, head=0)
+    shown.get_by_label("Hide special tokens").check()
+    note = part(shown, "blocks")
+    expect(note).to_contain_text("The largest of each 3 × 3 weights, hidden ones left out; zoom in")
+    shown.get_by_role("radio", name="To maximum").check()
+    most = f"{float(trace.weights(1, 0)[1:, 1:].max()):.3f}"
+    assert most != f"{float(trace.weights(1, 0).max()):.3f}"
+    expect(part(shown, "legend").locator(".av-ticks")).to_contain_text(most)
 
 
 def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(screen: Page) -> None:
