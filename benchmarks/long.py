@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 
 import torch
 from playwright.sync_api import Locator, Page
+from transformers.models.llama.configuration_llama import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 import attention_viz as av
 from attention_viz.analysis.overview import overview
@@ -104,6 +106,7 @@ def run(quick: bool) -> Result:
         f"{found.median:.3g}."
         for name, found in figures.items()
     ]
+    remarks.append(_longest(longest))
     return Result([Table(("what", "tokens", "measured", "mark"), rows)], remarks, ("playwright",))
 
 
@@ -190,6 +193,30 @@ def _map(tokens: int, rounds: int) -> tuple[Spread, float]:
     figures = take_turns(ways, lambda: (time.perf_counter(),), rounds=rounds)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
     return ratios([one for (one,) in figures["map"]], [one for (one,) in figures["base"]]), memory
+
+
+def _longest(tokens: int) -> str:
+    """What a whole model's trace of so many tokens takes, and how far it is from the model without it."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=512,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=tokens,
+    )
+    model, ids = av.wrap(LlamaForCausalLM(config).eval()), torch.randint(0, 512, (1, tokens))
+    with torch.no_grad():
+        _, plain = _seconds(lambda: model.hf_model(ids, use_cache=False))
+    trace, took = _seconds(lambda: model.trace_ids(ids))
+    assert isinstance(trace, Trace)
+    found = trace.fidelity
+    return (
+        f"A made-up Llama of two layers with two heads was traced over {tokens:,} tokens in {took / plain:.2f} times "
+        f"its plain forward; its output is {found.output_error:.0e} off, its weights {found.weight_error:.0e}."
+    )
 
 
 def products_and_exponentials(call: Attention) -> torch.Tensor:

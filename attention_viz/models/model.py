@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["AttentionModel"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AttentionModel(Continuing, Described, TextModel):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
@@ -75,6 +75,15 @@ class AttentionModel(Continuing, Described, TextModel):
         dtype = str(hf_model.dtype).removeprefix("torch.")
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
         return cls(name, limit, tracer, inputs, provenance, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
+
+    def __repr__(self) -> str:
+        """One line: the name, how many layers and heads each stream has, and how much it reads at once."""
+        sizes = ", ".join(
+            f"{stream}: {len(heads)} layers × {'/'.join(map(str, sorted(set(heads))))} heads"
+            for stream, heads in self.heads.items()
+        )
+        reads = "" if self.limit is None else f", reads {self.limit:,} tokens"
+        return f"AttentionModel({self.name!r}, {sizes}{reads})"
 
     @property
     def runner(self) -> Runner:

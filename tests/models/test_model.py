@@ -304,3 +304,8 @@ def test_an_edit_of_a_decoder_keeps_it_from_looking_ahead() -> None:
         av.wrap(model).hf_model, input_ids=torch.arange(5, 14)[None]
     )  # a plain pass afterwards is not edited
     assert not torch.allclose(theirs[0], trace.output)
+
+
+def test_it_is_told_in_one_line(minilm: AttentionModel) -> None:
+    assert repr(minilm) == "AttentionModel('all-MiniLM-L6-v2', encoder: 6 layers × 12 heads, reads 512 tokens)"
+    assert "encoder: 1 layers × 4 heads, decoder: 1 layers × 4 heads, cross:" in repr(av.load("translation"))
