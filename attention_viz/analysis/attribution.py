@@ -59,9 +59,11 @@ def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer que
         Shares from 0 to 1, float32, computed in float64.
 
     Raises:
-        TraceError: there is no such stream, or it is "cross", whose layers don't follow on each other.
+        TraceError: there is no such stream, it is "cross", whose layers don't follow on each other, or the trace keeps
+            only some layers.
     """
     stream = _own(trace, stream, "rollout")
+    trace.check_every_layer("rollout", stream)
     mixed = _with_residual(trace, stream, trace.layer_count(stream))
     rolled = [mixed[0]]
     for layer in mixed[1:]:
@@ -102,10 +104,12 @@ def flow(
 
     Raises:
         TraceError: there is no such stream or layer, the stream is "cross", whose layers don't follow on each other,
-            or it would take more than 2·10⁹ steps (flows times edges), which is a minute and a half.
+            the trace keeps only some layers, or it would take more than 2·10⁹ steps (flows times edges), which is a
+            minute and a half.
         ShapeError: there is no such query.
     """
     stream = _own(trace, stream, "flow")
+    trace.check_every_layer("flow", stream)
     chosen = range(trace.layer_count(stream)) if layers is None else layers
     for layer in chosen:
         trace.attention(layer, stream)  # refuses one that isn't there

@@ -168,7 +168,7 @@ def head_divergences(
 
     Returns:
         In bits, one number a head of the second run; NaN for heads that a layer doesn't have, and for all where the
-        runs have no token in common.
+        runs have no token in common. The rows are the layers that the second run keeps, `layer_numbers` of it.
 
     Raises:
         TraceError: there is no such layer or stream, or the runs don't have the same heads and `head` isn't told.
@@ -176,9 +176,14 @@ def head_divergences(
     """
     streams = _streams(one, other, stream, other_stream)
     counts = [
-        [trace.head_count(at, name) for at in range(trace.layer_count(name))]
-        for trace, name in _both(one, other, streams)
+        [trace.head_count(at, name) for at in trace.layer_numbers(name)] for trace, name in _both(one, other, streams)
     ]
+    numbers = other.layer_numbers(streams[1])
+    if head is None and one.layer_numbers(streams[0]) != numbers:
+        raise TraceError(
+            "each head can be compared with the same head of another run where both keep the same layers; got "
+            f"{one.kept[streams[0]]} and {other.kept[streams[1]]}. Two of them can be compared in any case"
+        )
     if head is None and counts[0] != counts[1]:
         raise TraceError(
             "each head can be compared with the same head of another run where both have the same heads; got "
@@ -188,11 +193,11 @@ def head_divergences(
     counted = [queries.counted[place] for place in queries.both]
     fixed = None if head is None else Side(one, streams[0], *head).weights
     found = torch.full((len(counts[1]), max(counts[1])), torch.nan, dtype=torch.float64)
-    for layer, count in enumerate(counts[1]):
+    for row, layer, count in zip(found, numbers, counts[1], strict=True):
         mine = other.attention(layer, streams[1]).weights.detach().cpu()
         theirs = fixed.expand(count, -1, -1) if fixed is not None else one.attention(layer, streams[0]).weights.detach()
         apart = divergence(*_on_rows(theirs.cpu(), mine, queries, keys))
-        found[layer, :count] = apart[:, counted].mean(dim=-1)
+        row[:count] = apart[:, counted].mean(dim=-1)
     return found
 
 

@@ -124,7 +124,7 @@ def _table(
 
     counted = trace.query_tokens(stream).counted
     rows = counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
-    calls = {layer: trace.attention(layer, stream) for layer in range(trace.layer_count(stream))}
+    calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     sums = {layer: torch.zeros(3, len(METRICS), call.shape[0], dtype=torch.float64) for layer, call in calls.items()}
     done, work = 0, len(rows) * len(calls)
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
@@ -146,7 +146,7 @@ def _table(
 
 def _sample_size(trace: Trace, stream: str) -> int:
     """How many queries tell enough, where nobody said how many."""
-    shapes = [trace.attention(layer, stream).shape for layer in range(trace.layer_count(stream))]
+    shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
     return _SAMPLE if sum(math.prod(shape) for shape in shapes) > _MANY else max(1, shapes[0][-2])
 
 

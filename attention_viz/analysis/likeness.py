@@ -41,7 +41,8 @@ def similarity(
         stream: which attention.
 
     Returns:
-        From 0, nothing in common, to 1, equal; NaN for heads that a layer doesn't have.
+        From 0, nothing in common, to 1, equal; NaN for heads that a layer doesn't have. The rows are the layers that
+        the trace keeps, `layer_numbers` of it.
 
     Raises:
         ShapeError: the pattern has another shape, is negative or not finite, or has nothing but zeros.
@@ -55,12 +56,12 @@ def similarity(
     if not bool(torch.isfinite(pattern).all()) or bool((pattern < 0).any()) or not bool(compared.any()):
         raise ShapeError("a pattern has to be finite and not negative, with more than zeros in it")
     wanted = pattern[compared] / pattern[compared].sum(dim=-1, keepdim=True)
-    layers = range(trace.layer_count(stream))
+    layers = trace.layer_numbers(stream)
     heads = max(trace.head_count(layer, stream) for layer in layers)
     found = torch.full((len(layers), heads), torch.nan, dtype=torch.float64)
-    for layer in layers:
+    for row, layer in zip(found, layers, strict=True):
         weights = trace.attention(layer, stream).weights.detach().cpu()[:, compared]
-        found[layer, : len(weights)] = 1 - divergence(weights, wanted.expand_as(weights)).mean(dim=-1)
+        row[: len(weights)] = 1 - divergence(weights, wanted.expand_as(weights)).mean(dim=-1)
     return found
 
 
@@ -77,7 +78,7 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
     tokens = trace.query_tokens(stream)
     rows = tokens.counted or range(len(tokens))
     chosen = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]
-    layers = range(trace.layer_count(stream))
+    layers = trace.layer_numbers(stream)
     heads = torch.cat([trace.attention(layer, stream).weights.detach().cpu()[:, chosen] for layer in layers])
     apart = torch.zeros(len(heads), len(heads), dtype=torch.float64)
     # Row by row, so that what is worked on stays in the processor's cache.

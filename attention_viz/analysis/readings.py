@@ -128,7 +128,7 @@ def _norm(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
             "norm-weighted attention was asked for of a trace without its model, as one from a file, and it needs the "
             "model's matrix W_O"
         )
-    layers = range(trace.layer_count(stream))
+    layers = trace.layer_numbers(stream)
     return [(norm_weighted(model, trace, layer, stream), _allowed(trace, layer, stream)) for layer in layers], ""
 
 
@@ -140,8 +140,8 @@ def _gradient(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read
             "random weights was never trained to say anything"
         )
     found = trace.relevance()
-    numbers = found.layers[stream]
-    return [(one, _allowed(trace, layer, stream)) for layer, one in enumerate(numbers)], found.of
+    placed = zip(trace.layer_numbers(stream), found.layers[stream], strict=True)
+    return [(one, _allowed(trace, layer, stream)) for layer, one in placed], found.of
 
 
 def _allowed(trace: "Trace", layer: int, stream: str) -> "Bool[Tensor, '... query key'] | None":

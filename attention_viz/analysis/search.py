@@ -117,7 +117,7 @@ def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[in
         ShapeError: a position outside the text.
     """
     found: list[tuple[int, int, float]] = []
-    for layer in range(trace.layer_count(stream)):
+    for layer in trace.layer_numbers(stream):
         row = trace.attention(layer, stream).rows([query])
         positions([key], row.shape[-1], "key", row.query.device)
         weights = row.weights[:, 0, key].tolist()
@@ -130,7 +130,8 @@ def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
     """Heads ranked in several texts, on average."""
     import pandas
 
-    if len({len(one) for one in found}) > 1:
+    heads = [set(zip(one["layer"], one["head"], strict=True)) for one in found]
+    if any(one != heads[0] for one in heads):
         raise TraceError(
             f"traces of different heads can't be averaged; got {sorted({len(one) for one in found})} heads"
         )
@@ -159,7 +160,7 @@ def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.Da
     looking = _shares(among, len(rows), mean=True)
     looked_at = _shares(keys, len(trace.key_tokens(stream)), mean=False)
     found: list[tuple[int, int, float, int, int]] = []
-    for layer in range(trace.layer_count(stream)):
+    for layer in trace.layer_numbers(stream):
         pairs = looking @ trace.attention(layer, stream).rows(rows).weights.detach().double().cpu() @ looked_at.T
         for head, one in enumerate(pairs):
             row, column = divmod(int(one.argmax()), len(keys))

@@ -49,9 +49,15 @@ def stream_of(change: Change, trace: "Trace") -> str:
 
 
 def heads_of(change: Change, trace: "Trace") -> list[Cell]:
-    """Layer and head of each head that is meant."""
+    """Layer and head of each head that is meant.
+
+    Raises:
+        TraceError: all layers are meant, and the trace keeps only some.
+    """
     stream = stream_of(change, trace)
-    layers = range(trace.layer_count(stream)) if change.layer is None else [change.layer]
+    if change.layer is None:
+        trace.check_every_layer("a change in all layers", stream)
+    layers = trace.layer_numbers(stream) if change.layer is None else [change.layer]
     every = [(layer, head) for layer in layers for head in range(trace.head_count(layer, stream))]
     return [one for one in every if change.head in (None, one[1])]
 

@@ -52,9 +52,11 @@ def misfit(change: Change, trace: "Trace") -> str:
     if change.stream not in trace.streams and (change.stream is not None or len(trace.streams) > 1):
         return f"this model has {', '.join(STREAMS[stream] for stream in trace.streams)}"
     stream = stream_of(change, trace)
-    layers = trace.layer_count(stream)
-    if change.layer is not None and change.layer >= layers:
-        return f"this model has {_upto('layer', layers)}"
+    kept = trace.kept[stream]
+    if change.layer is not None and change.layer >= kept.of:
+        return f"this model has {_upto('layer', kept.of)}"
+    if not kept.whole:
+        return f"of this model's layers only some are kept ({kept.listed}), and changes are made in a run of all"
     if change.head is not None and change.head >= (heads := trace.head_count(change.layer or 0, stream)):
         return f"this layer has {_upto('head', heads)}"
     queries, keys = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))

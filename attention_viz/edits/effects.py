@@ -20,20 +20,20 @@ def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Floa
 
     Σ_j max(before_ij − after_ij, 0), averaged over the queries that aren't padding. Where both rows sum to 1 this is
     their total variation distance; a row that lost everything it could look at counts as 1. Heads that a layer doesn't
-    have are NaN.
+    have are NaN. The rows are the layers that the traces keep, `layer_numbers` of them.
 
     Raises:
         TraceError: the traces aren't of the same tokens and layers.
     """
     stream = _same(before, after, stream)
     real = ~torch.tensor(before.query_tokens(stream).padding)
-    layers = range(before.layer_count(stream))
+    layers = before.layer_numbers(stream)
     heads = max(before.head_count(layer, stream) for layer in layers)
     moved = torch.full((len(layers), heads), torch.nan)
-    for layer in layers:
+    for row, layer in zip(moved, layers, strict=True):
         lost = (before.attention(layer, stream).weights - after.attention(layer, stream).weights).clamp_min(0)
         share = lost.float().cpu().sum(dim=-1)[:, real].mean(dim=-1)
-        moved[layer, : len(share)] = share
+        row[: len(share)] = share
     return moved
 
 
@@ -82,7 +82,7 @@ def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pan
 
     rows = [
         (layer, head, float(share))
-        for layer, row in enumerate(moved_weight(before, after, stream))
+        for layer, row in zip(before.layer_numbers(stream), moved_weight(before, after, stream), strict=True)
         for head, share in enumerate(row[: before.head_count(layer, stream)])
     ]
     return pandas.DataFrame(rows, columns=["layer", "head", "moved"])
@@ -113,6 +113,11 @@ def _same(before: Trace, after: Trace, stream: str | None) -> str:
     stream = before.stream(stream)
     if after.stream(stream) not in before.streams or before.query_tokens(stream).ids != after.query_tokens(stream).ids:
         raise TraceError("two runs can be compared where they are of the same tokens; got different ones")
+    if before.layer_numbers(stream) != after.layer_numbers(stream):
+        raise TraceError(
+            "two runs can be compared where they keep the same layers; got "
+            f"{before.kept[stream]} and {after.kept[stream]}"
+        )
     shapes = [[layer.attention.shape for layer in trace.layers[stream]] for trace in (before, after)]
     if shapes[0] != shapes[1]:
         raise TraceError(f"two runs can be compared where their layers have the same shapes; got {shapes}")

@@ -35,7 +35,11 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame") -> bytes:
         trace: whose patterns are shown.
         stream: which attention.
         table: from `head_table`, of this trace, or of several texts with their spread.
+
+    Raises:
+        TraceError: the trace keeps only some layers.
     """
+    trace.check_every_layer("the atlas", stream)
     levels, tops = _thumbnails(trace, stream)
     plane = zlib.compress(levels, 6)
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)

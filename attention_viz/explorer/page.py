@@ -95,7 +95,7 @@ def explore(
             Of 8,000 tokens a layer of nine heads with d_k 64 takes some 25 MB.
 
     Raises:
-        TraceError: there is no such stream or layer.
+        TraceError: there is no such stream or layer, or the trace keeps only some layers.
         ShapeError: there is no such head.
         ValueError: there is no such theme.
     """

@@ -87,8 +87,10 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
             what their weights follow from; the host hands over others by `pack_head`.
 
     Raises:
-        TraceError: a head has weights that are not numbers, or there are more than a browser can hold.
+        TraceError: a head has weights that are not numbers, there are more than a browser can hold, or the trace keeps
+            only some layers.
     """
+    trace.check_every_layer("the explorer")
     if terms is None:
         _refuse_large(trace)
     body, masks, axes = Body(), Masks(), _Axes(_generated(trace))

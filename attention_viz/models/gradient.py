@@ -53,7 +53,7 @@ def gradient(
         UnsupportedModel: our own module, whose output nobody trained to say anything; a model through which no
             gradient goes; or a token asked for where none are chosen.
         TraceError: there is no such stream or layer, the trace has no model behind it, is another model's, or the model
-            has changed since.
+            has changed since; or all layers were asked for, and the trace keeps only some.
         ShapeError: there is no such position or token, or all layers were asked for and differ in heads.
     """
     trace = _traced(model, text, second_text, target)
@@ -65,7 +65,7 @@ def gradient(
     stream = trace.stream(stream)
     _check_layer(trace, stream, layer)
     found = trace.relevance(of).layers[stream]
-    return torch.stack(list(found)) if layer is None else found[layer]
+    return torch.stack(list(found)) if layer is None else found[trace.layer_numbers(stream).index(layer)]
 
 
 def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
@@ -73,7 +73,8 @@ def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
     if layer is not None:
         _ = trace.attention(layer, stream)
         return
-    heads = {trace.head_count(number, stream) for number in range(trace.layer_count(stream))}
+    trace.check_every_layer("the gradient of all layers at once", stream)
+    heads = {trace.head_count(number, stream) for number in trace.layer_numbers(stream)}
     if len(heads) > 1:
         raise ShapeError(
             f"all layers of the {stream} were asked for at once, and they have {sorted(heads)} heads: name one layer"

@@ -106,6 +106,7 @@ class AttentionModel(Continuing, Described, TextModel):
         *,
         target: str | None = None,
         edits: Sequence[Edit] = (),
+        layers: Sequence[int] | None = None,
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
@@ -117,6 +118,8 @@ class AttentionModel(Continuing, Described, TextModel):
             target: what an encoder–decoder is to say; by default what it says of its own accord, without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
+            layers: the numbers of the layers whose calls are kept, in every stream that has them; all by default. They
+                keep their numbers, and a long text of which a few layers are kept takes little memory.
             special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
             chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
 
@@ -124,8 +127,10 @@ class AttentionModel(Continuing, Described, TextModel):
             UnusableText: nothing to read in it, or no tokenizer to read it with.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
-            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
+            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there; or layers
+                to keep that are none, named twice, or not there.
         """
+        keep = self._tracer.anatomy.calls_of(layers)
         if target is not None and not self.answers:
             raise UnsupportedModel(
                 f"a target was given, and {self.name} is no encoder–decoder: its only stream is the {self.stream}"
@@ -144,8 +149,8 @@ class AttentionModel(Continuing, Described, TextModel):
         )
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
-            return self._answering.trace(reading, produced, edits, replace(provenance, target=target))
-        return self._trace(reading, edits, provenance)
+            return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep)
+        return self._trace(reading, edits, provenance, keep)
 
     def trace_padded(
         self,
@@ -244,9 +249,11 @@ class AttentionModel(Continuing, Described, TextModel):
         """
         return self._tracer.projections(layer, stream)
 
-    def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
-        axes = Axes.of_one(self.stream, reading.tokens)
-        return self._tracer.trace(self._tracer.runner.inputs(reading.tensors), lambda _output: axes, edits, provenance)
+    def _trace(
+        self, reading: Reading, edits: Sequence[Edit], provenance: Provenance, keep: frozenset[int] | None = None
+    ) -> Trace:
+        axes, inputs = Axes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
+        return self._tracer.trace(inputs, lambda _output: axes, edits, provenance, keep)
 
     @property
     def _answering(self) -> Answering:

@@ -23,6 +23,7 @@ from attention_viz.scratch.text_model import TextModel
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.scratch.wordless import Wordless
+from attention_viz.trace.kept import chosen_layers
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens, check_text, split_words
 from attention_viz.trace.trace import Layer, Provenance, Trace
@@ -106,6 +107,7 @@ class Scratch(Wordless, TextModel):
         *,
         target: str | None = None,
         edits: Sequence[Edit] = (),
+        layers: Sequence[int] | None = None,
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
@@ -117,6 +119,7 @@ class Scratch(Wordless, TextModel):
             target: refused, as this model has no decoder to say it.
             edits: changes made inside, such as `Allow`. A run with others than masks, which torch's own module can't be
                 given, carries the fidelity of the run without them.
+            layers: which layers are kept: the only one, 0, as by default.
             special_tokens: either way nothing is added: this model has no such tokens.
             chat: refused, as this model has no chat template.
 
@@ -124,8 +127,10 @@ class Scratch(Wordless, TextModel):
             UnusableText: nothing visible in the text, a second one, or a chat template.
             TextTooLong: more words than `limit`.
             UnsupportedModel: a target.
-            ShapeError: an edit that doesn't fit, or for another layer than the only one.
+            ShapeError: an edit that doesn't fit, or for another layer than the only one; or another layer to keep.
         """
+        if layers is not None:
+            _ = chosen_layers(layers, {self.stream: self.layer_count})
         self._check_one_text(second_text, chat)
         if target is not None:
             raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")

@@ -63,10 +63,11 @@ class Model(Protocol):
         *,
         target: str | None = None,
         edits: Sequence[Edit] = (),
+        layers: Sequence[int] | None = None,
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
-        """Run a text through the model with our attention and keep what it computed."""
+        """Run a text through the model with our attention and keep what it computed, of some layers or of all."""
         ...
 
     def trace_padded(

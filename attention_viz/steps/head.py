@@ -226,7 +226,7 @@ def _recomputed(entry: Layer, factor: float, kind: torch.dtype, output: Projecti
 
 def _with_layer(trace: Trace, stream: str, layer: int, entry: Layer, words: tuple[str, ...]) -> Trace:
     layers = list(trace.layers[stream])
-    layers[layer] = entry
+    layers[trace.layer_numbers(stream).index(layer)] = entry
     notes = tuple(f"{word} in layer {layer}, computed beside the model" for word in words)
     return trace.derived(
         layers={**trace.layers, stream: tuple(layers)},

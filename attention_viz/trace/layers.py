@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
+from attention_viz.trace.kept import Kept
 
 __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams"]
 
@@ -68,7 +69,10 @@ def check_output(output: Tensor) -> None:
 
 
 def check_layers(
-    streams: Mapping[str, tuple[Layer, ...]], queries: Mapping[str, Sized], keys: Mapping[str, Sized]
+    streams: Mapping[str, tuple[Layer, ...]],
+    queries: Mapping[str, Sized],
+    keys: Mapping[str, Sized],
+    kept: Mapping[str, Kept],
 ) -> None:
     """Refuse a layer whose tensors don't stand along its tokens.
 
@@ -76,12 +80,13 @@ def check_layers(
         streams: the layers of each stream.
         queries: the tokens down the rows of each.
         keys: the tokens across the columns of each.
+        kept: which numbers the layers of each have.
 
     Raises:
         TraceError: a tensor of another length, or not of floating numbers.
     """
     for stream, layers in streams.items():
-        for number, layer in enumerate(layers):
+        for number, layer in zip(kept[stream].numbers, layers, strict=True):
             _check_layer(f"{stream} layer {number}", layer, len(queries[stream]), len(keys[stream]))
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, terms_of
+from attention_viz.trace.kept import Kept
 from attention_viz.trace.layers import AROUND, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_trace", "write_trace"]
 
-_FORMAT = 1
+# A version that knows nothing of layers left out would give those that are there other numbers: it reads format 1 only.
+_FORMAT, _FORMAT_OF_SOME = 1, 2
 _KEY = "attention_viz"
 # Bytes: what is larger stays where the file lies in memory.
 _SMALL = 1_000_000
@@ -42,12 +44,13 @@ def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
     """
     shelf = _Shelf()
     header = {
-        "format": _FORMAT,
+        "format": _FORMAT if all(kept.whole for kept in trace.kept.values()) else _FORMAT_OF_SOME,
         "streams": {
             stream: {
                 "queries": asdict(trace.queries[stream]),
                 "keys": asdict(trace.keys[stream]),
                 "layers": [_pack_layer(layer, shelf) for layer in layers],
+                **({} if trace.kept[stream].whole else {"kept": asdict(trace.kept[stream])}),
             }
             for stream, layers in trace.whole_layers.items()
         },
@@ -73,8 +76,11 @@ def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
     """
     name = Path(path).name
     header, tensors = _open(path)
-    if header.get("format") != _FORMAT:
-        raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads format {_FORMAT}")
+    if header.get("format") not in (_FORMAT, _FORMAT_OF_SOME):
+        raise TraceError(
+            f"{name} has trace format {header.get('format')!r}; this version reads formats {_FORMAT} and "
+            f"{_FORMAT_OF_SOME}"
+        )
     try:
         return _unpack(kind, header, tensors)
     except AttentionVizError as error:
@@ -152,7 +158,16 @@ def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, T
         output=tensors[header["output"]],
         provenance=origin,
         fidelity=_unpack_fidelity(header["fidelity"]),
+        kept={stream: _unpack_kept(entry) for stream, entry in streams},
     )
+
+
+def _unpack_kept(entry: Mapping[str, Any]) -> Kept:
+    """Which layers are there; a stream that doesn't say has all of them."""
+    if "kept" not in entry:
+        return Kept.every(len(entry["layers"]))
+    numbers = tuple(_as(int, number) for number in _as(list, entry["kept"]["numbers"]))
+    return Kept(numbers, _as(int, entry["kept"]["of"]))
 
 
 def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:

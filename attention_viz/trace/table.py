@@ -24,7 +24,7 @@ def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: s
     pieces = [
         _head_table(trace, number, one, name)
         for name in (trace.streams if stream is None else (trace.stream(stream),))
-        for number in (range(trace.layer_count(name)) if layer is None else (layer,))
+        for number in (trace.layer_numbers(name) if layer is None else (layer,))
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
     return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))

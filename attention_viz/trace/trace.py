@@ -11,9 +11,7 @@ import pandas
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.errors import TraceError
-from attention_viz.operation.attention import Attention
-from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.kept import ByNumber, Kept, check_kept
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -29,18 +27,20 @@ _Layers = Mapping[str, tuple[Layer, ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Trace:
+class Trace(ByNumber):
     """What one pass through a model computed, layer by layer.
 
     Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
 
     Attributes:
-        layers: by stream ("encoder", "decoder" or "cross"), its attention layers in the order they ran.
+        layers: by stream ("encoder", "decoder" or "cross"), its attention layers in the order they ran; those that are
+            kept.
         queries: by stream, the tokens down the rows.
         keys: by stream, the tokens across the columns.
         output: logits (position, vocabulary) where the model has a head, else the last hidden state
             (position, d_model).
         provenance: where it comes from.
+        kept: by stream, which of the model's layers are kept; asked for by number, a layer has the same one always.
     """
 
     layers: _Layers
@@ -48,6 +48,7 @@ class Trace:
     keys: Mapping[str, Tokens]
     output: Float[Tensor, "position width"]
     provenance: Provenance
+    kept: Mapping[str, Kept]
 
     def __init__(
         self,
@@ -57,34 +58,35 @@ class Trace:
         output: Float[Tensor, "position width"],
         provenance: Provenance,
         fidelity: Fidelity | None = None,
+        kept: Mapping[str, Kept] | None = None,
     ) -> None:
-        """Put a trace together of what is known, closed to changes; a `fidelity` that isn't given can't be asked for.
+        """Put a trace together of what is known, closed to changes.
+
+        A `fidelity` that isn't given can't be asked for; where `kept` isn't given, the layers are all there are.
 
         Raises:
-            TraceError: unknown streams, or tokens that don't stand along the matrices they are meant for.
+            TraceError: unknown streams, tokens that don't stand along the matrices they are meant for, or layers that
+                can't have the numbers of `kept`.
         """
-        parts = {"layers": layers, "queries": queries, "keys": keys}
+        kept = {stream: Kept.every(len(found)) for stream, found in layers.items()} if kept is None else kept
+        parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
         closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
         # `fidelity` is worked out once where it isn't here.
         known = {} if fidelity is None else {"fidelity": fidelity}
         vars(self).update(closed, output=output, provenance=provenance, **known)
         check_streams(self.layers, self.queries, self.keys)
         check_output(output)
-        check_layers(self.layers, self.queries, self.keys)
+        check_kept(self.kept, self.layers)
+        check_layers(self.layers, self.queries, self.keys, self.kept)
 
     def __repr__(self) -> str:
         """One line: the model, the text, and how many layers and heads."""
         sizes = ", ".join(
-            f"{stream}: {len(layers)} layers × {layers[0].attention.shape[0]} heads × "
+            f"{stream}: {_counted(self.kept[stream])} × {layers[0].attention.shape[0]} heads × "
             f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
             for stream, layers in self.layers.items()
         )
         return f"Trace({self.provenance.model!r}, {self.provenance.text!r}, {sizes})"
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The kinds of attention recorded: ("encoder",), ("decoder",) or ("encoder", "decoder", "cross")."""
-        return tuple(self.layers)
 
     @property
     def nbytes(self) -> int:
@@ -116,7 +118,7 @@ class Trace:
         if (complete := behind(self).complete) is None:
             return self.layers
         whole = MappingProxyType(dict(complete()))
-        check_layers(whole, self.queries, self.keys)
+        check_layers(whole, self.queries, self.keys, self.kept)
         return whole
 
     @property
@@ -152,7 +154,8 @@ class Trace:
             self.relevance if self.differentiable else None,
         )
         queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
-        return attach(Trace({stream: self.layers[stream]}, queries, keys, self.output, self.provenance), rerun)
+        alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
+        return attach(Trace(alone, queries, keys, self.output, self.provenance, kept=kept), rerun)
 
     def derived(
         self,
@@ -167,7 +170,8 @@ class Trace:
         """A trace made of this one: what isn't given stays as it is, its fidelity too.
 
         Args:
-            layers: other layers, with all that is known to stand around them; of fewer streams, or of all.
+            layers: other layers, with all that is known to stand around them, in the place of those with the same
+                numbers; of fewer streams, or of all.
             queries: other tokens down the rows, of the same streams.
             keys: other tokens across the columns, of the same streams.
             output: another output.
@@ -193,6 +197,7 @@ class Trace:
             {name: (keys or self.keys)[name] for name in streams},
             self.output if output is None else output,
             self.provenance if provenance is None else provenance,
+            kept={name: self.kept[name] for name in streams},
         )
         return attach(made, rerun)
 
@@ -202,7 +207,7 @@ class Trace:
         What stands around the attention calls is kept where somebody asked for it before.
         """
         layers: _Layers = vars(self).get("whole_layers", self.layers)
-        return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity)
+        return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept)
 
     def query_tokens(self, stream: str | None = None) -> Tokens:
         """The tokens down the rows."""
@@ -212,64 +217,14 @@ class Trace:
         """The tokens across the columns."""
         return self.keys[self.stream(stream)]
 
-    def layer_count(self, stream: str | None = None) -> int:
-        """How many attention layers there are."""
-        return len(self.layers[self.stream(stream)])
-
-    def head_count(self, layer: int, stream: str | None = None) -> int:
-        """How many heads a layer has."""
-        return self.attention(layer, stream).shape[0]
-
     def layer(self, layer: int, stream: str | None = None) -> Layer:
         """Everything known of one layer, what stands around its attention call included.
 
         Raises:
-            TraceError: there is no such layer or stream.
+            TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, layer = self._place(layer, stream)
-        return self.whole_layers[stream][layer]
-
-    def attention(self, layer: int, stream: str | None = None) -> Attention:
-        """The attention call of one layer, head first: query is (head, query, d_k).
-
-        Raises:
-            TraceError: there is no such layer or stream.
-        """
-        stream, layer = self._place(layer, stream)
-        return self.layers[stream][layer].attention
-
-    def label(self, layer: int, stream: str | None = None) -> str:
-        """The model's own number for a layer, as text.
-
-        Raises:
-            TraceError: there is no such layer or stream.
-        """
-        stream, layer = self._place(layer, stream)
-        return self.layers[stream][layer].label
-
-    def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
-        stream = self.stream(stream)
-        count = len(self.layers[stream])
-        if not is_whole(layer) or not 0 <= layer < count:
-            raise TraceError(f"layer {layer!r} was asked for; the {stream} has layers 0 to {count - 1}")
-        return stream, layer
-
-    def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
-        """How much each query takes from each key, in one head; errors as of `attention` and its `head`."""
-        return self.attention(layer, stream).head(head).weights
-
-    def stream(self, name: str | None = None) -> str:
-        """The stream of that name; None stands for the only one there is.
-
-        Raises:
-            TraceError: no such stream, or several to choose from and none chosen.
-        """
-        if name is None and len(self.layers) == 1:
-            return self.streams[0]
-        if name is None or name not in self.layers:
-            asked = "no stream was named" if name is None else f"the stream {name!r} was asked for"
-            raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
-        return name
+        stream, place = self._place(layer, stream)
+        return self.whole_layers[stream][place]
 
     def table(self, layer: int | None = None, head: int | None = None, stream: str | None = None) -> pandas.DataFrame:
         """Every weight as a row: stream, layer, head, query, query_token, key, key_token, weight.
@@ -297,3 +252,7 @@ class Trace:
             TraceError: the file is missing, broken, or not a trace of ours.
         """
         return read_trace(cls, path)
+
+
+def _counted(kept: Kept) -> str:
+    return f"{kept.of} layers" if kept.whole else f"{len(kept.numbers)} of {kept.of} layers ({kept.listed})"

@@ -217,7 +217,7 @@ LAYER = ("streams", "decoder", "layers", 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("format", 2), "trace format 2; this version reads format 1"),
+        (put("format", 3), "trace format 3; this version reads formats 1 and 2"),
         (put("streams", {}), "got none"),
         (put("streams", [1]), "garbles"),
         (put("streams", "decoder", "layers", []), "the decoder has none"),

@@ -255,7 +255,7 @@ def test_a_trace_put_together_without_a_fidelity_says_so() -> None:
 
 def test_what_stands_behind_a_trace_is_in_neither_its_fields_nor_its_name() -> None:
     one = attach(trace(fidelity=None), Rerun(lambda: GOOD))
-    assert [entry.name for entry in fields(one)] == ["layers", "queries", "keys", "output", "provenance"]
+    assert [entry.name for entry in fields(one)] == ["layers", "queries", "keys", "output", "provenance", "kept"]
     assert "Rerun" not in repr(one)
 
 

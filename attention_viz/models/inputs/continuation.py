@@ -68,6 +68,11 @@ class Growing:
             raise UnsupportedModel(
                 f"{name} goes on from a run of its own, without padding, not from what was made of it"
             )
+        if any(not kept.whole for kept in trace.kept.values()):
+            raise UnsupportedModel(
+                f"the trace keeps {trace.kept[trace.stream()]}, and {name} goes on by the keys and values of every "
+                "layer; needed: a trace made without layers=…"
+            )
 
     def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
         """Traces after one, a token more each, until the model says that it is done or is full.

@@ -35,24 +35,37 @@ class Answering:
     inputs: Inputs
     tokenizer: "PreTrainedTokenizerBase | None"
 
-    def trace(self, reading: Reading, target: Tokens | None, edits: Sequence[Edit], provenance: Provenance) -> Trace:
-        """With what the decoder is to produce; by default what it says of its own accord."""
+    def trace(
+        self,
+        reading: Reading,
+        target: Tokens | None,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
+    ) -> Trace:
+        """With what the decoder is to produce, by default what it says of its own accord; `keep` as of `Tracer`."""
         model = self.inputs.model
         if target is not None:
             read = decoder_inputs(model, torch.tensor([target.ids], device=model.device))
-            return self._trace(reading, read, target, edits, provenance)
+            return self._trace(reading, read, target, edits, provenance, keep)
         read, answer = answer_of(self.tracer.runner, self._of(reading), self.inputs.limit)
         ids = [int(number) for number in answer[0]]
         text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
         described = replace(provenance, target=cast("str | None", text), generated=len(ids))
-        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described)
+        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described, keep)
 
     def trace_ids(self, reading: Reading, read: Tensor, edits: Sequence[Edit], provenance: Provenance) -> Trace:
         """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
         return self._trace(reading, read, None, edits, provenance)
 
     def _trace(
-        self, reading: Reading, read: Tensor, produced: Tokens | None, edits: Sequence[Edit], provenance: Provenance
+        self,
+        reading: Reading,
+        read: Tensor,
+        produced: Tokens | None,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
     ) -> Trace:
         self.inputs.check_row(read, "decoder ids")
         known = label_ids(self.tokenizer, [int(number) for number in read[0]])
@@ -62,7 +75,8 @@ class Answering:
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
-        return self.tracer.trace({**self._of(reading), **self.tracer.runner.inputs(answer)}, axes, edits, provenance)
+        inputs = {**self._of(reading), **self.tracer.runner.inputs(answer)}
+        return self.tracer.trace(inputs, axes, edits, provenance, keep)
 
     def _of(self, reading: Reading) -> dict[str, Tensor]:
         return self.tracer.runner.inputs(reading.tensors)

@@ -75,6 +75,7 @@ class EagerWeights:
     def _compare(self, module: nn.Module, outputs: object) -> None:
         position, self.heard = self.heard, self.heard + 1
         if position not in self.calls:
+            self.latest = self._like_others(outputs)
             return
         call = self.calls[position]
         self.latest = _weights_in(outputs, call.shape)
@@ -87,12 +88,16 @@ class EagerWeights:
 
     def _attends(self, outputs: object) -> bool:
         """Whether something returned looks like weights: a square a head, whose rows share out 1, and not heard yet."""
-        candidates = (_weights_in(outputs, (None, *shape)) for shape in self._shapes)
-        found = next((one for one in candidates if one is not None), None)
+        found = self._like_others(outputs)
         if found is None or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
             return False
         self.latest = found
         return bool((found >= 0).all()) and 0.5 < float(found.sum(dim=-1).abs().amax()) < 1.01
+
+    def _like_others(self, outputs: object) -> Tensor | None:
+        """What could be weights, by the lengths of their axes."""
+        candidates = (_weights_in(outputs, (None, *shape)) for shape in self._shapes)
+        return next((one for one in candidates if one is not None), None)
 
 
 def prefix(recorded: Pass, count: int) -> Pass:

@@ -161,8 +161,10 @@ def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: 
     started = time.perf_counter()
     bound = max(BOUNDS.get(dtype, 0.0) for dtype in _dtypes(recorded, runner))
     found = _Comparison(recorded, runner.twin(), inputs, real or Real(), bound).make()
-    seconds = time.perf_counter() - started
-    return Fidelity(found.output_error, found.weight_error, bound, found.reference, seconds, found.rows)
+    seconds, reference = time.perf_counter() - started, found.reference
+    if len(recorded.calls) < len(recorded.modules):
+        reference += f"; weights of the {len(recorded.calls)} kept of {len(recorded.modules)} attention calls only"
+    return Fidelity(found.output_error, found.weight_error, bound, reference, seconds, found.rows)
 
 
 def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:

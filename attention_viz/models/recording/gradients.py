@@ -44,6 +44,7 @@ class Run(NamedTuple):
     inputs: Mapping[str, Tensor]
     edits: tuple[Edit, ...]
     layers: tuple[Layer, ...]
+    numbers: tuple[int, ...]
     queries: Mapping[str, Tokens]
 
     @property
@@ -54,7 +55,7 @@ class Run(NamedTuple):
 
 @dataclass(eq=False)
 class _Tap(Recorder):
-    """Keeps what each call hands back, so that gradients with respect to it can be asked for."""
+    """Keeps what each call that is kept hands back, so that gradients with respect to it can be asked for."""
 
     outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
 
@@ -62,6 +63,8 @@ class _Tap(Recorder):
         """As every recorder; a call that asks for the same weights again hands back the rest of its values' width."""
         before = self.count
         output = super().hear(call)
+        if self.keep is not None and self.count - 1 not in self.keep:
+            return output
         if not output.requires_grad:  # nothing before it does, as where a model's parameters are frozen
             output = output.detach().requires_grad_()
         if self.count > before:
@@ -72,7 +75,7 @@ class _Tap(Recorder):
 
 def relevance(run: Run, of: tuple[int, int] | None) -> Relevance:
     """Run once more, and tell how far each weight of each layer raised y; see `attention_viz.gradient`."""
-    tap = _Tap(run.edits, run.anatomy.places)
+    tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))
     try:
         with run.runner.door, torch.inference_mode(False), torch.enable_grad():
             output = run.runner.run_open(tap, {name: tensor.clone() for name, tensor in run.inputs.items()})
@@ -92,7 +95,7 @@ def relevance(run: Run, of: tuple[int, int] | None) -> Relevance:
             _raised(layer.attention, torch.cat([next(remaining) for _ in pieces], dim=-1)[0])
             for layer, pieces in zip(run.layers, tap.outputs, strict=True)
         ]
-    return Relevance(run.anatomy.by_stream(layers), words)
+    return Relevance(run.anatomy.by_stream(layers, run.numbers), words)
 
 
 def _slopes(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:

@@ -16,6 +16,7 @@ from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.masks import causal
+from attention_viz.trace.kept import Kept, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS
 
@@ -55,11 +56,33 @@ class Anatomy:
         """How many layers each stream has."""
         return {stream: len(calls) for stream, calls in self.by_stream(self.modules).items()}
 
-    def by_stream(self, of_calls: Sequence[_T]) -> dict[str, tuple[_T, ...]]:
-        """What belongs to each call, in the order they run, sorted into the streams that there are."""
-        placed = list(zip(self.streams, of_calls, strict=True))
-        there = [stream for stream in STREAMS if stream in self.streams]
+    def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
+        """What belongs to each call, in the order they run, sorted into the streams that there are.
+
+        Args:
+            of_calls: something of each call.
+            numbers: which calls these are, where they are not all; a stream without any is left out.
+        """
+        streams = self.streams if numbers is None else [self.streams[number] for number in numbers]
+        placed = list(zip(streams, of_calls, strict=True))
+        there = [stream for stream in STREAMS if stream in streams]
         return {name: tuple(one for stream, one in placed if stream == name) for name in there}
+
+    def kept(self, numbers: Sequence[int]) -> dict[str, Kept]:
+        """Which layers of each stream some of the calls are."""
+        found = self.by_stream([self.places[number][1] for number in numbers], numbers)
+        return {stream: Kept(layers, self.layers[stream]) for stream, layers in found.items()}
+
+    def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
+        """Which calls are those of some layers, in every stream that has them; None stands for all.
+
+        Raises:
+            ShapeError: these can't be chosen; see `chosen_layers`.
+        """
+        if layers is None:
+            return None
+        chosen = chosen_layers(layers, self.layers)
+        return frozenset(self.call(stream, one) for stream, kept in chosen.items() for one in kept.numbers)
 
     @once
     def places(self) -> tuple[tuple[str, int], ...]:

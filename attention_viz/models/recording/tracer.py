@@ -90,6 +90,7 @@ class Tracer:
         axes: Callable[[Tensor], Axes],
         edits: Sequence[Edit],
         provenance: Provenance,
+        keep: frozenset[int] | None = None,
     ) -> Trace:
         """Run once and keep what it computed.
 
@@ -98,6 +99,7 @@ class Tracer:
             axes: tells the tokens along the axes, once the model's output is known.
             edits: changes made inside the model.
             provenance: where the trace comes from, without its edits.
+            keep: which calls are kept; all by default.
 
         Raises:
             UnsupportedModel: the pass took another way through the model than the probe did.
@@ -107,10 +109,10 @@ class Tracer:
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers)
         edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
-        recorded = self.runner.record(inputs, edits, anatomy.places, rest=_rest_of(inputs))
+        recorded = self.runner.record(inputs, edits, anatomy.places, keep, _rest_of(inputs))
         self._check_calls(recorded)
         found = axes(recorded.output)
-        measure = self._measure(inputs, None if edits else recorded, found)
+        measure = self._measure(inputs, None if edits else recorded, found, keep)
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
         return self._trace_of(recorded, inputs, edits, found, measure, provenance)
 
@@ -156,25 +158,27 @@ class Tracer:
     ) -> Trace:
         """A trace of a record, behind which stands the run with these edits."""
         anatomy = self.anatomy
-        calls = zip(recorded.calls, anatomy.labels, strict=True)
-        layers = tuple(Layer(call.attention, label) for call, label in calls)
-        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, axes.queries)
+        calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
+        layers = tuple(Layer(call.attention, anatomy.labels[number]) for call, number in calls)
+        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries)
         rerun = Rerun(
             measure=measure,
-            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers)),
+            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers),
             differentiate=lambda of: relevance(run, of),
         )
+        kept = anatomy.kept(numbers)
         trace = Trace(
-            layers=anatomy.by_stream(layers),
-            queries={stream: axes.queries[stream] for stream in anatomy.layers},
-            keys={stream: axes.keys[stream] for stream in anatomy.layers},
+            layers=anatomy.by_stream(layers, numbers),
+            queries={stream: axes.queries[stream] for stream in kept},
+            keys={stream: axes.keys[stream] for stream in kept},
             output=recorded.output,
             provenance=provenance,
+            kept=kept,
         )
         return attach(trace, rerun)
 
     def record_of(self, trace: Trace) -> Pass:
-        """The record that a trace of a decoder was made of."""
+        """The record that a trace of a decoder with all its layers was made of."""
         (layers,) = trace.layers.values()
         calls = zip(self.anatomy.modules, layers, strict=True)
         made = tuple(Call(module, layer.attention) for module, layer in calls)
@@ -197,23 +201,27 @@ class Tracer:
         return anatomy.wirings[anatomy.call(stream, layer)].projections()
 
     def _surrounded(
-        self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer]
+        self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> tuple[Layer, ...]:
         """The layers with what stands around their calls, from the same run once more.
 
         Where the model has changed since, the run differs and what it shows doesn't belong to the trace.
         """
-        again, around = self.runner.record_around(inputs, edits, self.anatomy.places, self.anatomy.wirings)
-        if len(again.calls) != len(layers):
+        anatomy = self.anatomy
+        keep = None if len(numbers) == len(anatomy.streams) else frozenset(numbers)
+        again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
+        if again.numbers != tuple(numbers):
             return tuple(layers)
         return tuple(
-            around.layer(number, layer.attention, layer.label, crossing=stream == "cross")
+            around.layer(number, layer.attention, layer.label, crossing=anatomy.streams[number] == "cross")
             if alike(layer.attention, call.attention)
             else layer
-            for number, (layer, call, stream) in enumerate(zip(layers, again.calls, self.anatomy.streams, strict=True))
+            for number, layer, call in zip(numbers, layers, again.calls, strict=True)
         )
 
-    def _measure(self, inputs: dict[str, Tensor], recorded: Pass | None, axes: Axes) -> Callable[[], Fidelity]:
+    def _measure(
+        self, inputs: dict[str, Tensor], recorded: Pass | None, axes: Axes, keep: frozenset[int] | None = None
+    ) -> Callable[[], Fidelity]:
         """What makes a trace's fidelity, when it is asked for.
 
         Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
@@ -224,17 +232,17 @@ class Tracer:
             real = axes.real(self.anatomy.streams)
             if recorded is not None:
                 return compare(recorded, runner, inputs, real)
-            unedited = compare(runner.record(inputs), runner, inputs, real)
+            unedited = compare(runner.record(inputs, keep=keep), runner, inputs, real)
             return unedited.before("the edits")
 
         return measure
 
     def _check_calls(self, recorded: Pass) -> None:
         """A pass that took another way through the model than the probe did is not shown."""
-        calls = recorded.calls
-        if [id(call.module) for call in calls] != [id(module) for module in self.anatomy.modules]:
+        modules = recorded.modules
+        if [id(module) for module in modules] != [id(module) for module in self.anatomy.modules]:
             raise UnsupportedModel(
-                f"{self.name} made {len(calls)} attention calls for this text where the probe saw "
+                f"{self.name} made {len(modules)} attention calls for this text where the probe saw "
                 f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
             )
 

@@ -137,7 +137,8 @@ class Listener:
             self._keep(number - 1, "joined", output)
 
     def _keep(self, number: int, what: str, tensor: Tensor | None) -> None:
-        if tensor is not None:
+        keep = self._recorder.keep
+        if tensor is not None and (keep is None or number in keep):
             self._heard.setdefault((number, what), (tensor, tensor._version))
 
     def _unchanged(self, number: int, what: str) -> Tensor | None:

@@ -113,8 +113,14 @@ def _checked(trace: "Trace") -> Drawn:
     """A trace from a file, ready for the browser.
 
     Raises:
-        TraceError: it has more weights than can be drawn, or numbers that can't.
+        TraceError: it has more weights than can be drawn, numbers that can't, or only some of its layers.
     """
+    for stream, kept in trace.kept.items():
+        if not kept.whole:
+            raise TraceError(
+                f"this trace keeps only some layers of the {stream} ({kept}), and the pages show all of them; open it "
+                "in Python with attention_viz.Trace.load"
+            )
     weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
     if weights > SETTINGS.most_weights:
         raise TraceError(

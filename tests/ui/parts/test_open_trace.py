@@ -72,6 +72,14 @@ def test_the_tensors_of_one_head_are_refused_in_words_that_say_what_to_take(tmp_
         av.Trace.load(tmp_path / "tensors")
 
 
+def test_a_trace_of_some_layers_is_refused_in_words_that_say_which_it_keeps(tmp_path: Path) -> None:
+    av.load("induction").trace("a b a b", layers=[1]).save(tmp_path / "some.safetensors")
+    screen = Screen().open("/?model=scratch&text=something")
+    screen.open_trace(tmp_path / "some.safetensors")
+    assert "keeps only some layers of the decoder (layer 1 of 0 to 1)" in screen.words
+    assert "Shown from a file" not in screen.words
+
+
 @pytest.fixture
 def visit(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryUploadedFileManager, dict[str, Any]]:
     """What Streamlit keeps of uploads, and of a visitor."""

@@ -69,7 +69,7 @@ def show_learned(opened: OpenHead, name: str, notation: str) -> None:
 def show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
     """One summand of the embeddings, drawn as they are."""
     layers = list(opened.trace.layers[opened.stream])
-    layers[opened.layer] = replace(opened.entry, embeddings=part)
+    layers[opened.trace.layer_numbers(opened.stream).index(opened.layer)] = replace(opened.entry, embeddings=part)
     trace = opened.trace.derived(layers={**opened.trace.layers, opened.stream: tuple(layers)})
     figure = steps(trace, opened.layer, opened.head, "embeddings", opened.stream, notation=notation, theme=theme_name())
     figure.update_layout(title_text=name.capitalize())

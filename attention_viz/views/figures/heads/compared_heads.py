@@ -38,7 +38,7 @@ def compared_heads(
         ShapeError: as many numbers didn't come as the second run has heads.
     """
     stream, colours = other.stream(stream), palette(theme)
-    layers = range(other.layer_count(stream))
+    layers = other.layer_numbers(stream)
     heads = range(max(other.head_count(layer, stream) for layer in layers))
     if tuple(apart.shape) != (len(layers), len(heads)):
         raise ShapeError(
@@ -54,11 +54,11 @@ def compared_heads(
         full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
         said=[
             [f"layer {layer}, head {head}: {value:.6f} bits" for head, value in enumerate(row)]
-            for layer, row in enumerate(numbers)
+            for layer, row in zip(layers, numbers, strict=True)
         ],
         written=[["" if numpy.isnan(value) else f"{value:.2f}" for value in row] for row in numbers],
         bar=colour_bar("bits"),
-        chosen=chosen,
+        chosen=None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1]),
     )
 
 

@@ -40,8 +40,9 @@ def head_effects(
     stream, colours = trace.stream(stream), palette(theme)
     tried = dict(zip(cast("list[tuple[int, int]]", list(moved.index)), moved.tolist(), strict=True))
     layers = sorted({layer for layer, _ in tried})
-    if not tried or layers[-1] >= trace.layer_count(stream):
-        raise ShapeError(f"effects of {len(tried)} heads came; the {stream} has {trace.layer_count(stream)} layers")
+    if not tried or not set(layers) <= set(trace.layer_numbers(stream)):
+        there = trace.kept[stream] if layers and not trace.kept[stream].whole else f"{trace.layer_count(stream)} layers"
+        raise ShapeError(f"effects of {len(tried)} heads came; the {stream} has {there}")
     heads = range(max(trace.head_count(layer, stream) for layer in layers))
     values = numpy.array([[tried.get((layer, head), numpy.nan) for head in heads] for layer in layers])
     largest = float(numpy.nanmax(values))

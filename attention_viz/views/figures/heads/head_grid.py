@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
 from attention_viz.views.figures.heads.points import check_metric, metrics_text
@@ -39,13 +40,15 @@ def head_grid(
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: there is no such metric.
+        ShapeError: there is no such metric, or the table is of other layers than the trace's.
         TraceError: no such stream, or none named where there are several.
     """
     check_metric(metric)
     stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
-    values = table[metric].unstack("head").to_numpy()
+    values, numbers = table[metric].unstack("head").to_numpy(), trace.layer_numbers(stream)
+    if tuple(table.index.unique("layer")) != numbers:
+        raise ShapeError(f"a table of other layers came than those of the {stream}: {trace.kept[stream]}")
     return grid_of_heads(
         values,
         [layer.label for layer in trace.layers[stream]],
@@ -53,10 +56,10 @@ def head_grid(
         title=f"{METRICS[metric].label}, by head",
         stops=ramp(colours.weight_low, colours.weight_high),
         full=round_up(float(numpy.nanmax(values, initial=0.0))),
-        said=[[metrics_text(table, layer, head) for head in range(values.shape[1])] for layer in range(len(values))],
+        said=[[metrics_text(table, layer, head) for head in range(values.shape[1])] for layer in numbers],
         written=[["" if numpy.isnan(one) else written(one) for one in row] for row in values.tolist()],
         bar=colour_bar(METRICS[metric].unit),
-        chosen=chosen,
+        chosen=None if chosen is None or chosen[0] not in numbers else (numbers.index(chosen[0]), chosen[1]),
     )
 
 
