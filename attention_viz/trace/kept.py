@@ -37,6 +37,10 @@ class Kept:
         """All of so many."""
         return cls(tuple(range(count)), count)
 
+    def of_as_many(self, count: int) -> "Kept":
+        """The same numbers for other layers; where none is missing, those of any count of them."""
+        return Kept.every(count) if self.whole else self
+
     @property
     def whole(self) -> bool:
         """Whether no layer is missing."""

@@ -170,8 +170,8 @@ class Trace(ByNumber):
         """A trace made of this one: what isn't given stays as it is, its fidelity too.
 
         Args:
-            layers: other layers, with all that is known to stand around them, in the place of those with the same
-                numbers; of fewer streams, or of all.
+            layers: other layers, with all that is known to stand around them, of fewer streams, or of all. As many
+                take the numbers of those before; where no layer is missing there may be more or fewer.
             queries: other tokens down the rows, of the same streams.
             keys: other tokens across the columns, of the same streams.
             output: another output.
@@ -197,7 +197,7 @@ class Trace(ByNumber):
             {name: (keys or self.keys)[name] for name in streams},
             self.output if output is None else output,
             self.provenance if provenance is None else provenance,
-            kept={name: self.kept[name] for name in streams},
+            kept={name: self.kept[name].of_as_many(len((layers or self.layers)[name])) for name in streams},
         )
         return attach(made, rerun)
 

@@ -144,3 +144,14 @@ def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(
     screen.get_by_role("gridcell", name="Layer 1 head 1", exact=True).click()
     expect(part(screen, "bars").locator("li").first).to_be_visible()
     expect(part(screen, "blocks")).to_contain_text("exact to 0.00001")
+
+
+def test_the_kind_of_block_can_be_chosen_only_where_blocks_are_drawn(screen: Page) -> None:
+    kind = screen.get_by_role("radio", name="Mean")
+    expect(kind).to_be_enabled()
+    for _ in range(3):
+        screen.get_by_role("button", name="Zoom in").click()
+    expect(part(screen, "blocks")).to_contain_text("Each weight by itself")
+    expect(kind).to_be_disabled()
+    screen.get_by_role("button", name="Whole").click()
+    expect(kind).to_be_enabled()

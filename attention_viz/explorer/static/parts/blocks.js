@@ -86,6 +86,10 @@ export function createBlocks(view, repaint) {
      * @param {number} deepest
      */
     tell(rows, columns, deepest) {
+      const {head} = view.now;
+      // Nothing moves while one zooms: where single weights are on the screen there is only nothing to choose.
+      kinds.node.hidden = head instanceof ComputedHead && head.queries * head.keys <= MOST_COMPUTED;
+      kinds.node.disabled = !inBlocks(head, rows, columns);
       kinds.select(store.state.blocks);
       note.textContent = wording(view, work.blocks, rows, columns, deepest);
     },
