@@ -65,11 +65,12 @@ def call_of(name: str) -> Attention:
     return av.attend(query, key, value, **terms)
 
 
-def trace_of_call(call: Attention) -> Trace:
-    """A trace with this call alone."""
+def trace_of_call(call: Attention, layers: int = 1) -> Trace:
+    """A trace with this call alone, in each of its layers."""
     axes = {"decoder": Tokens.of_ids(range(call.shape[-2]))}, {"decoder": Tokens.of_ids(range(call.shape[-1]))}
     measured = Fidelity(0.0, 0.0, 1e-5, "nothing")
-    return Trace({"decoder": (Layer(call, "0"),)}, *axes, torch.zeros(1, 2), Provenance("made", "a text"), measured)
+    every = tuple(Layer(call, str(number)) for number in range(layers))
+    return Trace({"decoder": every}, *axes, torch.zeros(1, 2), Provenance("made", "a text"), measured)
 
 
 def write_long(folder: Path) -> None:
@@ -86,10 +87,7 @@ def write_long(folder: Path) -> None:
 
 def long_trace() -> Trace:
     """Two layers of two heads each, causal."""
-    call = call_of("shared")
-    trace = trace_of_call(call)
-    layers = {"decoder": (Layer(call, "0"), Layer(call.rows(slice(None)), "1"))}
-    return trace.derived(layers=layers)
+    return trace_of_call(call_of("shared"), layers=2)
 
 
 def write_recording(folder: Path) -> None:
