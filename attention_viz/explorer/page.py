@@ -74,7 +74,7 @@ def explore(
     trace: "Trace",
     *,
     stream: str | None = None,
-    layer: int = 0,
+    layer: int | None = None,
     head: int = 0,
     theme: Literal["auto", "light", "dark"] = "auto",
     layers: Collection[int] | None = None,
@@ -88,20 +88,21 @@ def explore(
     Args:
         trace: what to show; all its streams, layers and heads can be reached.
         stream: which one to open on; the first by default.
-        layer: which one to open on.
+        layer: which one to open on; the first that is kept by default.
         head: which one to open on.
         theme: "light", "dark", or "auto" for what the reader's system prefers.
         layers: of a long text, the layers of that stream whose numbers go along; by default the one that it opens on.
             Of 8,000 tokens a layer of nine heads with d_k 64 takes some 25 MB.
 
     Raises:
-        TraceError: there is no such stream or layer, or the trace keeps only some layers.
+        TraceError: there is no such stream or layer, or the layer isn't kept.
         ShapeError: there is no such head.
         ValueError: there is no such theme.
     """
     if theme not in _THEMES:
         raise ValueError(f"theme {theme!r} was asked for; there are {', '.join(_THEMES)}")
     stream = trace.stream(stream or trace.streams[0])
+    layer = trace.layer_numbers(stream)[0] if layer is None else layer
     heads = trace.head_count(layer, stream)
     if not 0 <= head < heads:
         raise ShapeError(f"head {head} was asked for; layer {layer} of the {stream} has heads 0 to {heads - 1}")

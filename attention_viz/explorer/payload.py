@@ -19,7 +19,7 @@ head on the screen, in bytes of their own.
 import hashlib
 import json
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +87,9 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
             what their weights follow from; the host hands over others by `pack_head`.
 
     Raises:
-        TraceError: a head has weights that are not numbers, there are more than a browser can hold, or the trace keeps
-            only some layers.
+        TraceError: a head has weights that are not numbers, there are more than a browser can hold, or the chosen layer
+            isn't kept.
     """
-    trace.check_every_layer("the explorer")
     if terms is None:
         _refuse_large(trace)
     body, masks, axes = Body(), Masks(), _Axes(_generated(trace))
@@ -111,7 +110,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
         "levels": LEVELS,
         "error": ERROR,
         "sum_steps": _SUM_STEPS,
-        "choice": None if choice is None else asdict(choice),
+        "choice": None if choice is None else _placed(trace, choice),
         "axes": axes.entries,
         "masks": masks.entries,
         "streams": streams,
@@ -139,8 +138,27 @@ def _digest(axes: list[dict[str, Any]], body: Body) -> str:
 
 def _whole(trace: "Trace", stream: str, body: Body, masks: Masks) -> dict[str, Any]:
     """A stream with all weights."""
-    layers = enumerate(trace.layers[stream])
-    return {"layers": [_layer(layer, f"layer {number} of the {stream}", body, masks) for number, layer in layers]}
+    return {
+        "layers": [
+            {**_layer(layer, f"layer {number} of the {stream}", body, masks), **_number(trace, stream, number)}
+            for number, layer in _numbered(trace, stream)
+        ]
+    }
+
+
+def _numbered(trace: "Trace", stream: str) -> "Iterator[tuple[int, Layer]]":
+    return zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
+
+
+def _number(trace: "Trace", stream: str, number: int) -> dict[str, int]:
+    """A layer's number, where its place doesn't tell it."""
+    return {} if trace.kept[stream].whole else {"number": number}
+
+
+def _placed(trace: "Trace", choice: Choice) -> dict[str, Any]:
+    """The choice with the layer's place among those that are there."""
+    _ = trace.attention(choice.layer, choice.stream)  # refuses one that isn't there
+    return asdict(choice) | {"layer": trace.layer_numbers(choice.stream).index(choice.layer)}
 
 
 def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body: Body, masks: Masks) -> dict[str, Any]:
@@ -150,6 +168,7 @@ def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body:
     layers = [
         {
             "label": layer.label,
+            **_number(trace, stream, number),
             "heads": layer.attention.shape[0],
             "blocked": None if layer.attention.allowed is None else [],
             "thumbnails": body.add(pictures.of(layer.attention).tobytes()),
@@ -159,7 +178,7 @@ def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body:
                 if (stream, number) in terms
             },
         }
-        for number, layer in enumerate(trace.layers[stream])
+        for number, layer in _numbered(trace, stream)
     ]
     return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
 
@@ -176,7 +195,7 @@ def _refuse_large(trace: "Trace") -> None:
     """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds."""
     total = 0
     for stream in trace.streams:
-        for number, layer in enumerate(trace.layers[stream]):
+        for number, layer in _numbered(trace, stream):
             heads, queries, keys = layer.attention.shape
             total += heads * queries * keys
             if queries * keys > MOST_CELLS:

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz import AttentionModel
+from attention_viz.trace.kept import Kept
 from attention_viz.trace.spelling import spell
 from attention_viz.trace.trace import Layer, Trace
 from tests.explorer.conftest import WILD, self_attention, tokens, trace_of
@@ -409,3 +410,22 @@ def test_a_line_of_tokens_that_goes_on_fades_out_there(show: Show) -> None:
     arcs.locator(".av-scroll").evaluate("scroller => scroller.scrollTo(9999, 0)")
     expect(arcs).to_have_class(re.compile("av-more-before"))
     expect(arcs).not_to_have_class(re.compile("av-more-after"))
+
+
+def test_layers_that_are_kept_are_called_by_their_numbers(show: Show) -> None:
+    torch.manual_seed(0)
+    whole = self_attention(5, layers=4)
+    (stream,) = whole.streams
+    layers = {stream: (whole.layers[stream][1], whole.layers[stream][3])}
+    parts = (whole.queries, whole.keys, whole.output, whole.provenance)
+    kept = Trace(layers, *parts, kept={stream: Kept((1, 3), 4)})
+    screen = show(kept, layer=3, head=1)
+    expect(part(screen, "grid").get_by_role("rowheader")).to_have_text(["1", "3"])
+    expect(part(screen, "grid").get_by_role("gridcell", selected=True)).to_have_accessible_name("Layer 3 head 1")
+    expect(screen.get_by_text("Layer 3 · Head 1").first).to_be_visible()
+    exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(3, 1)]
+    assert [[read(cell) for cell in row[1:]] for row in open_table(screen)] == exact
+    part(screen, "grid").get_by_role("gridcell", name="Layer 1 head 0").click()
+    expect(screen.get_by_text("Layer 1 · Head 0").first).to_be_visible()
+    exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(1, 0)]
+    assert [[read(cell) for cell in row[1:]] for row in open_table(screen)] == exact

@@ -17,8 +17,10 @@ import attention_viz as av
 from attention_viz.analysis import blocks
 from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.payload import ERROR, LEVELS
+from attention_viz.trace.kept import Kept
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from tests.explorer.conftest import self_attention
 
 SENTENCES = (
     "The bank of the river was flooded after a week of heavy rain, and the people who lived beside it moved upstairs.",
@@ -249,3 +251,22 @@ def test_a_weight_of_a_real_sentence_costs_few_bytes(model: av.AttentionModel, c
         assert ids.shape[1] == count
         costs.append(len(unpack(pack(model.trace_ids(ids)))[1]) / (72 * count**2))
     assert statistics.median(costs) <= most
+
+
+def test_layers_that_are_kept_are_told_with_their_numbers() -> None:
+    whole = self_attention(5, layers=4)
+    layers = {"encoder": tuple(whole.layers["encoder"][number] for number in (1, 3))}
+    kept = Trace(layers, whole.queries, whole.keys, whole.output, whole.provenance, kept={"encoder": Kept((1, 3), 4)})
+    header, body = unpack(pack(kept, choice=Choice("encoder", 3, 2)))
+    (stream,) = header["streams"]
+    assert [layer["number"] for layer in stream["layers"]] == [1, 3]
+    assert header["choice"] == {"stream": "encoder", "layer": 1, "head": 2}
+    exact = kept.attention(3).weights.numpy()
+    assert np.abs(weights(header, body, stream, 1) - exact).max() <= ERROR
+    (stream,) = unpack(pack(kept, terms=[("encoder", 3)]))[0]["streams"]
+    assert [(layer["number"], len(layer["terms"])) for layer in stream["layers"]] == [(1, 0), (3, 3)]
+    assert all("number" not in layer for layer in unpack(pack(whole))[0]["streams"][0]["layers"])
+    for ask in (lambda: pack(kept, choice=Choice("encoder", 0, 0)), lambda: av.explore(kept, layer=0)):
+        with pytest.raises(av.TraceError, match="this trace keeps layers 1, 3 of 0 to 3"):
+            ask()
+    assert unpack(av.explore(kept).payload)[0]["choice"]["layer"] == 0

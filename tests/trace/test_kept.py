@@ -19,7 +19,6 @@ from attention_viz.edits.change import Change, heads_of
 from attention_viz.edits.changes import misfit
 from attention_viz.edits.effects import moved_weight, weight_table
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.explorer import explore
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.kept import Kept, chosen_layers
 from attention_viz.trace.merging import merge_words
@@ -243,7 +242,6 @@ def test_what_needs_every_layer_is_refused_by_name() -> None:
     for what, ask in {
         "rollout": lambda: rollout(kept),
         "flow": lambda: flow(kept, layers=[1]),
-        "the explorer": lambda: explore(kept, layer=1),
         "the atlas": lambda: pack_atlas(kept, "decoder", head_table(kept)),
         "a change in all layers": lambda: heads_of(Change("zero"), kept),
     }.items():

@@ -11,6 +11,14 @@ test("the nearest head to one that isn't there is the nearest by number, of the 
   assert.deepEqual(recording.nearest({}), {stream: "encoder", layer: 0, head: 0});
 });
 
+test("a head is called by its layer's number, where layers are left out, and else by its place", () => {
+  const recording = new Recording(packed("many_kinds"));
+  const [encoder] = recording.streams;
+  assert.equal(recording.headName(encoder, 1, 2), "Layer 1 \u00b7 Head 2");
+  encoder.layers[1].number = 24;
+  assert.equal(recording.headName(encoder, 1, 2), "Layer 24 \u00b7 Head 2");
+});
+
 test("a head is there once its layer has been read, and a layer is read once", async () => {
   const recording = new Recording(packed("many_kinds"));
   assert.equal(recording.head({stream: "cross", layer: 1, head: 2}), null);

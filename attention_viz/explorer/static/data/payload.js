@@ -20,6 +20,7 @@
  * One attention layer. `blocked` are numbers of masks, one for each head or one for all of them.
  * @typedef {object} PackedLayer
  * @property {string} label  what the model calls it
+ * @property {number} [number]  its number, where some layers are left out; elsewhere its place is
  * @property {number} heads
  * @property {number[] | null} blocked
  * @property {Place} high

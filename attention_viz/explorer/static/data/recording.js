@@ -78,12 +78,13 @@ export class Recording {
 
   /**
    * What a head is called; where a reading takes a layer's heads together, by that reading.
-   * @param {number} layer
+   * @param {Stream} stream
+   * @param {number} layer  its place among those that are here
    * @param {number} head
    */
-  headName(layer, head) {
+  headName({layers}, layer, head) {
     const {reading} = this.header;
-    return `Layer ${layer} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
+    return `Layer ${layers[layer].number ?? layer} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
   }
 
   /**

@@ -14,8 +14,9 @@ const TURNED = {
 };
 
 /**
- * The rows of the grid, its heading first; `layers` tell how many heads each has and what the model calls it.
- * @param {{heads: number, label: string}[]} layers
+ * The rows of the grid, its heading first; `layers` tell how many heads each has, what the model calls it, and its number
+ * where some are left out.
+ * @param {{heads: number, label: string, number?: number}[]} layers
  * @param {(layer: number, head: number) => HTMLElement} buildCell
  */
 export function gridRows(layers, buildCell) {
@@ -27,9 +28,14 @@ export function gridRows(layers, buildCell) {
       element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
     ),
   );
-  const rows = layers.map(({heads, label}, layer) => {
-    const title = label === String(layer) ? null : `Layer ${label} of the model`;
-    const name = element("span", {role: "rowheader", "aria-label": `Layer ${layer}`, title}, String(layer));
+  const rows = layers.map(({heads, label, number}, layer) => {
+    const called = String(number ?? layer);
+    const title = label === called ? null : `Layer ${label} of the model`;
+    const name = element(
+      "span",
+      {role: "rowheader", "aria-label": `Layer ${called}`, title, "data-called": called},
+      called,
+    );
     return element("div", {role: "row"}, name, ...Array.from({length: heads}, (_, head) => buildCell(layer, head)));
   });
   return [heading, ...rows];
@@ -89,7 +95,7 @@ function placeHeading(heading, layout) {
  * @param {number} every
  */
 function write(node, number, every) {
-  node.textContent = number % every ? "" : String(number);
+  node.textContent = number % every ? "" : (node.dataset["called"] ?? String(number));
 }
 
 /**

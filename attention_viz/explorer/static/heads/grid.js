@@ -83,6 +83,7 @@ function buildCells(grid) {
  */
 function buildCell(grid, layer, head) {
   const canvas = element("canvas", {"aria-hidden": "true"});
+  const {now, recording} = grid.view;
   const node = element(
     "div",
     {
@@ -90,8 +91,8 @@ function buildCell(grid, layer, head) {
       role: "gridcell",
       tabindex: "-1",
       "aria-selected": "false",
-      "aria-label": `Layer ${layer} head ${head}`,
-      title: grid.view.recording.headName(layer, head),
+      "aria-label": `Layer ${now.stream.layers[layer].number ?? layer} head ${head}`,
+      title: recording.headName(now.stream, layer, head),
       "data-layer": layer,
       "data-head": head,
     },

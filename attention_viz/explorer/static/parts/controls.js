@@ -45,12 +45,12 @@ export function createControls(view) {
     node,
     draw() {
       const {stream, layer, head} = store.state;
-      const label = view.now.stream.layers[layer].label;
-      readout.replaceChildren(element("strong", {}, recording.headName(layer, head)));
+      const {label, number = layer} = view.now.stream.layers[layer];
+      readout.replaceChildren(element("strong", {}, recording.headName(view.now.stream, layer, head)));
       const {reading} = recording.header;
       if (reading && !reading.together)
         readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
-      if (label !== String(layer))
+      if (label !== String(number))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
       streams?.select(stream);
       scales.select(store.state.scale);

@@ -100,7 +100,7 @@ function drawBase(map) {
   stage.style.height = `${Math.min(used, room)}px`;
   stage.setAttribute(
     "aria-label",
-    `Layer ${layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
+    `Layer ${view.now.stream.layers[layer].number ?? layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
   );
   const {top, bottom, left, right} = map.window;
   const [shownRows, shownColumns] = [rows.subarray(top, bottom), columns.subarray(left, right)];

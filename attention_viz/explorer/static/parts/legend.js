@@ -121,7 +121,7 @@ function longNotes({store, recording, now: {stream}}) {
  * @param {Stream} stream
  */
 function notHere({layers}) {
-  const there = layers.flatMap(({terms}, layer) => (Object.keys(terms).length ? [layer] : []));
+  const there = layers.flatMap(({terms, number}, layer) => (Object.keys(terms).length ? [number ?? layer] : []));
   return `this file has the numbers of layer ${there.join(", ")}; of this head it has the small picture alone`;
 }
 

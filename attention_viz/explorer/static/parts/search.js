@@ -106,7 +106,7 @@ function rankedHead(view, {layer, head, weight}) {
     element(
       "button",
       {type: "button", "data-layer": layer, "data-head": head, "aria-current": chosen ? "true" : null},
-      element("span", {}, view.recording.headName(layer, head)),
+      element("span", {}, view.recording.headName(view.now.stream, layer, head)),
       element("span", {class: "av-track"}, fillBar),
       element("span", {class: "av-number"}, threeDigits(weight)),
     ),

@@ -48,7 +48,7 @@ export function createTable(view) {
  */
 function buildTable(view, head) {
   const {layer, head: number, query, pairQuery} = view.store.state;
-  const name = view.recording.headName(layer, number);
+  const name = view.recording.headName(view.now.stream, layer, number);
   const {caption, titles, rows} = tableOf(head, view.now, name, query ?? pairQuery);
   return element(
     "table",
