@@ -112,7 +112,7 @@ def _largest(terms: tuple[Term, ...], keys: int) -> tuple[Term, ...]:
     return (*(replace(terms[place], label=named[place]) for place in sorted(largest)), together)
 
 
-def _bound(entries: go.Bar) -> None:
+def _bound(entries: Any) -> None:
     """Say of the last bar, which stands for several keys, that none of their entries is larger."""
     if entries.text[-1] != "blocked":
         entries.text = (*entries.text[:-1], f"≤ {entries.text[-1]}")
