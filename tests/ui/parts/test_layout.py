@@ -77,6 +77,17 @@ def test_nothing_moves_where_the_system_asks_for_no_motion(stay: OpenPage) -> No
         assert not still, address
 
 
+def test_without_motion_a_list_opens_and_chooses_nothing_by_itself(stay: OpenPage) -> None:
+    screen = stay("/heads?metric=entropy")
+    screen.emulate_media(reduced_motion="reduce")
+    metric = screen.get_by_role("combobox", name="Metric")
+    metric.click()
+    expect(screen.get_by_role("option", name="Entropy", exact=True)).to_be_visible()
+    expect(metric).to_have_value("Entropy")
+    screen.keyboard.press("Escape")
+    screen.emulate_media(reduced_motion="no-preference")
+
+
 @pytest.mark.parametrize("address", PAGES[:3])
 def test_on_a_narrow_screen_model_layer_and_head_stand_side_by_side(stay: OpenPage, address: str) -> None:
     screen = stay(address, width=390, height=844)
