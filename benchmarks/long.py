@@ -98,16 +98,26 @@ def run(quick: bool) -> Result:
         "memory that the map takes, in megabytes": Spread.of([memory]),
     }
     rows = [
-        [name, f"{longest if 'map' in name else tokens:,}", found.write("{:.3g}"), f"{_MARKS[name]:g}"]
+        [name, f"{longest if 'the map' in name else tokens:,}", _spread(found), _short(_MARKS[name])]
         for name, found in figures.items()
     ]
     remarks = [
-        f"The mark for {name}, at most {_MARKS[name]:g}, is {'reached' if found.median <= _MARKS[name] else 'missed'}: "
-        f"{found.median:.3g}."
+        f"The mark for {name}, at most {_short(_MARKS[name])}, is "
+        f"{'reached' if found.median <= _MARKS[name] else 'missed'}: {_short(found.median)}."
         for name, found in figures.items()
     ]
     remarks.append(_longest(longest))
     return Result([Table(("what", "tokens", "measured", "mark"), rows)], remarks, ("playwright",))
+
+
+def _spread(found: Spread) -> str:
+    middle, low, high = map(_short, (found.median, found.low, found.high))
+    return middle if low == high else f"{middle} ({low}–{high})"
+
+
+def _short(number: float) -> str:
+    """Three digits of it, and noughts in place of the others."""
+    return f"{float(f'{number:.3g}'):,g}"
 
 
 def _text(tokens: int) -> str:
