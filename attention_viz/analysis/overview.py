@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.operation.attention import Attention
+from attention_viz.operation.attention import Attention, is_causal
 from attention_viz.operation.shapes import widened
 
 __all__ = ["SIDE", "Overview", "overview"]
@@ -61,10 +61,11 @@ def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overv
     size = -(-queries // side), -(-keys // side)
     normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)
     values, sums_of_blocks = list[numpy.ndarray](), list[numpy.ndarray]()
-    room = torch.empty(0)
+    # Of a mask that only hides what lies ahead nothing is looked up: of 8,000 tokens that is half of the time.
+    closed, room = is_causal(call.allowed, call.shape), torch.empty(0)
     with torch.no_grad():
         for rows in _slices(queries, keys, size[0]):
-            logits, room = _logits(call, rows, room)
+            logits, room = _logits(call, rows, room, closed=closed)
             most, total, all_of_it = _exponentials(logits, call.sinks)
             values.append(_pooled(torch.amax, logits, all_of_it, keys, size))
             if means:
@@ -74,7 +75,7 @@ def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overv
     found = numpy.concatenate(values)
     if not numpy.isfinite(found).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
-    average = numpy.concatenate(sums_of_blocks) / _open_cells(call, size) if means else None
+    average = numpy.concatenate(sums_of_blocks) / _open_cells(call, size, closed=closed) if means else None
     return Overview(found, average, normalisers, sums, (queries, keys), size)
 
 
@@ -84,11 +85,13 @@ def _slices(queries: int, keys: int, block: int) -> list[slice]:
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
 
 
-def _logits(call: Attention, rows: slice, room: Tensor) -> tuple[Tensor, Tensor]:
+def _logits(call: Attention, rows: slice, room: Tensor, *, closed: bool) -> tuple[Tensor, Tensor]:
     """The logits of some rows up to the last key that any of them may look at, in memory that is used again."""
     query, key = widened(call.query[rows]), widened(call.key)
     allowed = None if call.allowed is None else call.allowed[rows] if len(call.allowed) > 1 else call.allowed
-    if allowed is not None:
+    if closed:
+        key = key[: rows.stop]
+    elif allowed is not None:
         open_keys = allowed.any(dim=0)
         end = int(open_keys.nonzero()[-1]) + 1 if bool(open_keys.any()) else 1
         key, allowed = key[:end], allowed[:, : end if allowed.shape[1] > 1 else 1]
@@ -100,7 +103,10 @@ def _logits(call: Attention, rows: slice, room: Tensor) -> tuple[Tensor, Tensor]
     if call.bias is not None:
         bias = call.bias[rows] if len(call.bias) > 1 else call.bias
         logits.add_(bias[:, : len(key)] if bias.shape[1] > 1 else bias)
-    if allowed is not None and not bool(allowed.all()):
+    if closed:
+        ahead = torch.ones(len(query), len(query), dtype=torch.bool, device=logits.device).triu(1)
+        logits[:, rows.start :].masked_fill_(ahead, -math.inf)
+    elif allowed is not None and not bool(allowed.all()):
         logits.masked_fill_(~allowed, -math.inf)
     return logits, room
 
@@ -131,15 +137,18 @@ def _pooled(
     return pool(found.view(-1, size[0], across), dim=1).float().cpu().numpy()
 
 
-def _open_cells(call: Attention, size: tuple[int, int]) -> numpy.ndarray:
+def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> numpy.ndarray:
     """How many cells of each block a query may look at; 1 where there are none, which nothing is divided by."""
-    lengths = [numpy.diff([*range(0, count, step), count]) for count, step in zip(call.shape, size, strict=True)]
+    queries, keys = call.shape
+    across, down = numpy.arange(0, keys, size[1]), numpy.arange(0, queries, size[0])
+    widths = numpy.diff(across, append=keys)
     if call.allowed is None:
-        return numpy.outer(*lengths)
+        return numpy.outer(numpy.diff(down, append=queries), widths)
+    if closed:
+        of_rows = numpy.clip(numpy.arange(1, queries + 1)[:, None] - across, 0, widths)
+        return numpy.maximum(numpy.add.reduceat(of_rows, down), 1)
     allowed = numpy.broadcast_to(call.allowed.cpu().numpy(), call.shape)
-    across = numpy.arange(0, call.shape[1], size[1])
     rows = [
-        numpy.add.reduceat(allowed[start : start + size[0]].sum(axis=0, dtype=numpy.int32), across)
-        for start in range(0, call.shape[0], size[0])
+        numpy.add.reduceat(allowed[start : start + size[0]].sum(axis=0, dtype=numpy.int32), across) for start in down
     ]
     return numpy.maximum(rows, 1)

@@ -129,11 +129,11 @@ def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
 
 def _pattern(call: "Attention", body: Body, masks: Masks) -> int | None:
     """The number of the head's pattern of blocked cells; None where nothing is blocked."""
-    if call.allowed is None or bool(call.allowed.all()):
-        return None
     queries, keys = call.shape
     if is_causal(call.allowed, call.shape):  # told in a tenth of the time that its runs would take
         return masks.put({"kind": "causal", "queries": queries, "keys": keys})
+    if call.allowed is None or bool(call.allowed.all()):
+        return None
     allowed = np.broadcast_to(call.allowed.cpu().numpy(), call.shape)
     runs = runs_of(allowed)
     causal = np.minimum(np.arange(1, queries + 1) + keys - queries, keys)

@@ -30,6 +30,9 @@ from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
 __all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
 
+# Rows of a mask that are looked at together.
+_ROWS = 256
+
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
 # The terms that torch's fused kernel knows.
@@ -257,7 +260,16 @@ def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     queries, keys = shape
     if allowed is None or queries != keys or allowed.numel() != queries * keys:
         return False
-    return torch.equal(allowed.reshape(queries, keys), allowed.new_ones(queries, keys).tril())
+    matrix = allowed.reshape(queries, keys)
+    # Some rows at a time: a second mask of a long text would take longer to make than to compare.
+    return all(_looks_back(rows, start * _ROWS) for start, rows in enumerate(matrix.split(_ROWS)))
+
+
+def _looks_back(rows: Tensor, start: int) -> bool:
+    """Whether some rows of a mask, of which the first stands at a position, open every key up to their own."""
+    own = rows[:, start : start + len(rows)]
+    before, ahead = rows[:, :start], rows[:, start + len(rows) :]
+    return torch.equal(own, torch.ones_like(own).tril()) and bool(before.all()) and not bool(ahead.any())
 
 
 def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:

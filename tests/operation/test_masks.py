@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation import masks
+from attention_viz.operation.attention import is_causal
 
 
 def picture(*rows: str) -> list[list[bool]]:
@@ -171,3 +172,15 @@ def test_any_drawing_is_named_rightly_or_not_at_all(n: int, data: st.DataObject)
         keys = allowed.any(dim=0)
         assert seen.padding == tuple(torch.nonzero(~keys).flatten().tolist()) or seen.name == "nothing"
         assert torch.equal((of_pattern(seen, n) & keys)[keys], allowed[keys])
+
+
+@pytest.mark.parametrize("n", [1, 5, 255, 256, 257, 700])
+def test_a_mask_is_told_to_be_causal_by_every_cell_of_it(n: int) -> None:
+    allowed = masks.causal(n)
+    assert is_causal(allowed, (n, n)) and is_causal(allowed[None], (n, n))
+    generator = torch.Generator().manual_seed(n)
+    for row, column in torch.randint(n, (20, 2), generator=generator).tolist():
+        other = allowed.clone()
+        other[row, column] = ~other[row, column]
+        assert not is_causal(other, (n, n))
+    assert not is_causal(None, (n, n)) and not is_causal(allowed[:1], (n, n + 1))
