@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tempfile import TemporaryDirectory
 
 import torch
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Page
 from transformers.models.llama.configuration_llama import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
@@ -42,11 +42,19 @@ _MARKS = {
 }
 
 # Chooses a head that wasn't looked at before and waits for its map; until it comes, the note below says nothing.
-_CHOOSE = """async (cell, note) => {
+_CHOOSE = """async (cell) => {
+    const root = cell.getRootNode();
+    const told = () => root.querySelector('[data-testid="explorer-blocks"]').textContent;
     const begun = performance.now();
+    const until = async (done) => {
+        while (!done()) {
+            if (performance.now() - begun > 60000) throw new Error("no map came within a minute");
+            await new Promise(requestAnimationFrame);
+        }
+    };
     cell.click();
-    while (note.textContent) await new Promise(requestAnimationFrame);
-    while (!note.textContent) await new Promise(requestAnimationFrame);
+    await until(() => !told());
+    await until(told);
     return performance.now() - begun;
 }"""
 # Seconds that the first picture of a long text may take.
@@ -135,15 +143,15 @@ def _in_app(text: str, rounds: int) -> tuple[Spread, float]:
         note = page.get_by_test_id("explorer-blocks").filter(has_text="weights")
         note.wait_for(timeout=1000 * _PATIENCE)
         page.get_by_text("Verified:").wait_for(timeout=1000 * _PATIENCE)
-        times = [_choose(page, note, head) for head in range(1, rounds + 2)]
+        times = [_choose(page, head) for head in range(1, rounds + 2)]
     # The server was the largest process started here; Linux counts in kilobytes.
     return Spread.of(times[1:]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
 
 
-def _choose(page: Page, note: Locator, head: int) -> float:
+def _choose(page: Page, head: int) -> float:
     page.wait_for_timeout(3000)  # until the page has come to rest
     cell = page.get_by_test_id("explorer-grid").locator(f'[data-layer="{_LAYER}"][data-head="{head}"]')
-    return float(cell.evaluate(_CHOOSE, note.element_handle()))
+    return float(cell.evaluate(_CHOOSE))
 
 
 def _first_picture(text: str, rounds: int) -> tuple[Trace, Spread]:
