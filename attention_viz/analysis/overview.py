@@ -33,6 +33,7 @@ class Overview:
         sums: what each query's weights sum to: 1, less with sinks, 0 where it may look at nothing.
         shape: queries and keys.
         size: queries and keys of a block; the last blocks may have fewer.
+        closed: whether the mask hides what lies ahead, and nothing else.
     """
 
     values: Float[numpy.ndarray, "row column"]
@@ -41,6 +42,7 @@ class Overview:
     sums: Float[numpy.ndarray, " query"]
     shape: tuple[int, int]
     size: tuple[int, int]
+    closed: bool
 
 
 def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overview:
@@ -76,7 +78,7 @@ def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overv
     if not numpy.isfinite(found).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
     average = numpy.concatenate(sums_of_blocks) / _open_cells(call, size, closed=closed) if means else None
-    return Overview(found, average, normalisers, sums, (queries, keys), size)
+    return Overview(found, average, normalisers, sums, (queries, keys), size, closed)
 
 
 def _slices(queries: int, keys: int, block: int) -> list[slice]:

@@ -20,7 +20,6 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.analysis.overview import overview
 from attention_viz.errors import TraceError
 from attention_viz.explorer.planes import Body, Masks, codes_of, split_numbers, steps_of
-from attention_viz.operation.attention import is_causal
 
 if TYPE_CHECKING:
     from attention_viz.operation.attention import Attention
@@ -87,14 +86,14 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
     }
     bias = _bias(call, body)
     if bias == "cells":
-        return {**entry, **_weights(call, body, masks)}
+        return {**entry, **_weights(call, body, masks, closed=found.closed)}
     return {
         **entry,
         "width": call.query.shape[-1],
         "scale": call.scale,
         "softcap": call.softcap,
         "bias": bias,
-        "blocked": _pattern(call, body, masks),
+        "blocked": _pattern(call, body, masks, closed=found.closed),
         "query": body.add_numbers(_float32(call.query)),
         "key": body.add_numbers(_float32(call.key)),
         "normalisers": body.add_numbers(found.normalisers),
@@ -127,10 +126,10 @@ def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
     return "cells"
 
 
-def _pattern(call: "Attention", body: Body, masks: Masks) -> int | None:
+def _pattern(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> int | None:
     """The number of the head's pattern of blocked cells; None where nothing is blocked."""
     queries, keys = call.shape
-    if is_causal(call.allowed, call.shape):  # told in a tenth of the time that its runs would take
+    if closed:  # known already, and its runs would take long
         return masks.put({"kind": "causal", "queries": queries, "keys": keys})
     if call.allowed is None or bool(call.allowed.all()):
         return None
@@ -162,7 +161,7 @@ def runs_of(allowed: Bool[np.ndarray, "query key"]) -> Int32[np.ndarray, " n"]:
     return np.concatenate([np.cumsum(np.concatenate(counts)), *places]).astype("<i4")
 
 
-def _weights(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
+def _weights(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> dict[str, Any]:
     """The weights of a head whose terms are as many."""
     queries, keys = call.shape
     if queries * keys > MOST_WEIGHTS_OF_A_HEAD:
@@ -173,4 +172,4 @@ def _weights(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
     steps = np.empty((keys, queries), np.uint16)
     for rows in row_slices(queries, keys):
         steps[:, rows] = steps_of(weights_of(call.rows(rows))).T
-    return {"blocked": _pattern(call, body, masks), "weights": _numbers(steps, body)}
+    return {"blocked": _pattern(call, body, masks, closed=closed), "weights": _numbers(steps, body)}
