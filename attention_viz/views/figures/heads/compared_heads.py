@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
+from attention_viz.views.figures.heads.grid_of_heads import framed, grid_of_heads
 from attention_viz.views.style.scale import colour_bar, round_up
 from attention_viz.views.style.theme import ThemeName, palette, ramp
 from attention_viz.views.style.wording import escaped
@@ -58,7 +58,7 @@ def compared_heads(
         ],
         written=[["" if numpy.isnan(value) else f"{value:.2f}" for value in row] for row in numbers],
         bar=colour_bar("bits"),
-        chosen=None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1]),
+        chosen=framed(chosen, layers),
     )
 
 

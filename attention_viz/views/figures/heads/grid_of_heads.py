@@ -11,7 +11,7 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.theme import Palette, colour_scale
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["grid_of_heads"]
+__all__ = ["framed", "grid_of_heads"]
 
 # Up to this many heads and layers, each cell's number stands in it.
 _PRINTED_UP_TO = 16
@@ -70,3 +70,8 @@ def grid_of_heads(
         edges = {"x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
         figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
     return figure
+
+
+def framed(chosen: tuple[int, int] | None, layers: Sequence[int]) -> tuple[int, int] | None:
+    """Row and column of a head in a grid whose rows are these layers; None where it isn't among them."""
+    return None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1])

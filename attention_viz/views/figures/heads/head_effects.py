@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
+from attention_viz.views.figures.heads.grid_of_heads import framed, grid_of_heads
 from attention_viz.views.style.scale import colour_bar, round_up
 from attention_viz.views.style.theme import ThemeName, palette, ramp
 
@@ -59,7 +59,7 @@ def head_effects(
         ],
         written=[["" if numpy.isnan(one) else f"{one:.{digits}%}" for one in row] for row in values.tolist()],
         bar={**colour_bar("moved"), "tickformat": ".0%" if largest > 0.04 else f".{digits}%"},
-        chosen=None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1]),
+        chosen=framed(chosen, layers),
     )
 
 

@@ -9,7 +9,7 @@ from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
+from attention_viz.views.figures.heads.grid_of_heads import framed, grid_of_heads
 from attention_viz.views.figures.heads.points import check_metric, metrics_text
 from attention_viz.views.style.scale import colour_bar, round_up
 from attention_viz.views.style.theme import ThemeName, palette, ramp
@@ -59,7 +59,7 @@ def head_grid(
         said=[[metrics_text(table, layer, head) for head in range(values.shape[1])] for layer in numbers],
         written=[["" if numpy.isnan(one) else written(one) for one in row] for row in values.tolist()],
         bar=colour_bar(METRICS[metric].unit),
-        chosen=None if chosen is None or chosen[0] not in numbers else (numbers.index(chosen[0]), chosen[1]),
+        chosen=framed(chosen, numbers),
     )
 
 
