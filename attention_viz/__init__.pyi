@@ -5,6 +5,8 @@ from .analysis.attribution import norm_weighted as norm_weighted
 from .analysis.attribution import rollout as rollout
 from .analysis.compare import Comparison as Comparison
 from .analysis.compare import compare as compare
+from .analysis.findings.finding import Finding as Finding
+from .analysis.findings.findings import findings as findings
 from .analysis.head_table import head_table as head_table
 from .analysis.likeness import similarity as similarity
 from .analysis.metrics import METRICS as METRICS

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from attention_viz.analysis.findings.finding import FINDING_KINDS
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.readings import READINGS
 from attention_viz.models import CATALOGUE
@@ -55,6 +56,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     tables = {
         docs / "metrics.md": {"name": _metrics()},
         docs / "readings.md": {"reading": _readings()},
+        docs / "findings.md": {"kind": _findings()},
         docs / "models.md": {"name": _models()},
         docs / "README.md": {
             "page": [f"[{label}](pages/{name}.md) | {asked}" for name, (label, asked) in pages.items()]
@@ -105,6 +107,10 @@ def _readings() -> list[str]:
     return [
         f"`{name}` | {one.meaning} | {one.limits} | ${one.formula}$ | {one.source}" for name, one in READINGS.items()
     ]
+
+
+def _findings() -> list[str]:
+    return [f"{name} | {one.meaning} | {one.least:g} | {one.interest:g}" for name, one in FINDING_KINDS.items()]
 
 
 def _models() -> list[str]:

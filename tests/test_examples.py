@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/models.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/findings.md", "docs/models.md"])
 def test_the_python_in_a_document_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # what it saves
     blocks = re.findall(r"^(<!-- not run.*-->\n)?```python\n(.*?)^```$", (ROOT / name).read_text("utf-8"), re.M | re.S)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
     from attention_viz.scratch.model import Scratch
 
-__all__ = ["find", "heads", "models", "trace", "verify"]
+__all__ = ["find", "findings", "heads", "models", "trace", "verify"]
 
 _EXAMPLE = "The bank of the river was flooded"
 
@@ -25,6 +25,20 @@ def trace(arguments: Namespace) -> int:
     made = _model(arguments.model).trace(text, second, target=target)
     write(made, path, arguments.layer, arguments.head, arguments.stream)
     report(f"Wrote {path}")
+    return 0
+
+
+def findings(arguments: Namespace) -> int:
+    """Print what a person should look at in a text."""
+    import pandas
+
+    import attention_viz as av
+
+    text = _text(arguments.text)
+    found = av.findings(_model(arguments.model).trace(text), arguments.top)
+    columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key"]
+    rows = [(one.text, one.strength, one.kind, one.stream, one.layer, one.head, one.query, one.key) for one in found]
+    show(pandas.DataFrame(rows, columns=columns), arguments.format)
     return 0
 
 

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_app, _trace, _heads, _find, _verify, _models):
+    for add in (_app, _trace, _findings, _heads, _find, _verify, _models):
         add(added)
     return top
 
@@ -66,6 +66,16 @@ def _trace(added: "Commands") -> None:
     command.add_argument("--head", type=int, metavar="N", help="only this head, from 0; the one that .html opens on")
     _add_stream(command)
     command.add_argument("--force", action="store_true", help="write over a file that is there already")
+
+
+def _findings(added: "Commands") -> None:
+    example = 'findings "When Mary and John went to the store, John gave a drink to" --model SmolLM2-135M-Instruct'
+    purpose = "What to look at in a text: a sentence for each finding, and its layer, head, query and key."
+    command = _command(added, "findings", purpose, example, commands.findings)
+    command.add_argument("text", metavar="TEXT", help=_TEXT)
+    _add_model(command)
+    command.add_argument("--top", type=_count, default=5, metavar="N", help="how many at most (default: 5)")
+    _add_format(command)
 
 
 def _heads(added: "Commands") -> None:

@@ -33,7 +33,7 @@ from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-COMMANDS = ("app", "trace", "heads", "find", "verify", "models")
+COMMANDS = ("app", "trace", "findings", "heads", "find", "verify", "models")
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -319,6 +319,16 @@ def test_of_several_streams_one_has_to_be_named(run: Run) -> None:
     read = json.loads(run(*words, "--stream", "cross")[1])
     assert [row["confidence"] for row in read] == list(own["confidence"])
     assert {row["distance"] for row in read} == {None}
+
+
+def test_findings_are_those_of_the_library(run: Run) -> None:
+    own = av.findings(av.load("coreference").trace(ANIMAL), 3)
+    read = json.loads(run("findings", ANIMAL, "--model", "coreference", "--top", "3", "--format", "json")[1])
+    assert [row["finding"] for row in read] == [one.text for one in own]
+    assert [(row["layer"], row["head"], row["query"], row["key"]) for row in read] == [
+        (one.layer, one.head, one.query, one.key) for one in own
+    ]
+    assert json.loads(run("findings", "queen", "--model", "coreference", "--format", "json")[1]) == []
 
 
 def test_find_ranks_as_the_library_does(run: Run) -> None:

@@ -1,0 +1,36 @@
+"""Something that stands out in a run and could be told."""
+
+from typing import NamedTuple
+
+__all__ = ["Candidate"]
+
+
+class Candidate(NamedTuple):
+    """Something that stands out in a run and could be told.
+
+    Attributes:
+        kind: a name in `FINDING_KINDS`.
+        score: how far it stands out, from 0 to 1.
+        strength: the weight, or its mean.
+        stream: the attention.
+        layer: by its number.
+        head: from 0.
+        query: the word that is looking.
+        key: the word that is looked at.
+        words: over how many different words the strength is the mean.
+    """
+
+    kind: str
+    score: float
+    strength: float
+    stream: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    words: int = 1
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The head: stream, layer, head."""
+        return self.stream, self.layer, self.head

@@ -1,0 +1,96 @@
+"""What a person should look at in a run: what stands out most, of as many kinds as there are, each in a sentence."""
+
+from collections.abc import Mapping, Sequence
+
+from attention_viz.analysis.findings.candidate import Candidate
+from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
+from attention_viz.analysis.findings.jobs import jobs_of
+from attention_viz.analysis.findings.pairs import above_others, between_words, pairs_of
+from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.sentences import tell
+from attention_viz.errors import ShapeError
+from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.trace import Trace
+
+__all__ = ["findings"]
+
+
+def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
+    """What a person should look at in a run, the best first.
+
+    Kinds are those of `FINDING_KINDS`; each comes once before any comes twice, and as long as there are others no head
+    and no pair of words comes again. Special tokens, punctuation and, where none looks ahead, the first token are
+    never looked at in a finding, and a pair counts where its weight is at least twice what the other rows give to the
+    same key on average: a key at which a head rests isn't news. A link counts weight × (1 − 1/distance in words), and
+    what a head does all over counts beyond what its other rows give to the same keys.
+
+    The same trace gives the same findings. Only its weights are asked, and the ids and output for the token that is
+    likeliest to come next; of a text with more than 2²⁵ weights in a stream the rows of a sample of its words, spread
+    over it. Layers that a trace doesn't keep are left out. Which words carry meaning is known of English, and of the
+    commonest of French; in other languages every word counts. Of edits, readings and merged words, what is told is what
+    the trace holds.
+
+    Source: what heads look at, Clark et al. 2019, "What Does BERT Look At?", sections 3 and 5; what comes next, Wang et
+    al. 2022, "Interpretability in the Wild", section 3; induction, Olsson et al. 2022.
+
+    Args:
+        trace: the run.
+        count: how many at most.
+
+    Returns:
+        As many as there are. Where none stands out enough, the link that stands out most; none for a text of one word
+        or one whose rows are all alike.
+
+    Raises:
+        ShapeError: fewer than 1 were asked for.
+    """
+    if not is_whole(count) or int(count) < 1:
+        raise ShapeError(f"{count!r} findings were asked for; it has to be a whole number, 1 or more")
+    scenes = {stream: Scene(trace, stream) for stream in trace.streams}
+    found = [one for scene in scenes.values() for one in _candidates(scene)]
+    found.sort(key=lambda one: (-one.score * FINDING_KINDS[one.kind].interest, one.place, one.query, one.key))
+    outstanding = [one for one in found if one.score >= FINDING_KINDS[one.kind].least]
+    links = [one for one in found if not FINDING_KINDS[one.kind].of_a_head]
+    chosen = _varied(outstanding, scenes, int(count)) if outstanding else links[:1]
+    return tuple(tell(scenes[one.stream], one) for one in chosen)
+
+
+def _candidates(scene: Scene) -> list[Candidate]:
+    """What stands out in a stream, however little, in no order."""
+    found = list[Candidate]()
+    if not scene.asked:
+        return found
+    pairs, jobs = pairs_of(scene), jobs_of(scene)
+    for heads, weights in scene.blocks():
+        above = above_others(weights)
+        of_words = between_words(scene, weights), between_words(scene, above)
+        found += [one for kind in pairs for one in kind.best(scene, heads, *of_words)]
+        found += [one for job in jobs for one in job.best(scene, heads, weights, above)]
+    return found
+
+
+def _varied(found: Sequence[Candidate], scenes: Mapping[str, Scene], count: int) -> list[Candidate]:
+    """The best of each kind, then the second best of each, and so on: of other heads first, of other words always."""
+    chosen, seen = list[Candidate](), set[object]()
+    for other_heads in (True, False):
+        while len(chosen) < count and (turn := _turn(found, scenes, seen, other_heads=other_heads)):
+            chosen += turn
+    return chosen[:count]
+
+
+def _turn(
+    found: Sequence[Candidate], scenes: Mapping[str, Scene], seen: set[object], *, other_heads: bool
+) -> list[Candidate]:
+    """The best of each kind that wasn't seen yet, which is seen from now on."""
+    chosen = dict[str, Candidate]()
+    for one in found:
+        told = one.kind if FINDING_KINDS[one.kind].of_a_head else _pair(one, scenes[one.stream])
+        if one.kind not in chosen and told not in seen and not (other_heads and one.place in seen):
+            chosen[one.kind] = one
+            seen |= {told, one.place}
+    return list(chosen.values())
+
+
+def _pair(one: Candidate, scene: Scene) -> object:
+    """Two words, whichever of them looks at the other."""
+    return one.stream, frozenset((scene.queries.texts[one.query].casefold(), scene.keys.texts[one.key].casefold()))

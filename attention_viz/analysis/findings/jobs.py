@@ -1,0 +1,103 @@
+"""Heads with a job: what they do in every row that has what it takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attention_viz.analysis.findings.candidate import Candidate
+from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.rows import Rows
+
+__all__ = ["Job", "jobs_of"]
+
+# Heads that are kept of each job in all heads that are looked through together.
+_OF_A_BLOCK = 24
+# What is seen at one word alone counts less.
+_ONCE = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a head may do in all rows that have what it takes.
+
+    Attributes:
+        kind: a name in `FINDING_KINDS`.
+        metric: a name in `METRICS`, which tells how much of it a head does.
+        rows: as metrics know them.
+        counted: the rows that count.
+        shown: those of them that can stand as an example.
+        keys: the key that each row is to look at.
+        words: how many different words the rows that count are of.
+    """
+
+    kind: str
+    metric: str
+    rows: Rows
+    counted: Int[Tensor, " counted"]
+    shown: Int[Tensor, " shown"]
+    keys: Int[Tensor, " row"]
+    words: int
+
+    def best(
+        self,
+        scene: Scene,
+        heads: Sequence[tuple[int, int]],
+        weights: Float[Tensor, "head row key"],
+        above: Float[Tensor, "head row key"],
+    ) -> list[Candidate]:
+        """The heads that do it most, beyond what their other rows give to the same keys.
+
+        Args:
+            scene: where they are looked for.
+            heads: which heads these are, by layer and number.
+            weights: of the rows that are asked.
+            above: how much more that is than what other rows give to the same key.
+        """
+        function = METRICS[self.metric].function
+        numbers, scores = function(weights, self.rows), function(above, self.rows)[:, self.counted].mean(dim=1)
+        best, order = scores.topk(min(_OF_A_BLOCK, len(scores)))
+        found = list[Candidate]()
+        for score, head in zip(best.tolist(), order.tolist(), strict=True):
+            row = int(self.shown[numbers[head, self.shown].argmax()])
+            query, key = scene.queries.of_position[scene.rows[row]], scene.keys.of_position[int(self.keys[row])]
+            strength, (layer, number) = float(numbers[head, self.counted].mean()), heads[head]
+            score *= 1 if self.words > 1 else _ONCE
+            found.append(
+                Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, words=self.words)
+            )
+        return found
+
+
+def jobs_of(scene: Scene) -> list[Job]:
+    """What heads may do in this text; a single word that looks back at itself is a pair of words, not told here."""
+    if not scene.alike:
+        return []
+    tokens, words = scene.trace.query_tokens(scene.stream), scene.queries
+    rows = Rows.of(tokens, tokens, alike=True, positions=scene.rows)
+    of_row, key = rows.duplicates.unbind(dim=1)
+    latest = torch.full((len(scene.rows),), -1).scatter_reduce(0, of_row, key, "amax")
+    content = words.are("content")[torch.tensor(words.of_position)][rows.positions]
+    found = [
+        _job(scene, rows, "previous", "previous", rows.before, rows.counted),
+        _job(scene, rows, "same token", "duplicate", latest, content),
+        _job(scene, rows, "induction", "induction", rows.following, content),
+    ]
+    return [job for job in found if len(job.shown) and (job.words > 1 or job.kind == "induction")]
+
+
+def _job(
+    scene: Scene, rows: Rows, kind: str, metric: str, keys: Int[Tensor, " row"], counted: Bool[Tensor, " row"]
+) -> Job:
+    of_position = torch.tensor(scene.queries.of_position)
+    looking, looked_at = of_position[rows.positions], of_position[keys]
+    resting = torch.zeros(len(scene.queries.pieces), dtype=torch.bool)
+    resting[list(scene.resting)] = True
+    mute = scene.queries.are("sign", "special", "padding")
+    counted = counted & (keys >= 0) & ~resting[looked_at]
+    shown = counted & ~mute[looking] & ~mute[looked_at] & (looking != looked_at)
+    words = {scene.queries.same[word] for word in looking[counted].tolist()}
+    return Job(kind, metric, rows, counted.nonzero()[:, 0], shown.nonzero()[:, 0], keys, len(words))

@@ -1,0 +1,108 @@
+"""Pairs of words with more weight between them than other rows give to the same word."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_viz.analysis.findings.candidate import Candidate
+from attention_viz.analysis.findings.scene import Scene
+
+__all__ = ["Pairs", "above_others", "between_words", "pairs_of"]
+
+# Pairs that are kept of each head, and of each kind in all heads that are looked through together.
+_OF_A_HEAD, _OF_A_BLOCK = 3, 24
+# A pair stands out where its weight is this many times what other rows give to the same key.
+_TIMES = 2
+# In a translation a word that stands where it stood counts less than one that moved.
+_UNMOVED = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The pairs of words that a kind of finding is about.
+
+    Attributes:
+        kind: a name in `FINDING_KINDS`.
+        rows: which of the words that are asked have such pairs.
+        factor: how much each pair counts, from 0 to 1.
+    """
+
+    kind: str
+    rows: Int[Tensor, " row"]
+    factor: Float[Tensor, "row word"]
+
+    def best(
+        self,
+        scene: Scene,
+        heads: Sequence[tuple[int, int]],
+        weights: Float[Tensor, "head asked word"],
+        above: Float[Tensor, "head asked word"],
+    ) -> list[Candidate]:
+        """The pairs that stand out most, a few of each head.
+
+        Args:
+            scene: where they are looked for.
+            heads: which heads these are, by layer and number.
+            weights: between words.
+            above: how much more that is than what other rows give to the same key.
+        """
+        weights, above = weights[:, self.rows], above[:, self.rows]
+        outstanding = torch.where(_TIMES * (weights - above) < weights, weights, 0)
+        scores, places = (outstanding * self.factor).flatten(1).topk(min(_OF_A_HEAD, self.factor.numel()), dim=1)
+        best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
+        of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
+        found = list[Candidate]()
+        for score, head, place in zip(best.tolist(), of_head, places, strict=True):
+            row, key = divmod(place, self.factor.shape[1])
+            strength, query = float(weights[head, row, key]), scene.asked[int(self.rows[row])]
+            layer, number = heads[head]
+            found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key))
+        return [one for one in found if one.score > 0]
+
+
+def above_others(weights: Float[Tensor, "head row key"]) -> Float[Tensor, "head row key"]:
+    """How much more a row gives to a key than the other rows that give it anything do on average."""
+    others = (weights > 0).sum(dim=1, keepdim=True) - 1
+    return weights - (weights.sum(dim=1, keepdim=True) - weights) / others.clamp_min(1)
+
+
+def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:
+    """From pieces to words: the mean over the pieces that look, the sum over those that are looked at."""
+    if len(scene.keys.pieces) != numbers.shape[-1]:
+        words = numbers.new_zeros(*numbers.shape[:-1], len(scene.keys.pieces))
+        numbers = words.index_add_(-1, torch.tensor(scene.keys.of_position), numbers)
+    if len(scene.asked) != numbers.shape[-2]:
+        counts = torch.tensor([len(scene.queries.pieces[word]) for word in scene.asked])
+        of_row = torch.arange(len(scene.asked)).repeat_interleave(counts)
+        words = numbers.new_zeros(len(numbers), len(scene.asked), numbers.shape[-1])
+        numbers = words.index_add_(1, of_row, numbers) / counts[:, None]
+    return numbers
+
+
+def pairs_of(scene: Scene) -> list[Pairs]:
+    """Of each kind its pairs, where the text has any."""
+    asked, columns = torch.tensor(scene.asked)[:, None], torch.arange(len(scene.keys.pieces))
+    keys, content = scene.keys.are("content"), scene.queries.are("content")[asked]
+    keys[list(scene.resting)] = False
+    if not scene.alike:
+        return _if_any("alignment", (content & keys) * torch.where(asked == columns, _UNMOVED, 1.0))
+    pronoun, last = scene.queries.are("pronoun")[asked], asked == (-1 if scene.last is None else scene.last)
+    same = torch.tensor(scene.queries.same)
+    earlier, again, distance = asked > columns, same[asked] == same, (asked - columns).abs()
+    stood_for = pronoun & earlier & scene.keys.nouns
+    # A neighbour counts 0, a word far away nearly its whole weight; for what comes next, a neighbour counts half.
+    far, near_too = 1 - 1 / distance.clamp_min(1), 1 - 1 / (1 + distance)
+    return [
+        *_if_any("link", far * (((content & ~again) | (pronoun & ~stood_for)) & keys & ~last)),
+        *_if_any("pronoun", far * (stood_for & keys & ~last)),
+        *_if_any("repeat", 1.0 * (content & again & earlier & keys & ~last)),
+        *_if_any("next word", near_too * (last & (distance > 0) & keys)),
+    ]
+
+
+def _if_any(kind: str, factor: Float[Tensor, "asked word"]) -> list[Pairs]:
+    rows = (factor > 0).any(dim=1).nonzero()[:, 0]
+    return [Pairs(kind, rows, factor[rows])] if len(rows) else []

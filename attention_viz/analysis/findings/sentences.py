@@ -1,0 +1,118 @@
+"""What stands out in a run, in a sentence whose parts say who looks and what is looked at."""
+
+from collections.abc import Iterator
+from string import Formatter
+
+from attention_viz.analysis.findings.candidate import Candidate
+from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.words import ordinal, quoted
+from attention_viz.trace.merging import MERGED
+
+__all__ = ["tell"]
+
+# A field is a part of the sentence whose role is its name; after a colon stands what it says, where that is no word of
+# the text.
+_SENTENCES = {
+    "link": "{query} looks at {key}: {number}",
+    "pronoun": "{query} looks back at {key}: {number}",
+    "repeat": "{query} looks back at {key:the {earlier}}: {number}",
+    "next word": "{query:the last {unit}} looks at {key}: {number}",
+    "alignment": "{query} is said while looking at {key}: {number}",
+    "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
+    "same token": "{query:words that come again} look back at {key:where they came before}: {number} on average",
+    "induction": "{query:words that come again} look at {key:what followed them last time}: {number} on average",
+}
+_NEXT = "before saying {next}, {query:the last {unit}} looks at {key}: {number}"
+_SAID = "{query:the last {unit}} looks at {key}, {next:the likeliest next word}: {number}"
+_ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
+
+
+def tell(scene: Scene, one: Candidate) -> Finding:
+    """A candidate as a finding: its sentence, and the two positions where it is seen."""
+    parts = [part for part in _parts(scene, one) if part[0]]
+    parts[0] = (f"{parts[0][0][:1].upper()}{parts[0][0][1:]}", parts[0][1])
+    place = (one.stream, one.layer, one.head, *_positions(scene, one))
+    return Finding(one.kind, *place, one.strength, _joined(parts))
+
+
+def _positions(scene: Scene, one: Candidate) -> tuple[int, int]:
+    """The pieces of the two words with the most weight."""
+    queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
+    if len(queries) == len(keys) == 1:
+        return queries[0], keys[0]
+    tile = scene.trace.attention(one.layer, one.stream).tile(one.head, queries, keys).nan_to_num(0)
+    row, column = divmod(int(tile.argmax()), len(keys))
+    return queries[row], keys[column]
+
+
+def _parts(scene: Scene, one: Candidate) -> Iterator[tuple[str, str]]:
+    """The sentence, as a template says it."""
+    if (reading := scene.trace.provenance.reading) != "raw":
+        yield f"by {READINGS[reading].label.casefold() if reading in READINGS else reading}, ", ""
+    following = _likeliest_next(scene) if one.kind == "next word" else None
+    said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
+    for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
+        yield literal, ""
+        if role == "number":
+            yield f"{one.strength:.2f}", role
+        elif role == "before":
+            yield said["before"], ""
+        elif role is not None and spelled:
+            yield spelled.format(**said), role
+        elif role == "next":
+            yield quoted(following or ""), role
+        elif role is not None:
+            words, word = (scene.queries, one.query) if role == "query" else (scene.keys, one.key)
+            which, named = words.named(word)
+            yield which, ""
+            yield named, role
+
+
+def _template(scene: Scene, one: Candidate, following: str | None) -> str:
+    if one.kind == "induction" and one.words == 1:
+        return _ONE_INDUCTION
+    if following is not None:
+        return _SAID if scene.keys.texts[one.key].casefold() == following.casefold() else _NEXT
+    return _SENTENCES[one.kind]
+
+
+def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Parts of one role that follow each other put together."""
+    found = list[tuple[str, str]]()
+    for text, role in parts:
+        if found and role == "" == found[-1][1]:
+            found[-1] = (found[-1][0] + text, role)
+        else:
+            found.append((text, role))
+    return tuple(found)
+
+
+def _time(scene: Scene, word: int, step: int = 0) -> str:
+    """Which time a word of the text comes, as an ordinal."""
+    return ordinal(max(1, scene.queries.occurrences[word] + step)) if word < len(scene.queries.pieces) else ""
+
+
+def _unit(scene: Scene, one: Candidate) -> str:
+    """What the rows that a sentence speaks of are."""
+    if one.kind == "next word":
+        return "token" if scene.queries.kinds[one.query] in ("sign", "special") else "word"
+    return "word" if len(scene.queries.pieces) == len(scene.queries.tokens) else "token"
+
+
+def _likeliest_next(scene: Scene) -> str | None:
+    """The token that is likeliest to come after the last, without the space before it.
+
+    None where the trace alone can't tell: where its output isn't one of logits, or no token of the text has that id.
+    """
+    trace, tokens = scene.trace, scene.queries.tokens
+    call = trace.attention(trace.layer_numbers(scene.stream)[0], scene.stream)
+    width = trace.output.shape[1]
+    # A hidden state is as wide as the heads together, as a rule, and no vocabulary ends below the ids of a text.
+    logits = width > max(tokens.ids) and width != call.shape[0] * call.value.shape[-1]
+    if scene.last is None or not logits or len(trace.output) != len(tokens) or MERGED in trace.provenance.edits:
+        return None
+    best = int(trace.output[scene.queries.pieces[scene.last][-1]].argmax())
+    place = tokens.ids.index(best) if best in tokens.ids else None
+    return None if place is None or tokens.special[place] else tokens.texts[place]

@@ -1,0 +1,151 @@
+"""The words that stand along an axis: which carry meaning, which stand for another, and how a sentence names them."""
+
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attention_viz.trace.once import once
+from attention_viz.trace.spelling import visible
+from attention_viz.trace.tokens import Tokens
+
+__all__ = ["Words", "ordinal", "quoted"]
+
+# Letters of a word that a sentence quotes at most.
+_LONGEST = 24
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+# Words that stand for something else that is spoken of.
+_PRONOUNS = frozenset(
+    "it he she they him her them its his hers their theirs itself himself herself themselves who whom whose which"
+    " il elle ils elles lui leur".split()
+)
+# Words of English that say little by themselves, and the commonest of French, which the translations are in.
+_FUNCTION_WORDS = _PRONOUNS | frozenset(
+    "a an the and or but nor so because if when while that this these those of to in on at by for with from into onto"
+    " over under about after before until than then as there here where what why how not no yes too very also just only"
+    " i me my mine you your yours we us our ours is was were are am be been being do does did done doing have has had"
+    " having can could will would shall should may might must doesn didn don isn wasn aren weren hasn haven hadn couldn"
+    " wouldn shouldn won ain cannot up down out off again each every all any some both such own same other"
+    " le la les un une des du de et ou mais que qui ne pas est sont au aux ce cet cette ces sa ses".split()
+)
+# Words before a noun, and endings that are rather those of verbs and adverbs where none of them stands before.
+_DETERMINERS = frozenset("a an the his her its their my your our this that these those le la les un une des ce".split())
+_NO_NOUN = ("ed", "ing", "ly")
+# What a tokenizer leaves of "it's" or "doesn't" after the apostrophe.
+_CLITICS = frozenset(("s", "t", "d", "m", "ll", "re", "ve"))
+_APOSTROPHES = frozenset(("'", "’"))
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words along an axis, numbered from 0; what belongs to no word, such as [CLS], counts as one by itself.
+
+    Attributes:
+        tokens: what stands along the axis.
+    """
+
+    tokens: Tokens
+
+    @once
+    def pieces(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of each word's pieces."""
+        return self.tokens.pieces
+
+    @once
+    def of_position(self) -> tuple[int, ...]:
+        """The word to which each position belongs."""
+        return tuple(word for word, pieces in enumerate(self.pieces) for _ in pieces)
+
+    @once
+    def texts(self) -> tuple[str, ...]:
+        """The text of each word, without the space before it."""
+        return tuple(map(self.tokens.text_of, self.pieces))
+
+    @once
+    def kinds(self) -> tuple[str, ...]:
+        """What each word is: "content", "pronoun", "function", "sign" (punctuation), "special" or "padding".
+
+        Where no tokenizer says what the ids stand for, each counts as content.
+        """
+        found = list[str]()
+        for word, (first, *_) in enumerate(self.pieces):
+            if self.tokens.padding[first]:
+                found.append("padding")
+            elif self.tokens.special[first]:
+                found.append("special")
+            else:
+                after_apostrophe = word > 0 and self.texts[word - 1] in _APOSTROPHES
+                found.append(_kind(self.texts[word].casefold(), after_apostrophe=after_apostrophe))
+        return tuple(found)
+
+    def are(self, *kinds: str) -> Bool[Tensor, " word"]:
+        """Which words are of one of these kinds."""
+        return torch.tensor([one in kinds for one in self.kinds], dtype=torch.bool)
+
+    @once
+    def nouns(self) -> Bool[Tensor, " word"]:
+        """Which words with a meaning may be nouns, as far as can be told without a grammar."""
+        found = self.are("content")
+        for word, text in enumerate(self.texts):
+            determined = word > 0 and self.texts[word - 1].casefold() in _DETERMINERS
+            if not determined and text.casefold().endswith(_NO_NOUN):
+                found[word] = False
+        return found
+
+    @once
+    def same(self) -> tuple[int, ...]:
+        """A number for each word that it shares with those of the same text in any case, and with no others."""
+        known: dict[str, int] = {}
+        return tuple(known.setdefault(text.casefold(), len(known)) for text in self.texts)
+
+    @once
+    def occurrences(self) -> tuple[int, ...]:
+        """Which time the text of each word comes, from 1, among the words that aren't special; 0 of what is."""
+        seen = Counter[int]()
+        found = list[int]()
+        for number, kind in zip(self.same, self.kinds, strict=True):
+            counts = kind not in ("special", "padding")
+            seen[number] += counts
+            found.append(seen[number] if counts else 0)
+        return tuple(found)
+
+    @once
+    def _totals(self) -> Counter[int]:
+        pairs = zip(self.same, self.occurrences, strict=True)
+        return Counter(number for number, occurrence in pairs if occurrence)
+
+    def named(self, word: int) -> tuple[str, str]:
+        """A word in a sentence: what tells it from others of its text, such as "the second ", and itself in quotes."""
+        occurrence = self.occurrences[word]
+        repeated = occurrence > 0 and self._totals[self.same[word]] > 1
+        return (f"the {ordinal(occurrence)} " if repeated else "", quoted(self.texts[word]))
+
+
+def ordinal(number: int) -> str:
+    """A number from 1 as it counts occurrences: "second", "11th"."""
+    if number <= len(_ORDINALS):
+        return _ORDINALS[number - 1]
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def quoted(text: str) -> str:
+    """A word in quotes, not too long; from right to left set apart, so that it doesn't turn what stands around it."""
+    written = visible(text)
+    short = written if len(written) <= _LONGEST else f"{written[: _LONGEST - 1]}…"
+    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in short)
+    return f"“\u2068{short}\u2069”" if turned else f"“{short}”"
+
+
+def _kind(text: str, *, after_apostrophe: bool) -> str:
+    if text in _PRONOUNS:
+        return "pronoun"
+    if text in _FUNCTION_WORDS or (after_apostrophe and text in _CLITICS):
+        return "function"
+    # Letters and digits of any script, and pictures such as emoji.
+    carries = any(unicodedata.category(sign)[0] in "LN" or unicodedata.category(sign) == "So" for sign in text)
+    return "content" if carries else "sign"
