@@ -13,6 +13,9 @@ from .analysis.metrics import METRICS as METRICS
 from .analysis.metrics import Metric as Metric
 from .analysis.readings import READINGS as READINGS
 from .analysis.readings import Reading as Reading
+from .analysis.roles import ROLES as ROLES
+from .analysis.roles import Role as Role
+from .analysis.roles import roles as roles
 from .analysis.search import find_heads as find_heads
 from .edits.edit import Edit as Edit
 from .edits.entry import EditKind as EditKind

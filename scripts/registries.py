@@ -10,6 +10,7 @@ from pathlib import Path
 from attention_viz.analysis.findings.finding import FINDING_KINDS
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.roles import ROLES
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.parts.menu import PAGES
 
@@ -56,7 +57,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     tables = {
         docs / "metrics.md": {"name": _metrics()},
         docs / "readings.md": {"reading": _readings()},
-        docs / "findings.md": {"kind": _findings()},
+        docs / "findings.md": {"kind": _findings(), "role": _roles()},
         docs / "models.md": {"name": _models()},
         docs / "README.md": {
             "page": [f"[{label}](pages/{name}.md) | {asked}" for name, (label, asked) in pages.items()]
@@ -111,6 +112,10 @@ def _readings() -> list[str]:
 
 def _findings() -> list[str]:
     return [f"{name} | {one.meaning} | {one.least:g} | {one.interest:g}" for name, one in FINDING_KINDS.items()]
+
+
+def _roles() -> list[str]:
+    return [f"`{name}` | {one.label} | {one.meaning} | {one.threshold:g}" for name, one in ROLES.items()]
 
 
 def _models() -> list[str]:

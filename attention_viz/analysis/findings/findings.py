@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.findings.jobs import jobs_of
-from attention_viz.analysis.findings.pairs import above_others, between_words, pairs_of
+from attention_viz.analysis.findings.pairs import between_words, pairs_of
 from attention_viz.analysis.findings.scene import Scene
 from attention_viz.analysis.findings.sentences import tell
+from attention_viz.analysis.row_weights import above_others, row_weights
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.trace import Trace
@@ -61,7 +62,7 @@ def _candidates(scene: Scene) -> list[Candidate]:
     if not scene.asked:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)
-    for heads, weights in scene.blocks():
+    for heads, weights, _ in row_weights(scene.trace, scene.stream, scene.rows):
         above = above_others(weights)
         of_words = between_words(scene, weights), between_words(scene, above)
         found += [one for kind in pairs for one in kind.best(scene, heads, *of_words)]

@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.scene import Scene
 
-__all__ = ["Pairs", "above_others", "between_words", "pairs_of"]
+__all__ = ["Pairs", "between_words", "pairs_of"]
 
 # Pairs that are kept of each head, and of each kind in all heads that are looked through together.
 _OF_A_HEAD, _OF_A_BLOCK = 3, 24
@@ -61,12 +61,6 @@ class Pairs:
             layer, number = heads[head]
             found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key))
         return [one for one in found if one.score > 0]
-
-
-def above_others(weights: Float[Tensor, "head row key"]) -> Float[Tensor, "head row key"]:
-    """How much more a row gives to a key than the other rows that give it anything do on average."""
-    others = (weights > 0).sum(dim=1, keepdim=True) - 1
-    return weights - (weights.sum(dim=1, keepdim=True) - weights) / others.clamp_min(1)
 
 
 def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:

@@ -1,16 +1,10 @@
-"""One stream of a run as findings are looked for in it: its words, the rows that are asked, their weights."""
+"""One stream of a run as findings are looked for in it: its words, and whose rows are asked."""
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
+from attention_viz.analysis.row_weights import looks_back
 from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import Words
-from attention_viz.operation.attention import is_causal
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
@@ -18,8 +12,6 @@ __all__ = ["Scene"]
 
 # Weights that are looked through at most; of a longer text the rows of a sample of its words.
 _CELLS = 2**25
-# Weights that are made at a time: 4 MiB in float32.
-_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +44,7 @@ class Scene:
     @once
     def looks_back(self) -> bool:
         """Whether no query looks ahead."""
-        first = self.trace.attention(self.trace.layer_numbers(self.stream)[0], self.stream)
-        return self.stream == "decoder" or (self.alike and is_causal(first.allowed, first.shape[-2:]))
+        return looks_back(self.trace, self.stream)
 
     @once
     def last(self) -> int | None:
@@ -86,17 +77,3 @@ class Scene:
         kinds = self.keys.kinds
         first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if self.looks_back else []
         return frozenset((*first, *(word for word, kind in enumerate(kinds) if kind in ("special", "padding"))))
-
-    def blocks(self) -> Iterator[tuple[list[tuple[int, int]], Float[Tensor, "head row key"]]]:
-        """The weights of these rows, some heads at a time: layer and number of each head, and its weights."""
-        heads, weights, cells = list[tuple[int, int]](), list[Tensor](), 0
-        for layer in self.trace.layer_numbers(self.stream):
-            call = self.trace.attention(layer, self.stream)
-            some = call if len(self.rows) == call.shape[-2] else call.rows(self.rows)
-            if cells and cells + math.prod(some.shape) > _AT_ONCE:
-                yield heads, torch.cat(weights)
-                heads, weights, cells = [], [], 0
-            heads += [(layer, head) for head in range(some.shape[0])]
-            weights.append(some.weights.detach().float().cpu().nan_to_num(0))
-            cells += math.prod(some.shape)
-        yield heads, torch.cat(weights)

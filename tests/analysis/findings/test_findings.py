@@ -1,6 +1,6 @@
 """What a person should look at: what is planted is found, what means nothing isn't, and real heads are known again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -10,44 +10,14 @@ from attention_viz.analysis.findings.finding import FINDING_KINDS
 from attention_viz.analysis.readings import read
 from attention_viz.errors import ShapeError
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.merging import merge_words
-from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from tests.analysis.planted import planted, tokens_of
 from tests.shipped import shipped
 
 CAT = "The cat sat on the mat because it was tired."
 MARY = "When Mary and John went to the store, John gave a drink to"
 # [CLS] the bank by the wide river was high , and steep . [SEP]
 BANK = ("[CLS]", "the", "bank", "by", "the", "wide", "river", "was", "high", ",", "and", "steep", ".", "[SEP]")
-
-
-def tokens_of(labels: Sequence[str], **more: tuple[object, ...]) -> Tokens:
-    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    special = tuple(label.startswith("[") for label in labels)
-    return Tokens(tuple(labels), tuple(known[label] for label in labels), special=special, **more)  # type: ignore[arg-type]
-
-
-def planted(
-    tokens: Tokens,
-    cells: Mapping[tuple[int, int, int, int], float],
-    stream: str = "encoder",
-    *,
-    output: torch.Tensor | None = None,
-) -> Trace:
-    """Two layers of three heads that look everywhere alike, but for weights put in at (layer, head, query, key)."""
-    count = len(tokens)
-    allowed = av.masks.causal(count) if stream == "decoder" else torch.ones(count, count, dtype=torch.bool)
-    weights = (allowed.double() / allowed.sum(dim=-1, keepdim=True)).expand(2, 3, count, count).clone()
-    for (layer, head, query, key), weight in cells.items():
-        row = weights[layer, head, query]
-        row[key] = 0
-        row *= (1 - weight) / row.sum()
-        row[key] = weight
-    layers = tuple(Layer(attention_of(one, allowed), str(number)) for number, one in enumerate(weights))
-    output = torch.zeros(count, 1) if output is None else output
-    fidelity = Fidelity(0.0, 0.0, 1e-5, "nothing")
-    return Trace({stream: layers}, {stream: tokens}, {stream: tokens}, output, Provenance("made"), fidelity)
 
 
 def test_a_link_that_was_put_in_is_the_first_finding() -> None:

@@ -1,0 +1,193 @@
+"""What each head mostly does: the role whose share leads above its threshold."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.row_weights import RowWeights, above_others, looks_back, row_weights
+from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.sample import sample_of
+from attention_viz.analysis.words import Words
+from attention_viz.errors import TraceError
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["ROLES", "Role", "roles"]
+
+# Weights that are looked through at most; of a longer text a sample of its rows.
+_CELLS = 2**26
+# What a single query does isn't what a head mostly does.
+_FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a head can mostly do.
+
+    Attributes:
+        label: its name on a page.
+        meaning: what a head of this role does, in a sentence.
+        threshold: the share from which on a head has this role; 0 of the one that needs none.
+        job: whether it says at what a head looks: of these the one with the largest share is taken, and only where none
+            reaches its threshold one of the others, in this order.
+    """
+
+    label: str
+    meaning: str
+    threshold: float
+    job: bool = True
+
+
+ROLES: Mapping[str, Role] = {
+    "previous": Role("Word before", "Each token looks at the one before it.", 0.25),
+    "next": Role("Word after", "Each token looks at the one after it.", 0.25),
+    "itself": Role("Itself", "Each token looks at itself.", 0.25),
+    "same token": Role("Same word", "Tokens that come again look back at where they came before.", 0.15),
+    "induction": Role("Induction", "Tokens that come again look at what followed them last time.", 0.15),
+    "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25),
+    "first": Role("At rest", "Tokens look at special ones, or where none looks ahead at the first.", 0.4, job=False),
+    "broad": Role("Broad", "Tokens look at nearly everything alike.", 0.8, job=False),
+    "mixed": Role("Mixed", "Nothing of all this enough to be called so.", 0.0, job=False),
+}
+
+
+def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
+    """What each head mostly does.
+
+    A share is a mean over the queries that count: not special, no padding, and where none looks ahead not the first,
+    which can only look at itself. "previous" and "next" leave out neighbours at which heads rest. "same token" and
+    "induction" are how much more than the other rows give to the same key on average: a head that looks at "the" from
+    everywhere goes on with no pattern. "broad" is the entropy over its largest value, the logarithm of how many keys
+    the query may look at.
+
+    Source: Clark et al. 2019, "What Does BERT Look At?", section 3; Olsson et al. 2022, "In-context Learning and
+    Induction Heads"; Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks".
+
+    Args:
+        traces: one text's trace; or several texts' of one model, of whose shares the mean is taken over the texts that
+            have what a role asks for, each text counting alike, before any is held against its threshold.
+        stream: which attention; the only one there is, if none is named.
+
+    Returns:
+        One row a head, index (layer, head): role, a name in `ROLES`; score, the share of that role, and of "mixed" the
+        largest of a job; then each role's share, by its name, NaN where fewer than two queries have what it asks for,
+        as "induction" in a text without repetition. Of cross-attention only "punctuation", "first" and "broad" have
+        any. Of a text with more than 2²⁶ weights the shares are those of a sample of its queries, spread over it.
+
+    Raises:
+        TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads.
+    """
+    import pandas
+
+    together = [traces] if isinstance(traces, Trace) else list(traces)
+    tables = [_shares(trace, trace.stream(stream)) for trace in together]
+    if not tables:
+        raise TraceError("the roles of heads were asked for without a trace; needed: one or more")
+    if any(table.keys() != tables[0].keys() for table in tables):
+        sizes = sorted({len(table) for table in tables})
+        raise TraceError(f"the roles of heads can't be told of traces of different heads; got {sizes} heads")
+    shares = torch.stack([torch.stack(list(table.values())) for table in tables]).nanmean(dim=0)
+    chosen = [_role(dict(zip(_SHARES, row, strict=True))) for row in shares.tolist()]
+    index = pandas.MultiIndex.from_tuples(list(tables[0]), names=["layer", "head"])
+    found = pandas.DataFrame(chosen, index=index, columns=["role", "score"])
+    return found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(_SHARES)))
+
+
+def _role(shares: Mapping[str, float]) -> tuple[str, float]:
+    """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing."""
+    jobs = [name for name in _SHARES if ROLES[name].job and not isnan(shares[name])]
+    reached = [name for name in jobs if shares[name] >= ROLES[name].threshold]
+    if reached:
+        best = max(reached, key=lambda name: shares[name])
+        return best, shares[best]
+    for name in _SHARES:
+        if not ROLES[name].job and shares[name] >= ROLES[name].threshold:
+            return name, shares[name]
+    return "mixed", max((shares[name] for name in jobs), default=nan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Text:
+    """What shares need to know of the tokens.
+
+    Attributes:
+        rows: as metrics know them, of the queries that count.
+        signs: where a query may look at a punctuation mark other than itself.
+        resting: the keys on which heads rest.
+    """
+
+    rows: Rows
+    signs: Bool[Tensor, "row key"]
+    resting: Bool[Tensor, " key"]
+
+    @classmethod
+    def of(cls, trace: Trace, stream: str) -> "_Text":
+        """Of one stream of a run."""
+        queries, keys, back = trace.query_tokens(stream), trace.key_tokens(stream), looks_back(trace, stream)
+        real = [position for position, padding in enumerate(keys.padding) if not padding]
+        resting = torch.tensor(keys.special) & ~torch.tensor(keys.padding)
+        resting[real[:1]] |= back
+        counted = [position for position in queries.counted if not (back and position in real[:1])]
+        shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
+        room = _CELLS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
+        chosen = sample_of(counted, max(1, room))
+        rows = Rows.of(queries, keys, alike=stream != "cross", positions=chosen)
+        words = Words(keys)
+        signs = words.are("sign")[torch.tensor(words.of_position)].expand(len(chosen), -1).clone()
+        if rows.alike:
+            places = torch.arange(len(keys))
+            signs &= places < rows.positions[:, None] if back else places != rows.positions[:, None]
+        return cls(rows, signs, resting)
+
+
+def _signs(some: RowWeights, text: _Text) -> Float[Tensor, "head row"]:
+    found = (some.weights * text.signs).sum(dim=-1)
+    return found.masked_fill(~text.signs.any(dim=-1), nan)
+
+
+def _evenness(some: RowWeights, text: _Text) -> Float[Tensor, "head row"]:
+    most = some.open.log()
+    return (METRICS["entropy"].function(some.weights, text.rows) / most).masked_fill(most <= 0, nan)
+
+
+def _neighbour(some: RowWeights, text: _Text, name: str, keys: Int[Tensor, " row"]) -> Float[Tensor, "head row"]:
+    found = METRICS[name].function(some.weights, text.rows)
+    return found.masked_fill((keys >= 0) & text.resting[keys], nan)
+
+
+def _above(some: RowWeights, text: _Text, name: str) -> Float[Tensor, "head row"]:
+    return METRICS[name].function(above_others(some.weights), text.rows)
+
+
+# Each row's share, NaN where it hasn't what is asked for.
+_Share = Callable[[RowWeights, _Text], Tensor]
+_SHARES: dict[str, _Share] = {
+    "previous": lambda some, text: _neighbour(some, text, "previous", text.rows.before),
+    "next": lambda some, text: _neighbour(some, text, "next", text.rows.after),
+    "itself": lambda some, text: METRICS["self"].function(some.weights, text.rows),
+    "same token": lambda some, text: _above(some, text, "duplicate"),
+    "induction": lambda some, text: _above(some, text, "induction"),
+    "punctuation": _signs,
+    "first": lambda some, text: some.weights[..., text.resting].sum(dim=-1),
+    "broad": _evenness,
+}
+
+
+def _shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor, " share"]]:
+    """By layer and head its share of each role."""
+    text, found = _Text.of(trace, stream), dict[tuple[int, int], Tensor]()
+    for some in row_weights(trace, stream, text.rows.positions.tolist()):
+        rows = torch.stack([share(some, text) for share in _SHARES.values()], dim=-1)
+        told = (~rows.isnan()).sum(dim=1) >= _FEWEST
+        means = torch.where(told, rows.double().nanmean(dim=1), nan)
+        found |= dict(zip(some.heads, means, strict=True))
+    return found

@@ -1,0 +1,88 @@
+"""The weights of some rows of every head, as many heads at a time as fit into memory."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_viz.operation.attention import Attention, is_causal
+from attention_viz.trace.trace import Trace
+
+__all__ = ["RowWeights", "above_others", "looks_back", "row_weights"]
+
+# Weights of several layers that are put together, and those of one layer that are made at a time: 4 and 32 MiB.
+_TOGETHER, _AT_ONCE = 2**20, 2**23
+
+
+class RowWeights(NamedTuple):
+    """The weights of some rows in several heads.
+
+    Attributes:
+        heads: which heads, by layer and number.
+        weights: their weights, 0 where they are not numbers.
+        open: how many keys each row may look at.
+    """
+
+    heads: Sequence[tuple[int, int]]
+    weights: Float[Tensor, "head row key"]
+    open: Int[Tensor, "head row"]
+
+
+def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
+    """The weights of some rows of every head, layer by layer; small layers together, a large one head by head.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+        rows: the positions of the queries.
+    """
+    waiting, cells = list[RowWeights](), 0
+    for part in _parts(trace, stream, rows):
+        if cells and cells + part.weights.numel() > _TOGETHER:
+            yield _joined(waiting)
+            waiting, cells = [], 0
+        waiting.append(part)
+        cells += part.weights.numel()
+    yield _joined(waiting)
+
+
+def above_others(weights: Float[Tensor, "head row key"]) -> Float[Tensor, "head row key"]:
+    """How much more a row gives to a key than the other rows that give it anything do on average."""
+    others = (weights > 0).sum(dim=1, keepdim=True) - 1
+    return weights - (weights.sum(dim=1, keepdim=True) - weights) / others.clamp_min(1)
+
+
+def looks_back(trace: Trace, stream: str) -> bool:
+    """Whether no query of a stream looks ahead."""
+    first = trace.attention(trace.layer_numbers(stream)[0], stream)
+    return stream == "decoder" or (stream != "cross" and is_causal(first.allowed, first.shape[-2:]))
+
+
+def _joined(parts: Sequence[RowWeights]) -> RowWeights:
+    heads = [head for part in parts for head in part.heads]
+    return RowWeights(heads, torch.cat([part.weights for part in parts]), torch.cat([part.open for part in parts]))
+
+
+def _parts(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
+    for layer in trace.layer_numbers(stream):
+        call = trace.attention(layer, stream)
+        some = call if len(rows) == call.shape[-2] else call.rows(rows)
+        heads = [(layer, head) for head in range(call.shape[0])]
+        if math.prod(some.shape) <= _AT_ONCE:
+            yield RowWeights(heads, _numbers(some), _open_keys(some))
+        else:
+            ones = ((head, some.head(head[1])) for head in heads)
+            yield from (RowWeights([head], _numbers(one)[None], _open_keys(one)[None]) for head, one in ones)
+
+
+def _numbers(call: Attention) -> Float[Tensor, "*head row key"]:
+    return call.weights.detach().float().cpu().nan_to_num(0)
+
+
+def _open_keys(call: Attention) -> Int[Tensor, "*head row"]:
+    if call.allowed is None:
+        return torch.full(call.shape[:-1], call.shape[-1])
+    return call.allowed.expand(call.shape).sum(dim=-1).cpu()
