@@ -1,5 +1,6 @@
 """One head of a long text as a map of blocks, largest and mean, with what any single weight follows from."""
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -147,10 +148,19 @@ def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> nump
     if call.allowed is None:
         return numpy.outer(numpy.diff(down, append=queries), widths)
     if closed:
-        of_rows = numpy.clip(numpy.arange(1, queries + 1)[:, None] - across, 0, widths)
-        return numpy.maximum(numpy.add.reduceat(of_rows, down), 1)
+        return _causal_cells(queries, keys, size)
     allowed = numpy.broadcast_to(call.allowed.cpu().numpy(), call.shape)
     rows = [
         numpy.add.reduceat(allowed[start : start + size[0]].sum(axis=0, dtype=numpy.int32), across) for start in down
     ]
     return numpy.maximum(rows, 1)
+
+
+@functools.lru_cache(maxsize=4)
+def _causal_cells(queries: int, keys: int, size: tuple[int, int]) -> numpy.ndarray:
+    """The same where a query may look at itself and what came before: equal for all heads of a text."""
+    across, down = numpy.arange(0, keys, size[1]), numpy.arange(0, queries, size[0])
+    of_rows = numpy.clip(numpy.arange(1, queries + 1)[:, None] - across, 0, numpy.diff(across, append=keys))
+    found = numpy.maximum(numpy.add.reduceat(of_rows, down), 1)
+    found.flags.writeable = False
+    return found

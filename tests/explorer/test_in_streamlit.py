@@ -78,6 +78,16 @@ def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> No
     assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, "serial": 4}]]
 
 
+def test_a_head_that_the_server_has_is_asked_for_at_once_and_of_a_walk_the_first_and_the_last(host: Page) -> None:
+    host.evaluate("bytes => call(bytes)", list(pack(self_attention(5), terms=())))
+    host.get_by_role("gridcell", name="Layer 0 head 0", exact=True).focus()
+    walk(host, "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft")
+    at_once = host.evaluate("heard.map(([, choice]) => choice.serial)")
+    host.wait_for_timeout(400)
+    assert at_once == [1]
+    assert [choice["serial"] for _, choice in host.evaluate("heard")] == [1, 4]
+
+
 def test_the_pages_own_pickers_are_followed_and_not_told_back(host: Page) -> None:
     call(host, self_attention(5))
     choose(host, layer=1, head=0, seen=0)

@@ -37,10 +37,12 @@ import {createStore, hasAny} from "./data/store.js";
 
 /**
  * What a host may do with an explorer: `choose` shows a head without telling `onChoice`, `refresh` looks at theme and
- * size again, `receive` takes a head of a long text and `rank` the heads that link two tokens, both made elsewhere.
+ * size again, `receive` takes a head of a long text and `rank` the heads that link two tokens, both made elsewhere;
+ * `holds` tells whether a head is here, so that nobody has to be asked for it.
  * @typedef {object} Explorer
  * @property {(packet: Uint8Array) => Promise<boolean>} receive
  * @property {(ranking: Ranking) => void} rank
+ * @property {(choice: HeadChoice) => boolean} holds
  * @property {(wanted: Partial<HeadChoice>) => void} choose
  * @property {() => void} refresh
  * @property {() => void} destroy
@@ -95,6 +97,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     rank(ranking) {
       if (recording.takeRanking(ranking)) store.set({loaded: store.state.loaded + 1});
     },
+    holds: (wanted) => recording.has(wanted) || recording.head(wanted) !== null,
     choose: (wanted) => showHead(store, recording.nearest(wanted)),
     refresh() {
       // While the host moves the element it is on no page, and has no colours.

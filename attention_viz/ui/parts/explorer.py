@@ -1,5 +1,7 @@
 """The explorer inside a Streamlit page."""
 
+import contextlib
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,11 @@ from attention_viz.serving.long_texts import head_of, ranking_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.parts.markdown import as_sentence
 
-__all__ = ["chosen", "show_channel", "show_explorer"]
+__all__ = ["HeadPlace", "chosen", "show_channel", "show_explorer"]
 
 _KEY = "explorer"
+# Kept for a visit: what is on the screen, not kept alive by this, and the serial number of the last choice handed over.
+_SHOWN, _SERVED = "explorer_shown", "explorer_served"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _html, _css, _js = component_source()
@@ -30,7 +34,48 @@ def chosen() -> dict[str, Any] | None:
     return getattr(st.session_state.get(_KEY), "choice", None)
 
 
-def show_explorer(shown: bytes | Drawn, stream: str, layer: int, head: int, on_choice: Callable[[], None]) -> None:
+class HeadPlace:
+    """Where one head of a long text is handed to the browser; before all else, where the reader has just chosen it.
+
+    Most of a page stays as it is when another head is chosen, and takes a quarter of a second to say so.
+    """
+
+    def __init__(self) -> None:
+        """Hold the place, and fill it where what is on the screen has the head that the reader chose."""
+        with st.container(key="handed"):
+            self._place = st.empty()
+        self._packed: bytes | None = None
+        choice, shown = chosen(), st.session_state.get(_SHOWN, lambda: None)()
+        if shown is None or choice is None or choice["serial"] == st.session_state.get(_SERVED):
+            return
+        with contextlib.suppress(AttentionVizError):  # told where the head would stand
+            self.fill(shown, choice["stream"], int(choice["layer"]), int(choice["head"]))
+
+    def fill(self, drawn: Drawn, stream: str, layer: int, head: int) -> None:
+        """Hand over a head, unless it has just been.
+
+        Raises:
+            AttentionVizError: it can't be drawn; the message says why.
+        """
+        st.session_state[_SERVED] = (chosen() or {}).get("serial")
+        packed = head_of(drawn, stream, layer, head)
+        if packed is None or packed is self._packed:
+            return
+        # The page may turn out to show another head than the one that was chosen.
+        key = f"{_KEY}-packet" if self._packed is None else f"{_KEY}-packet-after"
+        self._packed = packed
+        with self._place:
+            _packet(key=key, data=packed)
+
+
+def show_explorer(
+    shown: bytes | Drawn,
+    stream: str,
+    layer: int,
+    head: int,
+    on_choice: Callable[[], None],
+    place: HeadPlace | None = None,
+) -> None:
     """Show a packed trace at one head, and hear of the reader's choice.
 
     Args:
@@ -40,29 +85,24 @@ def show_explorer(shown: bytes | Drawn, stream: str, layer: int, head: int, on_c
         layer: the layer that the page shows now.
         head: the head that the page shows now.
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
+        place: where heads of a long text are handed over; by default beside the explorer.
     """
     payload = shown.payload if isinstance(shown, Drawn) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing)
     message = {"stream": stream, "layer": layer, "head": head, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
     if isinstance(shown, Drawn) and shown.long_id is not None:
-        _hand_over(shown, stream, layer, head)
+        st.session_state[_SHOWN] = weakref.ref(shown)
+        try:
+            (place or HeadPlace()).fill(shown, stream, layer, head)
+        except AttentionVizError as error:
+            st.warning(as_sentence(str(error)))
         if (ranking := ranking_of(shown, getattr(st.session_state.get(_KEY), "pair", None))) is not None:
             show_channel(_KEY, "ranking", **message, ranking=ranking)
 
 
 def _nothing() -> None:
     """To ask for a ranking changes nothing but what the page shows when it runs again."""
-
-
-def _hand_over(drawn: Drawn, stream: str, layer: int, head: int) -> None:
-    """Send one head of a long text, or say why it can't be drawn."""
-    try:
-        packed = head_of(drawn, stream, layer, head)
-    except AttentionVizError as error:
-        st.warning(as_sentence(str(error)))
-    else:
-        _packet(key=f"{_KEY}-packet", data=packed)
 
 
 def show_channel(key: str, name: str = "channel", /, **message: object) -> None:

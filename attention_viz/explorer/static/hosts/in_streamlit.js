@@ -19,12 +19,15 @@ import {mountExplorer} from "../explorer.js";
  * @property {Explorer | null} explorer
  * @property {{choice?: HeadChoice, settings?: Settings}} before  what was on the screen before this data came
  * @property {(HeadChoice & {serial: number}) | null} pending  chosen by the reader, and not told to the server yet
+ * @property {number} chosen  when
  * @property {number} timer
  * @property {number} leaving
  * @property {AbortController} listening
  */
 
 const PAUSE = 100;
+// Choices that follow each other sooner than this are steps of a walk.
+const WALKING = 400;
 const WAIT_FOR_CHOICE = 120;
 // How soon after it was let go an element is looked at, and how often from then on while it is still on the page.
 const [LEAVING, STAYING] = [50, 1000];
@@ -50,6 +53,7 @@ export default function explorerComponent({data, parentElement, setStateValue}) 
     explorer: null,
     before: {},
     pending: null,
+    chosen: -Infinity,
     timer: 0,
     leaving: 0,
     listening: new AbortController(),
@@ -82,7 +86,10 @@ async function start(parentElement, entry, before) {
     theme: () => themeOf(host),
     onChoice: (next) => {
       entry.serial += 1;
-      report(entry, next);
+      // What has to come from the server is asked for at once, unless the reader is walking through the heads.
+      const wait = entry.explorer?.holds(next) || performance.now() - entry.chosen < WALKING ? PAUSE : 0;
+      entry.chosen = performance.now();
+      report(entry, next, wait);
     },
     onPair: (pair) => entry.setStateValue("pair", pair),
   });
@@ -128,11 +135,13 @@ function listen(host, entry) {
  * Tell the server what was chosen, once the reader has paused.
  * @param {Entry} entry
  * @param {HeadChoice} choice
+ * @param {number} wait
  */
-function report(entry, choice) {
+function report(entry, choice, wait = PAUSE) {
   entry.pending = {...choice, serial: entry.serial};
   clearTimeout(entry.timer);
-  entry.timer = setTimeout(() => reportNow(entry), PAUSE);
+  if (wait > 0) entry.timer = setTimeout(() => reportNow(entry), wait);
+  else reportNow(entry);
 }
 
 /**

@@ -8,6 +8,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.explore.choice import ADDRESS, settle
 from attention_viz.ui.pages.explore.picture import run_meanwhile, show_recorded
 from attention_viz.ui.pages.explore.places import HEIGHT, hold_places
+from attention_viz.ui.parts.explorer import HeadPlace
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 
@@ -16,12 +17,13 @@ __all__ = ["show_page"]
 
 def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
+    head = HeadPlace()
     pickers.begin(*ADDRESS)
     show_header()
     state = pickers.choose(with_readings=True)
     choice = settle(state)
     pickers.keep(state, *ADDRESS)
-    places = hold_places(state)
+    places = hold_places(state, head)
     if show_recorded(state, places):
         with importing("explore", state, None, HEIGHT):
             importlib.import_module("attention_viz.ui.pages.explore.body")

@@ -55,7 +55,7 @@ def show_picture_of(shown: bytes | Drawn, stream: str, state: State, places: Pla
         places: from `hold_places`.
     """
     with places.explorer.container():
-        show_explorer(shown, stream, state.layer, reading.head(state), _take_choice)
+        show_explorer(shown, stream, state.layer, reading.head(state), _take_choice, places.head)
 
 
 def _take_choice() -> None:

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.ui.address import State
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.explorer import HeadPlace
 
 __all__ = ["CANDIDATES_TITLE", "CANDIDATES_WIDTH", "HEIGHT", "Places", "goes_on_for_sure", "hold_places"]
 
@@ -26,6 +27,7 @@ class Places:
         badge: how far the model's output is from ours.
         downloads: what can be taken away.
         notes: what was cut, and what is shown instead of what.
+        head: of a long text, handed over beside the picture.
         explorer: the picture.
         candidates: the likeliest tokens beside it.
     """
@@ -34,12 +36,13 @@ class Places:
     badge: Badge
     downloads: DeltaGenerator
     notes: DeltaGenerator
+    head: HeadPlace
     explorer: DeltaGenerator
     candidates: DeltaGenerator
 
 
-def hold_places(state: State) -> Places:
-    """Hold them all, top to bottom."""
+def hold_places(state: State, head: HeadPlace) -> Places:
+    """Hold them all, top to bottom; that of a long text's head is held before anything else."""
     line = st.empty()
     with line.container(key="bar", horizontal=True, vertical_alignment="center"):
         badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
@@ -49,7 +52,7 @@ def hold_places(state: State) -> Places:
         with st.container(key="views", horizontal=True):
             # Side by side, not one in the other: the explorer stays as it is while the panel comes and goes.
             explorer, candidates = st.empty(), _hold_candidates(state)
-    return Places(line, badge, downloads, notes, explorer, candidates)
+    return Places(line, badge, downloads, notes, head, explorer, candidates)
 
 
 def goes_on_for_sure(state: State) -> bool:

@@ -1,10 +1,14 @@
 """Explore with a long text: its head is drawn once, by the explorer, which zooms down to the numbers."""
 
+import json
+
 import pytest
 
 from attention_viz.explorer import payload
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
+from attention_viz.ui.pages.explore import page as explore_page
+from attention_viz.ui.parts import explorer
 from tests.ui.screens import Screen
 
 PLACE = "/?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1"
@@ -21,3 +25,39 @@ def test_the_head_is_drawn_a_second_time_only_where_it_is_small(
     assert ("matrix" in [getattr(one, "key", None) for one in screen.all("plotly_chart")]) == drawn_again
     assert ("to zoom into" in screen.words) == drawn_again
     assert not screen.alerts
+
+
+def test_a_head_that_the_reader_chose_is_handed_over_before_the_page_is_drawn_again_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(payload, "LONG", 10)
+    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda drawn: drawn.trace.nbytes))
+    done: list[str] = []
+    head_of, show_header = explorer.head_of, explore_page.show_header
+
+    def note_head(drawn: runs.Drawn, stream: str, layer: int, head: int) -> bytes | None:
+        done.append(f"head {layer}.{head} of the {stream}")
+        return head_of(drawn, stream, layer, head)
+
+    def note_header() -> None:
+        done.append("header")
+        show_header()
+
+    monkeypatch.setattr(explorer, "head_of", note_head)
+    monkeypatch.setattr(explore_page, "show_header", note_header)
+    screen = Screen().open(PLACE)
+    assert done == ["header", "head 1.1 of the decoder"]
+    # What the component does where its head is clicked: it tells the choice, which becomes the page's.
+    choice = {"stream": "decoder", "layer": 0, "head": 1, "serial": 1}
+    monkeypatch.setattr(explorer, "chosen", lambda: choice)
+    screen.app.session_state["layer"] = 0
+    done.clear()
+    screen.run()
+    assert done == ["head 0.1 of the decoder", "header", "head 0.1 of the decoder"]
+    packets = [one.proto for one in screen.all("bidi_component") if "-packet" in one.proto.id]
+    assert len(packets) == 1
+    header = json.loads(packets[0].bytes[4 : 4 + int.from_bytes(packets[0].bytes[:4], "little")])
+    assert (header["layer"], header["head"]) == (0, 1)
+    done.clear()
+    screen.run()
+    assert done == ["header", "head 0.1 of the decoder"]
