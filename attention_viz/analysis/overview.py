@@ -20,6 +20,8 @@ __all__ = ["SIDE", "Overview", "overview"]
 SIDE = 512
 # How many logits are computed at a time: 4 MiB, so that what follows finds them in the processor's cache.
 _LOGITS_AT_A_TIME = 1_000_000
+# In how many parts the rows are taken at least: of a decoder's first rows no key of the last ones is computed.
+_PARTS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overv
 
 def _slices(queries: int, keys: int, block: int) -> list[slice]:
     """Rows in whole blocks, as many at a time as fit into the cache."""
-    step = max(1, _LOGITS_AT_A_TIME // max(1, keys * block)) * block
+    step = max(1, min(_LOGITS_AT_A_TIME // max(1, keys * block), -(-queries // (block * _PARTS)))) * block
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
 
 
