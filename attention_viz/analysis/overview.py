@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
@@ -30,6 +30,7 @@ class Overview:
 
     Attributes:
         values: the largest weight of each block.
+        shown: the same without hidden cells, whose share of a row stays theirs; None unless any were hidden.
         means: of each block the mean of its weights, blocked cells left out, 0 where all are; None unless asked for.
         normalisers: by query, the logarithm of what its exponentials sum to, sinks included: a weight is
             exp(logit − normaliser). Infinite where a query may look at nothing.
@@ -40,6 +41,7 @@ class Overview:
     """
 
     values: Float[numpy.ndarray, "row column"]
+    shown: Float[numpy.ndarray, "row column"] | None
     means: Float[numpy.ndarray, "row column"] | None
     normalisers: Float[numpy.ndarray, " query"]
     sums: Float[numpy.ndarray, " query"]
@@ -48,13 +50,16 @@ class Overview:
     closed: bool
 
 
-def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overview:
+def overview(
+    call: Attention, side: int = SIDE, *, means: bool = False, hidden: Bool[Tensor, "query key"] | None = None
+) -> Overview:
     """The map of one head and the normaliser of each of its rows, without the whole matrix ever in memory.
 
     Args:
         call: one head's, query (query, d_k).
         side: how many blocks there are along each side at most.
         means: whether the mean of each block is wanted, too.
+        hidden: cells without which the largest weight of each block is wanted, too.
 
     Raises:
         ShapeError: the call has a head axis, or fewer than 1 block was asked for.
@@ -65,7 +70,7 @@ def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overv
     queries, keys = call.shape
     size = -(-queries // side), -(-keys // side)
     normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)
-    values, sums_of_blocks = list[numpy.ndarray](), list[numpy.ndarray]()
+    values, shown, sums_of_blocks = list[numpy.ndarray](), list[numpy.ndarray](), list[numpy.ndarray]()
     # Of a mask that only hides what lies ahead nothing is looked up: of 8,000 tokens that is half of the time.
     closed, room = is_causal(call.allowed, call.shape), torch.empty(0)
     with torch.no_grad():
@@ -75,13 +80,17 @@ def overview(call: Attention, side: int = SIDE, *, means: bool = False) -> Overv
             values.append(_pooled(torch.amax, logits, all_of_it, keys, size))
             if means:
                 sums_of_blocks.append(_pooled(torch.sum, logits, all_of_it, keys, size))
+            if hidden is not None:
+                _ = logits.masked_fill_(hidden[rows, : logits.shape[1]], 0)
+                shown.append(_pooled(torch.amax, logits, all_of_it, keys, size))
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
             sums[rows] = (total / all_of_it).nan_to_num(0).cpu()
     found = numpy.concatenate(values)
     if not numpy.isfinite(found).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
     average = numpy.concatenate(sums_of_blocks) / _open_cells(call, size, closed=closed) if means else None
-    return Overview(found, average, normalisers, sums, (queries, keys), size, closed)
+    rest = None if hidden is None else numpy.concatenate(shown)
+    return Overview(found, rest, average, normalisers, sums, (queries, keys), size, closed)
 
 
 def _slices(queries: int, keys: int, block: int) -> list[slice]:

@@ -164,14 +164,15 @@ def _placed(trace: "Trace", choice: Choice) -> dict[str, Any]:
 def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body: Body, masks: Masks) -> dict[str, Any]:
     """A stream of a long text: a picture of each head, and the terms of some layers."""
     calls = [layer.attention for layer in trace.layers[stream]]
-    pictures = Thumbnails(calls[0].shape[-2:], sum(call.shape[0] for call in calls))
+    special = _special(trace.query_tokens(stream)), _special(trace.key_tokens(stream))
+    pictures = Thumbnails(calls[0].shape[-2:], sum(call.shape[0] for call in calls), special)
     layers = [
         {
             "label": layer.label,
             **_number(trace, stream, number),
             "heads": layer.attention.shape[0],
             "blocked": None if layer.attention.allowed is None else [],
-            "thumbnails": body.add(pictures.of(layer.attention).tobytes()),
+            **_pictures(pictures, layer.attention, body),
             "terms": {
                 head: add_head(layer.attention.head(head), body, masks)
                 for head in range(layer.attention.shape[0])
@@ -181,6 +182,18 @@ def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body:
         for number, layer in _numbered(trace, stream)
     ]
     return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
+
+
+def _special(tokens: "Tokens") -> set[int]:
+    """Which positions a reader may hide."""
+    return {place for place, both in enumerate(zip(tokens.special, tokens.padding, strict=True)) if any(both)}
+
+
+def _pictures(pictures: Thumbnails, call: "Attention", body: Body) -> dict[str, tuple[int, int]]:
+    """A layer's small pictures, and those that are drawn while special tokens are hidden."""
+    whole, shown = pictures.of(call)
+    without = {} if shown is None else {"plain": body.add(shown.tobytes())}
+    return {"thumbnails": body.add(whole.tobytes()), **without}
 
 
 def _reading(trace: "Trace") -> dict[str, Any] | None:

@@ -1,7 +1,12 @@
 """The heads of a long text as small pictures, made from a sample of their rows."""
 
+import itertools
+from collections.abc import Collection
+from typing import TypeAlias
+
 import numpy as np
-from jaxtyping import Bool, UInt8
+import torch
+from jaxtyping import Bool, Float, UInt8
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,45 +24,86 @@ CODES, FAINTEST, BLOCKED = 254, 1e-4, 255
 _MOST = 40_000_000
 
 
-def sampled_rows(queries: int, keys: int, heads: int) -> list[int]:
+def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] = ()) -> list[int]:
     """Which rows the pictures are made from: evenly spread, as many for each row of a picture as there is time for.
 
     Args:
         queries: how many rows there are.
         keys: how many columns.
         heads: of all layers together.
+        special: rows that a reader may hide; where there is another near one of them, that is taken.
     """
     side = min(SIDE, queries)
     each = max(1, min(_MOST // max(1, heads * keys * side), -(-queries // side)))
     parts = np.linspace(0, queries, side * each + 1)
-    return sorted({int(place) for place in (parts[:-1] + parts[1:]) / 2})
+    near = (_nearest(int((start + end) / 2), int(start), int(end), special) for start, end in itertools.pairwise(parts))
+    return sorted(set(near))
+
+
+def _nearest(place: int, start: int, end: int, special: Collection[int]) -> int:
+    """The place itself, or where that is special the nearest between start and end that isn't, if there is one."""
+    if place not in special:
+        return place
+    return min(
+        (one for one in range(start, end) if one not in special), key=lambda one: abs(one - place), default=place
+    )
+
+
+_Pictures: TypeAlias = UInt8[np.ndarray, "head column row"]
 
 
 class Thumbnails:
     """The heads of a long text as pictures; a mask that several layers share is looked at once."""
 
-    def __init__(self, shape: tuple[int, ...], heads: int) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        heads: int,
+        special: tuple[Collection[int], Collection[int]] = ((), ()),
+    ) -> None:
         """Begin with none.
 
         Args:
             shape: queries and keys.
             heads: how many pictures there will be.
+            special: rows and columns that a reader may hide.
         """
         queries, keys = shape
-        self.rows = sampled_rows(queries, keys, heads)
+        self.rows = sampled_rows(queries, keys, heads, special[0])
+        hidden = torch.zeros(len(self.rows), keys, dtype=torch.bool)
+        hidden[[row in special[0] for row in self.rows]] = True
+        hidden[:, list(special[1])] = True
+        self._hidden = hidden if any(special) else None
         self.side = tuple(-(-count // -(-count // SIDE)) for count in (len(self.rows), keys))
         self._shut: dict[object, tuple[Tensor, NDArray[np.bool_]]] = {}
 
-    def of(self, call: Attention) -> UInt8[np.ndarray, "head column row"]:
-        """The heads of a layer: the largest weight under each cell, of the rows that were sampled, as a byte."""
+    def of(self, call: Attention) -> tuple[_Pictures, _Pictures | None]:
+        """The heads of a layer: the largest weight under each cell, of the rows that were sampled, as a byte.
+
+        And the same without the rows and columns that a reader may hide, where there are any.
+        """
         some = call.rows(self.rows)
-        found = np.stack([overview(some.head(head), SIDE).values for head in range(call.shape[0])])
+        hidden = None if self._hidden is None else self._hidden.to(call.query.device)
+        found = [overview(some.head(head), SIDE, hidden=hidden) for head in range(call.shape[0])]
+        whole = self._coded(np.stack([one.values for one in found]), call, some)
+        shown = [one.shown for one in found if one.shown is not None]
+        return whole, self._coded(np.stack(shown), call, some, hidden) if shown else None
+
+    def _coded(
+        self,
+        found: Float[np.ndarray, "head row column"],
+        call: Attention,
+        some: Attention,
+        hidden: Tensor | None = None,
+    ) -> _Pictures:
+        """As bytes, those of cells under which nothing is open among them."""
         codes = codes_of(found, CODES, FAINTEST).astype(np.uint8)
         if call.allowed is not None and some.allowed is not None:
             # The mask is kept beside what was found, so that its place in memory can't become another's.
-            key = (call.allowed.data_ptr(), call.allowed.shape)
+            key = (call.allowed.data_ptr(), call.allowed.shape, hidden is None)
             if key not in self._shut:
-                self._shut[key] = (call.allowed, _shut(some.allowed, some.shape, self.side))
+                allowed = some.allowed if hidden is None else some.allowed & ~hidden
+                self._shut[key] = (call.allowed, _shut(allowed, some.shape, self.side))
             shut = self._shut[key][1]
             codes[np.repeat(shut, len(codes) // len(shut), axis=0)] = BLOCKED
         return codes.swapaxes(1, 2)

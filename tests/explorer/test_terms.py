@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from attention_viz.explorer.terms import pack_head, runs_of
 from attention_viz.explorer.thumbnails import BLOCKED, CODES, FAINTEST, SIDE, sampled_rows
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from tests.explorer.long_texts import KEYS, QUERIES, call_of, long_trace, trace_of_call
 
@@ -103,10 +105,44 @@ def test_a_picture_has_the_largest_weight_under_each_cell_of_the_rows_that_were_
                 assert abs(FAINTEST ** (1 - place) / most - 1) < 0.02
 
 
+def test_a_picture_without_special_tokens_holds_none_of_their_weights() -> None:
+    call, special = call_of("causal"), {0, 1, 40, 500, 551, 552}
+    tokens = replace(Tokens.of_ids(range(KEYS)), special=tuple(place in special for place in range(KEYS)))
+    trace = trace_of_call(call)
+    trace = Trace(
+        trace.layers, {"decoder": tokens}, {"decoder": tokens}, trace.output, trace.provenance, trace.fidelity
+    )
+    header, body = read(pack(trace, terms=()))
+    stream = header["streams"][0]
+    (down, across), layer = stream["side"], stream["layers"][0]
+    whole, plain = (
+        np.frombuffer(zlib.decompress(body[offset : offset + length]), np.uint8).reshape(across, down).T
+        for offset, length in (layer["thumbnails"], layer["plain"])
+    )
+    rows = sampled_rows(QUERIES, KEYS, 1, special)
+    assert len(rows) == stream["sampled"]
+    weights, allowed = call.head(0).weights[rows].numpy(), call.head(0).allowed.numpy()[rows]
+    shown = np.outer([row not in special for row in rows], [place not in special for place in range(KEYS)])
+    tall, wide = -(-len(rows) // SIDE), -(-KEYS // SIDE)
+    lower = 0
+    for row, column in np.ndindex(down, across):
+        part = np.s_[row * tall : (row + 1) * tall, column * wide : (column + 1) * wide]
+        most = (weights * shown)[part].max()
+        if not (allowed & shown)[part].any():
+            assert plain[row, column] == BLOCKED
+        elif most > FAINTEST * 1.01:
+            assert abs(FAINTEST ** (1 - (plain[row, column] - 1) / (CODES - 1)) / most - 1) < 0.02
+            lower += plain[row, column] < whole[row, column]
+    assert lower > 0
+    assert "plain" not in read(pack(trace_of_call(call), terms=()))[0]["streams"][0]["layers"][0]
+
+
 def test_of_a_long_text_few_rows_are_sampled_evenly() -> None:
     rows = sampled_rows(8_000, 8_000, 270)
     assert len(rows) == SIDE
     assert set(np.diff(rows)) == {125}
+    beside = sampled_rows(8_000, 8_000, 270, {rows[3], *range(rows[5] - 2, rows[5] + 9)})
+    assert [row for row in beside if row not in rows] == [rows[3] - 1, rows[5] - 3]
     assert len(sampled_rows(100, 100, 1)) == 100
 
 

@@ -65,7 +65,7 @@ test("of a long text a head is there in small once its layer is read, and whole 
   ];
   assert.equal(recording.picture(outside), null);
   await recording.load("decoder", 0);
-  assert.equal(recording.picture(outside).pattern.weights.length, 62 * 62);
+  assert.equal(recording.picture(outside).whole.weights.length, 62 * 62);
   assert.ok(recording.has(inside) && !recording.has(outside));
   assert.ok(!(await recording.loadHead(outside)));
   assert.equal(recording.head(outside), null);

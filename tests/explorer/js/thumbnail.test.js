@@ -17,9 +17,18 @@ test("codes stand for even steps of the logarithm", () => {
 test("a picture's cell lies under the positions that it was made from", () => {
   // Two rows, from 4 of 8 queries; three columns for 7 keys, three keys each and one.
   const codes = Uint8Array.of(1, 2, 3, 4, 5, 255);
+  const plain = Uint8Array.of(1, 2, 3, 4, 0, 255);
   const counts = {down: 2, across: 3, queries: 8, keys: 7, sampled: 4};
-  const picture = new Thumbnail(codes, counts, values);
+  const picture = new Thumbnail(codes, plain, counts, values);
   assert.deepEqual([...picture.sample(countUp(8), countUp(7), 3, 2)], [1, 3, 5, 2, 4, 0xffff]);
   assert.deepEqual([...picture.sample(Int32Array.of(4, 5), Int32Array.of(3, 6), 2, 1)], [4, 0xffff]);
-  assert.equal(picture.maximum(), values[5]);
+  assert.equal(picture.maximum(countUp(8), countUp(7)), values[5]);
+});
+
+test("while some columns are hidden the picture without them is drawn", () => {
+  const counts = {down: 1, across: 2, queries: 1, keys: 4, sampled: 1};
+  const picture = new Thumbnail(Uint8Array.of(200, 7), Uint8Array.of(9, 7), counts, values);
+  assert.deepEqual([...picture.sample(countUp(1), countUp(4), 2, 1)], [200, 7]);
+  assert.deepEqual([...picture.sample(countUp(1), Int32Array.of(1, 2, 3), 2, 1)], [9, 7]);
+  assert.equal(picture.maximum(countUp(1), Int32Array.of(1, 2, 3)), values[9]);
 });

@@ -27,6 +27,7 @@
  * @property {Place} low
  * @property {Place} sums
  * @property {Place} thumbnails  of a long text, in place of the weights
+ * @property {Place} [plain]  the same without special tokens, where there are any
  * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along
  */
 

@@ -254,13 +254,17 @@ export class Recording {
    * @param {number} number
    */
   async readPictures({name, layers, side, sampled, queries, keys}, number) {
-    const plane = await readPlane(this.payload, layers[number].thumbnails);
+    const {thumbnails, plain, heads} = layers[number];
+    const [whole, without] = await Promise.all(
+      [thumbnails, plain ?? thumbnails].map((at) => readPlane(this.payload, at)),
+    );
     const [down, across] = side;
     const counts = {down, across, queries: queries.count, keys: keys.count, sampled};
-    const codes = (/** @type {number} */ head) => plane.subarray(head * down * across, (head + 1) * down * across);
+    const one = (/** @type {Uint8Array} */ plane, /** @type {number} */ head) =>
+      plane.subarray(head * down * across, (head + 1) * down * across);
     this.thumbnails.set(
       `${name} ${number}`,
-      Array.from({length: layers[number].heads}, (_, head) => new Thumbnail(codes(head), counts, this.codes)),
+      Array.from({length: heads}, (_, head) => new Thumbnail(one(whole, head), one(without, head), counts, this.codes)),
     );
     return [];
   }

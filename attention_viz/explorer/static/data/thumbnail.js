@@ -20,19 +20,32 @@ const BLOCKED_CODE = 255;
 export class Thumbnail {
   /**
    * @param {Uint8Array} codes  (column, row): 0 for nothing, steps of the logarithm, 255 for blocked
+   * @param {Uint8Array} plain  the same without special tokens
    * @param {Counts} counts
    * @param {Float64Array} values  the weight that each code stands for
    */
-  constructor(codes, counts, values) {
-    this.pattern = {weights: codes, blocked: codes.map((code) => Number(code === BLOCKED_CODE)), queries: counts.down};
+  constructor(codes, plain, counts, values) {
+    this.whole = patternOf(codes, counts.down);
+    this.plain = patternOf(plain, counts.down);
     this.counts = counts;
     this.values = values;
-    this.most = values[codes.reduce((most, code) => (code !== BLOCKED_CODE && code > most ? code : most), 0)];
   }
 
-  /** The largest weight in the picture, whatever is in sight of it. */
-  maximum() {
-    return this.most;
+  /**
+   * The largest weight in the picture, of which rows and columns are shown.
+   * @param {Places} _rows
+   * @param {Places} columns
+   */
+  maximum(_rows, columns) {
+    return this.values[this.pattern(columns).most];
+  }
+
+  /**
+   * What is drawn where these columns are shown: fewer than all of them are those without special tokens.
+   * @param {Places} columns
+   */
+  pattern(columns) {
+    return columns.length === this.counts.keys ? this.whole : this.plain;
   }
 
   /**
@@ -44,8 +57,17 @@ export class Thumbnail {
   sample(rows, columns, width, height) {
     const {down, across, queries, keys, sampled} = this.counts;
     const [ownRows, ownColumns] = [under(rows, down, queries, sampled), under(columns, across, keys, keys)];
-    return sample(this.pattern, ownRows, ownColumns, width, height);
+    return sample(this.pattern(columns), ownRows, ownColumns, width, height);
   }
+}
+
+/**
+ * @param {Uint8Array} weights  codes
+ * @param {number} queries
+ */
+function patternOf(weights, queries) {
+  const most = weights.reduce((so, code) => (code !== BLOCKED_CODE && code > so ? code : so), 0);
+  return {weights, blocked: weights.map((code) => Number(code === BLOCKED_CODE)), queries, most};
 }
 
 /**
