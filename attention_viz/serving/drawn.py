@@ -1,6 +1,7 @@
 """A text that went through a model, with what pages ask of it."""
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attention_viz.trace.once import once
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 __all__ = ["Drawn"]
+
+# How many beginnings of a text are kept: who steps through it goes to and fro.
+_MOST_BEGINNINGS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,22 @@ class Drawn:
     trace: "Trace"
     fit: "Fit | None" = None
     second: "Fit | None" = None
+    _beginnings: "dict[int, Drawn]" = field(default_factory=dict[int, "Drawn"], init=False, repr=False)
+
+    def beginning(self, count: int) -> "Drawn":
+        """The first tokens of a decoder's text alone; the last few that were asked for are kept.
+
+        Raises:
+            TraceError: it has no such beginning; the message says why.
+        """
+        from attention_viz.trace.beginning import beginning
+
+        found = self._beginnings.get(count) or Drawn(beginning(self.trace, count), self.fit, self.second)
+        while len(self._beginnings) >= _MOST_BEGINNINGS:
+            with contextlib.suppress(KeyError, StopIteration):  # somebody else was quicker
+                del self._beginnings[next(iter(self._beginnings))]
+        self._beginnings[count] = found
+        return found
 
     def stream(self, name: str | None) -> str:
         """The stream of that name, where the trace has it; else its first."""

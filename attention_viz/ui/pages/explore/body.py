@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Trace
@@ -37,19 +38,30 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     stream = drawn.stream(state.stream)
     with places.notes:
         show_notes(drawn, state)
+    back = min(choice.back, drawn.trace.provenance.generated)
     shown = read_in_place(drawn, state, places.explorer, HEIGHT)
     if shown is not None:
-        show_picture_of(shown, stream, state, places)
+        seen = _up_to_step(shown, state, back)
+        show_picture_of(seen, stream, state, places)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
-    back = min(choice.back, drawn.trace.provenance.generated)
     show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state, back), state)
     show_reading(shown, state)
     if drawn.fit is not None:
         verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
     if shown is not None and drawn.long_id is None:
-        _show_matrix(shown.trace, stream, state)
+        _show_matrix(_up_to_step(shown, state, back).trace, stream, state)
+
+
+def _up_to_step(shown: Drawn, state: State, back: int) -> Drawn:
+    """What is shown up to the token that is looked at, while one goes through those that the model added.
+
+    Other readings and whole words have rows of their own; of a long text each step would be packed for seconds.
+    """
+    if not back or not reading.is_raw(state) or shown.long_id is not None:
+        return shown
+    return shown.beginning(len(shown.trace.query_tokens()) - back)
 
 
 def _show_matrix(trace: Trace, stream: str, state: State) -> None:

@@ -38,6 +38,19 @@ def cells(screen: Screen) -> numpy.ndarray:
     return numpy.nan_to_num(screen.matrix("cache"), nan=-1)
 
 
+def test_the_explorer_ends_with_the_token_that_is_looked_at(screen: Screen) -> None:
+    screen.back_to(f"{PLACE}&more=3")
+    weights = grown(3).weights(1, 1).numpy()
+    assert screen.matrix("matrix").shape == weights.shape
+    screen.press("‹ Earlier").press("‹ Earlier")
+    count = len(weights) - 2
+    shown = screen.matrix("matrix")
+    assert shown.shape == (count, count)
+    assert abs(numpy.nan_to_num(shown) - weights[:count, :count]).max() < 1e-6
+    screen.press("Later ›").press("Later ›")
+    assert screen.matrix("matrix").shape == weights.shape
+
+
 def test_before_it_goes_on_there_is_nothing_to_step_through(screen: Screen) -> None:
     screen.back_to(PLACE)
     assert not [one for one in screen.all("button") if one.label in ("‹ Earlier", "Later ›")]

@@ -1,0 +1,84 @@
+"""A decoder's trace as it was when the model had read the first of its tokens only."""
+
+import functools
+from dataclasses import fields, replace
+from typing import Any
+
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import Term, map_terms
+from attention_viz.trace.layers import Layer
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+
+__all__ = ["beginning"]
+
+_QUERIES = ("query", "key")
+
+
+def beginning(trace: Trace, count: int) -> Trace:
+    """The trace of the first tokens alone: where nobody looks ahead, the same numbers, and none is computed anew.
+
+    Its provenance is that of the whole text, but for how many tokens the model chose itself.
+
+    Args:
+        trace: a decoder's.
+        count: how many tokens.
+
+    Raises:
+        TraceError: no such number of tokens, or a trace in which a token looks at one behind it.
+    """
+    tokens = trace.query_tokens(trace.streams[0])
+    if not 1 <= count <= len(tokens):
+        raise TraceError(f"the first {count} tokens were asked for; the trace has {len(tokens)}")
+    if trace.streams != ("decoder",) or any(_looks_ahead(layer.attention, count) for layer in trace.layers["decoder"]):
+        raise TraceError(
+            f"the first {count} tokens were asked for, and in this trace tokens look at others behind them"
+        )
+    if count == len(tokens):
+        return trace
+    cut = {"decoder": _first(tokens, count)}
+    return trace.derived(
+        layers={"decoder": tuple(_layer(layer, count) for layer in trace.layers["decoder"])},
+        queries=cut,
+        keys=cut,
+        output=trace.output[:count] if len(trace.output) == len(tokens) else trace.output,
+        provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
+        before=f"the first {count} tokens were looked at alone",
+    )
+
+
+def _looks_ahead(call: Attention, count: int) -> bool:
+    """Whether any of the first tokens may look at one behind all of them."""
+    queries, keys = call.shape[-2:]
+    if queries != keys:
+        return True
+    if count >= keys:
+        return False
+    if call.allowed is None:
+        return True
+    allowed = call.allowed.expand(*call.allowed.shape[:-2], queries, keys)
+    return bool(allowed[..., :count, count:].any())
+
+
+def _layer(layer: Layer, count: int) -> Layer:
+    call = layer.attention
+    around = {name: tensor[..., :count, :] for name, tensor in layer.around.items()}
+    return replace(layer, attention=map_terms(call, functools.partial(_term, count, call.shape[-1])), **around)
+
+
+def _term(count: int, before: int, term: Term, value: Any) -> Any:
+    """A term for the first positions, along each axis that has them."""
+    if not isinstance(value, Tensor):
+        return value
+    for axis, name in enumerate(reversed(term.axes.names), start=1):
+        if name in _QUERIES and value.shape[-axis] == before:
+            value = value.narrow(-axis, 0, count)
+    return value
+
+
+def _first(tokens: Tokens, count: int) -> Tokens:
+    found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
+    return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})

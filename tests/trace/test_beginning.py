@@ -1,0 +1,41 @@
+"""A decoder's trace of its first tokens: what a run of them alone gives, without the run."""
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.errors import TraceError
+from attention_viz.trace.beginning import beginning
+from tests.shipped import shipped
+
+TEXT = "moon cheese frog ring moon cheese"
+
+
+def test_it_has_the_numbers_of_a_run_of_the_first_tokens() -> None:
+    *_, last = shipped("induction").generate(TEXT, 3)
+    count = len(last.query_tokens()) - 2
+    found = beginning(last, count)
+    *_, before = shipped("induction").generate(TEXT, 1)
+    assert found.query_tokens() == before.query_tokens() and found.key_tokens() == before.key_tokens()
+    assert found.provenance.generated == 1
+    for layer in range(last.layer_count()):
+        assert torch.allclose(found.attention(layer).weights, before.attention(layer).weights, atol=1e-6)
+        assert torch.allclose(found.attention(layer).output, before.attention(layer).output, atol=1e-5)
+    assert torch.allclose(found.output, before.output, atol=1e-5)
+    assert torch.equal(found.weights(1, 1), last.weights(1, 1)[:count, :count])
+
+
+def test_all_tokens_are_the_trace_itself() -> None:
+    trace = shipped("induction").trace(TEXT)
+    assert beginning(trace, len(trace.query_tokens())) is trace
+
+
+@pytest.mark.parametrize("count", [0, 99])
+def test_no_other_number_of_tokens_is_made_up(count: int) -> None:
+    with pytest.raises(TraceError, match="tokens"):
+        beginning(shipped("induction").trace(TEXT), count)
+
+
+def test_where_tokens_look_ahead_the_first_would_have_been_others() -> None:
+    with pytest.raises(TraceError, match="behind them"):
+        beginning(av.scratch("the cat sat"), 2)
