@@ -35,7 +35,7 @@ import posixpath
 import re
 from importlib import resources
 
-from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette, ramp
+from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette
 
 __all__ = [
     "atlas_source",
@@ -115,7 +115,7 @@ def _variables(palette: Palette) -> str:
         name.replace("_", "-"): getattr(palette, name)
         for name in ("background", "surface", "ink", "muted", "line", "accent", "query", "key", "value", "blocked")
     }
-    colours["ramp"] = " ".join(ramp(palette.weight_low, palette.weight_high))
+    colours["ramp"] = " ".join(palette.weights)
     return "".join(f"  --av-{name}: {value};\n" for name, value in colours.items())
 
 

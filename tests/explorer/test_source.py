@@ -10,7 +10,7 @@ import pytest
 
 from attention_viz.explorer import atlas_source, channel_source, component_source, script
 from attention_viz.explorer.source import page_source, style_sheet
-from attention_viz.views.style.theme import DARK, LIGHT, ramp
+from attention_viz.views.style.theme import DARK, LIGHT
 
 STATIC = Path(str(resources.files("attention_viz.explorer"))) / "static"
 MODULES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*.js"))
@@ -103,6 +103,6 @@ def test_the_style_sheet_has_the_colours_of_both_themes() -> None:
     sheet = style_sheet()
     for colours in (LIGHT, DARK):
         assert f"--av-query: {colours.query};" in sheet
-        assert " ".join(ramp(colours.weight_low, colours.weight_high)) in sheet
+        assert f"--av-ramp: {' '.join(colours.weights)};" in sheet
     written_out = (STATIC / "explorer.css").read_text("utf-8")
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b", written_out)

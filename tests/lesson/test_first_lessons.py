@@ -15,6 +15,7 @@ from attention_viz.lesson.words import offered, signed, telling
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
 from attention_viz.trace.tokens import split_words
+from tests.views.printed import drawn
 
 TEXT = "The bank of the river was flooded"
 BANK, D_MODEL, D_K = 1, 8, 4
@@ -83,7 +84,7 @@ def test_without_parameters_shares_are_a_softmax_of_dot_products(scene: Scene) -
 def test_the_three_roles_are_three_products_and_only_values_may_differ_in_width(scene: Scene, d_v: int) -> None:
     shown = LESSONS["roles"].show(replace(scene, choice=str(d_v)))
     query, key, value = numbers(d_v=d_v)
-    for part, expected in zip(shown.figure.data, (query, key, value), strict=True):
+    for part, expected in zip(drawn(shown.figure), (query, key, value), strict=True):
         assert numpy.allclose(numpy.array(part.z), expected, atol=1e-6)
     facts, x = shown.facts, word_vectors(split_words(TEXT), D_MODEL, 3)
     assert (facts["d_model"], facts["d_k"], facts["d_v"]) == ("8", "4", str(d_v))

@@ -19,6 +19,7 @@ from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from attention_viz.ui.parts.menu import PAGES as MENU
+from attention_viz.views.style.numbers import NUMBERS
 
 __all__ = ["PAGES", "Screen"]
 
@@ -118,7 +119,8 @@ class Screen:
 
     def matrix(self, key: str) -> numpy.ndarray:
         """The numbers that a heatmap draws: what the page sends to the browser."""
-        (cells,) = [one["z"] for one in self.figure(key)["data"] if one["type"] == "heatmap"]
+        parts = [one for one in self.figure(key)["data"] if one["type"] == "heatmap"]
+        (cells,) = [one["z"] for one in parts if one.get("name") != NUMBERS]
         shape = [int(count) for count in cells["shape"].split(",")]
         return numpy.frombuffer(base64.b64decode(cells["bdata"]), dtype=cells["dtype"]).reshape(shape)
 

@@ -13,8 +13,9 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.hatching import segments
+from attention_viz.views.style.numbers import LEAST
 from attention_viz.views.style.scale import full_colour
-from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ramp
+from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ink_on, on_ramp
 from attention_viz.views.style.wording import escaped, shortened, spread
 
 __all__ = ["heatmap_svg"]
@@ -81,13 +82,14 @@ def _cells(blocks: Blocks, full: float, cell: float) -> str:
     # The last blocks reach beyond the text where it doesn't divide evenly: what is beyond is cut off.
     start = f'<svg width="{wide:.1f}" height="{high:.1f}" overflow="hidden">'
     frame = f'<rect width="{wide:.1f}" height="{high:.1f}" fill="none" stroke="{LIGHT.line}"/>'
-    numbers = _numbers(blocks.values, cell) if blocks.whole else ""
+    numbers = _numbers(blocks.values, full, cell) if blocks.whole else ""
     return f"{start}{_image(blocks, full, cell)}{_hatch(blocks, cell)}</svg>{frame}{numbers}"
 
 
 def _image(blocks: Blocks, full: float, cell: float) -> str:
     """The matrix as one picture, a pixel a cell or block: the file stays small at 512 tokens and sharp at any size."""
-    colours = numpy.array([_rgb(colour) for colour in ramp(LIGHT.weight_low, LIGHT.weight_high, _STEPS)], numpy.uint8)
+    stops = [on_ramp(LIGHT.weights, step / (_STEPS - 1)) for step in range(_STEPS)]
+    colours = numpy.array([_rgb(colour) for colour in stops], numpy.uint8)
     shares = numpy.nan_to_num(blocks.values / full).clip(0, 1)
     data = base64.b64encode(_png(colours[(shares * (_STEPS - 1)).round().astype(int)])).decode()
     high, wide = (count * length * cell for count, length in zip(blocks.values.shape, blocks.size, strict=True))
@@ -111,15 +113,15 @@ def _hatch(blocks: Blocks, cell: float) -> str:
     return f'<path d="{lines}" stroke="{LIGHT.blocked}" fill="none"/>' if lines else ""
 
 
-def _numbers(weights: Float[numpy.ndarray, "query key"], cell: float) -> str:
-    """Three digits in each cell, where they fit and are not a row of zeros."""
+def _numbers(weights: Float[numpy.ndarray, "query key"], full: float, cell: float) -> str:
+    """Three digits in each cell, where they fit and the weight is more than next to nothing."""
     if cell < 30:
         return ""
     cells = [
         f'<text x="{(j + 0.5) * cell:.1f}" y="{(i + 0.5) * cell + 4:.1f}" '
-        f'fill="{LIGHT.background if weight > 0.45 else LIGHT.ink}">{f"{weight:.3f}".removeprefix("0")}</text>'
+        f'fill="{ink_on(on_ramp(LIGHT.weights, weight / full))}">{f"{weight:.3f}".removeprefix("0")}</text>'
         for (i, j), weight in numpy.ndenumerate(weights)
-        if weight >= 0.0005
+        if weight >= LEAST
     ]
     return f'<g font-size="11" text-anchor="middle">{"".join(cells)}</g>'
 
@@ -149,7 +151,7 @@ def _titles(wide: float, high: float, left: float) -> str:
 
 def _bar(wide: float, full: float, largest: float) -> str:
     """The colour bar: what each colour stands for, from 0 to the deepest, and what the hatching means."""
-    stops = ramp(LIGHT.weight_low, LIGHT.weight_high)
+    stops = LIGHT.weights
     gradient = "".join(
         f'<stop offset="{1 - step / (len(stops) - 1):.3f}" stop-color="{colour}"/>'
         for step, colour in reversed(list(enumerate(stops)))

@@ -7,7 +7,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.scale import full_colour
-from attention_viz.views.style.theme import SANS, Palette, ThemeName, colour_scale, palette, ramp
+from attention_viz.views.style.theme import SANS, Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, shortened
 
 __all__ = ["cache"]
@@ -61,7 +61,7 @@ def cache(
             z=numpy.where(drawn < 0, numpy.nan, drawn),
             zmin=0,
             zmax=full_colour(weights, keys),
-            colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+            colorscale=colour_scale(colours.weights),
             hoverongaps=False,
             hovertext=[[f"{escaped(tokens[row])} → {escaped(name)}" for name in names] for row in rows],
             hovertemplate="%{hovertext}: %{z:.6f}<extra></extra>",

@@ -25,7 +25,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
         x=blocks.values[:, 0],
         **bar_places(blocks),
         orientation="h",
-        marker={"color": colours.difference_high},
+        marker={"color": colours.more},
         text=spans(blocks, 0, tokens),
         textposition="none",
         hovertemplate="%{text}: %{x:.4f}<extra></extra>",

@@ -15,8 +15,9 @@ from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.numbers import LEAST, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour
-from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette, ramp
+from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
 __all__ = ["PARTS", "compare"]
@@ -63,8 +64,10 @@ def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName
     )
     note = block_note(blocks[parts[0]], "the largest change" if part == "difference" else "the largest")
     arrange(figure, _far(comparison) if several else titles[0], colours, note=note)
+    places = dict[str, int]()
     for column, name in enumerate(parts, start=1):
         figure.add_trace(_cells(comparison, blocks, name, colours, bar=not several), row=1, col=column)
+        places[name] = len(_drawn(figure)) - 1
         _hatch(figure, blocks[name], column, colours)
         _mark(figure, comparison, column, colours)
         _name_axes(figure, comparison, column, colours)
@@ -73,6 +76,10 @@ def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName
     else:
         figure.update_traces(colorbar=_lying(0, 1, above=True), selector={"type": "heatmap"})
         figure.update_layout(margin_t=92 if note else 76, title_y=0.95, title_yanchor="middle")
+    for column, (name, at) in enumerate(places.items(), start=1):
+        if _printed(blocks[name]):
+            write = _signed if name == "difference" else _short
+            add_numbers(figure, write, at=at, least=LEAST, row=1, col=column)
     return figure
 
 
@@ -127,11 +134,9 @@ def _cells(
     comparison: Comparison, blocks: Mapping[str, Blocks], part: str, colours: Palette, *, bar: bool
 ) -> go.Heatmap:
     drawn, difference = blocks[part], part == "difference"
-    printed = max(drawn.shape) <= _PRINTED_UP_TO
+    gap = 1 if _printed(drawn) else 0
     low, largest = _range(blocks, difference=difference)
-    stops = ramp(colours.weight_low, colours.weight_high)
-    if difference:
-        stops = diverging(colours.difference_low, colours.difference_middle, colours.difference_high)
+    stops = colours.differences if difference else colours.weights
     return go.Heatmap(
         z=drawn.values,
         zmin=low,
@@ -139,12 +144,10 @@ def _cells(
         colorscale=colour_scale(stops),
         hovertext=_hover_texts(comparison, blocks),
         hovertemplate="%{hovertext}<extra></extra>",
-        text=_printed(drawn, signed=difference) if printed else None,
-        texttemplate="%{text}" if printed else None,
         # Where a text lacks a token, the page shows through: nothing is to be said there.
         hoverongaps=True,
-        xgap=1 if printed else 0,
-        ygap=1 if printed else 0,
+        xgap=gap,
+        ygap=gap,
         showscale=bar,
         colorbar=colour_bar(_meaning(blocks, largest, difference=difference)),
         **block_coordinates(drawn),
@@ -168,21 +171,17 @@ def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, fl
     return 0.0, max(full_colour(numpy.nan_to_num(one.values), max(one.shape)) for one in both)
 
 
-def _printed(blocks: Blocks, *, signed: bool) -> list[list[str]]:
-    """The number in each cell; a blocked cell is 0 and not about 0."""
-    return [
-        ["0" if stop else _number(one, signed=signed) for one, stop in zip(row, stops, strict=True)]
-        for row, stops in zip(blocks.values.tolist(), blocks.blocked.tolist(), strict=True)
-    ]
+def _printed(blocks: Blocks) -> bool:
+    return max(blocks.shape) <= _PRINTED_UP_TO
 
 
-def _number(value: float, *, signed: bool) -> str:
-    if numpy.isnan(value):
-        return ""
-    if signed:
-        # Without "−.00", which is neither a gain nor a loss; and as short as the weights beside it.
-        return with_minus(f"{value:+.2f}").replace("0.", ".", 1) if abs(value) >= 0.005 else "0"
-    return f"{value:.2f}"
+def _short(weight: float) -> str:
+    return f"{weight:.2f}"
+
+
+def _signed(change: float) -> str:
+    """As short as the weights beside it."""
+    return with_minus(f"{change:+.2f}").replace("0.", ".", 1)
 
 
 def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.ndarray:

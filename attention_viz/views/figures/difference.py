@@ -13,8 +13,9 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.numbers import LEAST, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change
-from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, diverging, palette
+from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, readable, with_minus
 
 __all__ = ["difference"]
@@ -43,6 +44,8 @@ def difference(
     keys = readable(before.key_tokens(stream).written)
     figure = go.Figure([_cells(change, _hover_texts(change, old, new, queries, keys), colours)])
     add_hatch(figure, change.blocked, colours, key=False, size=change.size)
+    if _printed(change):
+        add_numbers(figure, _short, least=LEAST)
     title = f"{escaped(caption(before, layer, head, stream))}: after − before"
     arrange(figure, title, colours, note=block_note(change, "the largest change"))
     label_axes(
@@ -81,23 +84,27 @@ def _signed(number: float, digits: int) -> str:
     return with_minus(f"{number:+.{digits}f}")
 
 
+def _printed(change: Blocks) -> bool:
+    return change.whole and max(change.shape) <= _PRINTED_UP_TO
+
+
+def _short(number: float) -> str:
+    return _signed(number, 2)
+
+
 def _cells(change: Blocks, texts: numpy.ndarray, colours: Palette) -> go.Heatmap:
     values = change.values
     largest = full_change(values)
-    printed = change.whole and max(values.shape) <= _PRINTED_UP_TO
-    # Without "−0.00", which is neither a gain nor a loss.
-    text = [[_signed(one, 2) if abs(one) >= 0.005 else "0" for one in row] for row in values.tolist()]
+    gap = 1 if _printed(change) else 0
     return go.Heatmap(
         z=values,
         zmin=-largest,
         zmax=largest,
-        colorscale=colour_scale(diverging(colours.difference_low, colours.difference_middle, colours.difference_high)),
+        colorscale=colour_scale(colours.differences),
         hovertext=texts,
         hovertemplate="%{hovertext}<extra></extra>",
-        text=text if printed else None,
-        texttemplate="%{text}" if printed else None,
-        xgap=1 if printed else 0,
-        ygap=1 if printed else 0,
+        xgap=gap,
+        ygap=gap,
         colorbar=colour_bar("change"),
         **block_coordinates(change),
     )

@@ -9,8 +9,9 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.numbers import LEAST, add_numbers
 from attention_viz.views.style.scale import full_colour, weight_bar
-from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
+from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, readable
 
 __all__ = ["heatmap"]
@@ -54,6 +55,8 @@ def heatmap(
     keys = readable(trace.key_tokens(stream).written)
     figure = go.Figure([_cells(blocks, queries, keys, colours) if names else _nameless(blocks, colours)])
     add_hatch(figure, blocks.blocked, colours, size=blocks.size)
+    if names and _printed(blocks):
+        add_numbers(figure, "{:.3f}".format, least=LEAST)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=block_note(blocks))
     label_axes(
         figure,
@@ -63,22 +66,23 @@ def heatmap(
     return figure
 
 
+def _printed(blocks: Blocks) -> bool:
+    return blocks.whole and max(blocks.shape) <= _PRINTED_UP_TO
+
+
 def _cells(blocks: Blocks, queries: list[str], keys: list[str], colours: Palette) -> go.Heatmap:
-    weights, blocked = blocks.values, blocks.blocked
+    weights = blocks.values
     full = full_colour(weights, max(blocks.shape))
-    printed = blocks.whole and max(weights.shape) <= _PRINTED_UP_TO
+    gap = 1 if _printed(blocks) else 0
     return go.Heatmap(
         z=weights,
         zmin=0,
         zmax=full,
-        colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+        colorscale=colour_scale(colours.weights),
         hovertext=_hover_texts(blocks, queries, keys),
         hovertemplate="%{hovertext}<extra></extra>",
-        # A blocked cell is 0 and not about 0.
-        text=numpy.where(blocked, "0", numpy.vectorize("{:.3f}".format, otypes=[object])(weights)) if printed else None,
-        texttemplate="%{text}" if printed else None,
-        xgap=1 if printed else 0,
-        ygap=1 if printed else 0,
+        xgap=gap,
+        ygap=gap,
         colorbar=weight_bar(full, float(blocks.values.max(initial=0.0))),
         **block_coordinates(blocks),
     )
@@ -104,7 +108,7 @@ def _nameless(blocks: Blocks, colours: Palette) -> go.Heatmap:
         z=numpy.where(blocks.blocked, numpy.float32("nan"), blocks.values),
         zmin=0,
         zmax=full,
-        colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+        colorscale=colour_scale(colours.weights),
         hoverongaps=False,
         hovertext=None if blocks.whole else _hover_texts(blocks, None, None),
         hovertemplate="position %{y} looks at position %{x}: %{z:.6f}<extra></extra>"

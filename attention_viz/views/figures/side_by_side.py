@@ -8,7 +8,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.scale import full_colour, weight_bar
-from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, colour_scale, palette, ramp
+from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, readable, shortened, spread
 
 __all__ = ["side_by_side"]
@@ -59,7 +59,7 @@ def _cells(blocks: Blocks, head: int, queries: list[str], keys: list[str], colou
     return go.Heatmap(
         z=blocks.values,
         zmin=0,
-        colorscale=colour_scale(ramp(colours.weight_low, colours.weight_high)),
+        colorscale=colour_scale(colours.weights),
         hovertext=hover_texts(
             spans(blocks, 0, queries),
             spans(blocks, 1, keys),

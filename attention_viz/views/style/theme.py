@@ -2,16 +2,34 @@
 
 Query, key and value are from Okabe & Ito 2008 ("Color Universal Design"), safe for colour-blind readers, lightened on
 dark. Weights run from the page's background to one deep hue in equal steps of OKLab lightness (Ottosson 2020), so that
-0 disappears and 1 stands out on either page.
+0 disappears and 1 stands out on either page; so do differences on either side of 0. In between they are as saturated as
+screens allow: a straight way through OKLab would be muddy there, on dark above all.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "Palette", "ThemeName", "colour_scale", "diverging", "palette", "ramp"]
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "MONOSPACE",
+    "SANS",
+    "Palette",
+    "ThemeName",
+    "colour_scale",
+    "diverging",
+    "ink_on",
+    "on_ramp",
+    "palette",
+    "ramp",
+]
 
 ThemeName = Literal["light", "dark"]
+
+# The relative luminance on which black and white are read equally well: (L + 0.05)² = 1.05 × 0.05.
+_EITHER = (1.05 * 0.05) ** 0.5 - 0.05
 
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Noto Sans', sans-serif"
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono', monospace"
@@ -19,7 +37,12 @@ MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one theme, as #rrggbb."""
+    """The colours of one theme, as #rrggbb.
+
+    Attributes:
+        weights: from 0 to the deepest colour, in equal steps.
+        differences: from the lowest over 0, the page's background, to the highest, in equal steps on either side.
+    """
 
     background: str
     surface: str
@@ -30,14 +53,30 @@ class Palette:
     query: str
     key: str
     value: str
-    weight_low: str
-    weight_high: str
-    difference_low: str
-    difference_middle: str
-    difference_high: str
     blocked: str
     good: str
     bad: str
+    weights: tuple[str, ...]
+    differences: tuple[str, ...]
+
+    @property
+    def less(self) -> str:
+        """The colour of the lowest difference."""
+        return self.differences[0]
+
+    @property
+    def more(self) -> str:
+        """The colour of the highest difference."""
+        return self.differences[-1]
+
+    @property
+    def increases(self) -> tuple[str, ...]:
+        """From no difference to the highest."""
+        return self.differences[len(self.differences) // 2 :]
+
+
+def _stops(colours: str) -> tuple[str, ...]:
+    return tuple(f"#{colour}" for colour in colours.split())
 
 
 LIGHT = Palette(
@@ -50,14 +89,11 @@ LIGHT = Palette(
     query="#D55E00",
     key="#0072B2",
     value="#009E73",
-    weight_low="#FFFFFF",
-    weight_high="#3A0F7A",
-    difference_low="#0072B2",
-    difference_middle="#FFFFFF",
-    difference_high="#D55E00",
     blocked="#A7AEBA",
     good="#1B7F4B",
     bad="#B3261E",
+    weights=_stops("FFFFFF EAE4FA D4CAF5 BFAFEE AA95E8 957AE1 825ED9 6D48C3 5932AD 461797 34007A"),
+    differences=_stops("0072B2 208FD8 3FADFB 89C9FD C6E4FE FFFFFF FEDECF FEBC9C FD9762 F67114 D55E00"),
 )
 
 DARK = Palette(
@@ -70,14 +106,11 @@ DARK = Palette(
     query="#FF8A3D",
     key="#56B4E9",
     value="#6EE7B7",
-    weight_low="#0E1117",
-    weight_high="#E4D4FF",
-    difference_low="#56B4E9",
-    difference_middle="#0E1117",
-    difference_high="#FF8A3D",
     blocked="#5A6373",
     good="#4CC38A",
     bad="#FF8A80",
+    weights=_stops("0E1117 24144F 3D0089 5501B3 6D21D2 8639F1 9D5CFF B181FF C6A3FF DAC3FE EEE2FF"),
+    differences=_stops("56B4E9 1891CA 0B6F9B 054E6F 0C2F41 0E1117 471F03 743504 A34D09 D56710 FF8A3D"),
 )
 
 _PALETTES: Mapping[ThemeName, Palette] = {"light": LIGHT, "dark": DARK}
@@ -106,8 +139,32 @@ def colour_scale(stops: Sequence[str]) -> list[list[Any]]:
     return [[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)]
 
 
+def on_ramp(stops: Sequence[str], place: float) -> str:
+    """The colour at a place from 0 to 1, between two stops mixed of both, as browsers and Plotly do.
+
+    Beyond the ends it stays at them; the explorer's `data/scale.js` does the same.
+    """
+    at = min(max(place, 0.0), 1.0) * (len(stops) - 1)
+    low, high = stops[math.floor(at)], stops[math.ceil(at)]
+    mixed = (a + (b - a) * (at % 1) for a, b in zip(_channels(low), _channels(high), strict=True))
+    return "#" + "".join(f"{round(one):02X}" for one in mixed)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever can be read on a colour: at 4.5 to 1 at least on any (WCAG 2.2).
+
+    The rule for every number in a coloured cell; the explorer's `data/scale.js` goes by the same.
+    """
+    red, green, blue = (_linear(channel / 255) for channel in _channels(colour))
+    return "#FFFFFF" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < _EITHER else "#000000"
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
 def _oklab(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (_linear(int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
+    red, green, blue = (_linear(channel / 255) for channel in _channels(colour))
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
     short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)

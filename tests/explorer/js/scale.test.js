@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import {readFileSync} from "node:fs";
 import {test} from "node:test";
 
 import {
   SCALES,
   channels,
   colourTable,
+  inkOn,
   lengthOf,
   onRamp,
   pixel,
@@ -86,4 +88,37 @@ test("a map of small means is as deep as one of large ones, in proportion or dow
     assert.equal(table[2], pixel(onRamp(ramp, scale === "logarithmic" ? 2 / 3 : 0.1)));
   }
   assert.equal(relativeTable(small, "linear", 0, ramp)[0], pixel([0, 0, 0]));
+});
+
+/** WCAG 2.2, "contrast ratio", written out once more. */
+function contrast(one, other) {
+  const [low, high] = [one, other]
+    .map((colour) =>
+      colour
+        .map((channel) => (channel <= 10.31475 ? channel / 3294.6 : ((channel / 255 + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, light, at) => sum + light * [0.2126, 0.7152, 0.0722][at], 0),
+    )
+    .sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+
+test("a number can be read on every cell of every ramp, light and dark", () => {
+  const theme = readFileSync(new URL("../../../attention_viz/views/style/theme.py", import.meta.url), "utf-8");
+  const ramps = [...theme.matchAll(/_stops\("([0-9A-F ]+)"\)/g)].map((found) =>
+    found[1].split(" ").map((colour) => channels(`#${colour}`)),
+  );
+  assert.equal(ramps.length, 4);
+  for (const ramp of ramps)
+    for (let step = 0; step <= 1000; step++) {
+      const colour = onRamp(ramp, step / 1000);
+      assert.ok(contrast(colour, channels(inkOn(colour))) >= 4.5, `${step} of ${ramp[0]}`);
+    }
+});
+
+test("the ink is the one of black and white that stands out more", () => {
+  for (let grey = 0; grey < 256; grey++) {
+    const colour = [grey, grey, grey];
+    const [black, white] = ["#000000", "#FFFFFF"].map((ink) => contrast(colour, channels(ink)));
+    assert.equal(inkOn(colour), black > white ? "#000000" : "#FFFFFF", String(grey));
+  }
 });

@@ -14,6 +14,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, changed_outputs, difference, heatmap
 from attention_viz.views.style.padding_marks import mark_padding
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+from tests.views.printed import printed
 
 MODULE = Scratch(d_model=12, heads=3)
 
@@ -48,22 +49,27 @@ def test_the_difference_is_hatched_where_cells_are_blocked_now() -> None:
     assert len(difference(before, after, 0, 0).data) == 1
 
 
-def test_small_changes_are_printed_without_a_sign_of_their_own() -> None:
+def test_changes_next_to_nothing_are_not_printed() -> None:
     before, after = pair()
-    assert {text for row in difference(before, after, 0, 0).data[0].text for text in row} == {"0"}
+    assert {text for row in printed(difference(before, after, 0, 0)) for text in row} == {""}
+    figure = difference(before, after, 0, 1)
+    for numbers, said in zip(figure.data[0].z, printed(figure), strict=True):
+        assert [bool(text) for text in said] == [abs(number) >= 0.05 for number in numbers]
 
 
 def test_a_loss_is_printed_with_a_minus_sign_and_a_gain_with_a_plus() -> None:
     before, after = pair()
-    figure = difference(before, after, 0, 1).data[0]
-    printed = [
+    figure = difference(before, after, 0, 1)
+    cells = figure.data[0]
+    written = [
         (number, text)
-        for row, said in zip(figure.z, figure.text, strict=True)
+        for row, said in zip(cells.z, printed(figure), strict=True)
         for number, text in zip(row, said, strict=True)
+        if text
     ]
-    assert min(figure.z.flat) < -0.01
-    assert {text[0] for number, text in printed if number < -0.01} == {"−"}
-    assert {text[0] for number, text in printed if number > 0.01} == {"+"}
+    assert min(cells.z.flat) < -0.05
+    assert {text[0] for number, text in written if number < 0} == {"−"}
+    assert {text[0] for number, text in written if number > 0} == {"+"}
 
 
 def test_heads_and_outputs_hold_the_measured_numbers() -> None:
@@ -97,8 +103,8 @@ def test_padding_is_framed_as_rows_and_as_columns() -> None:
     assert not mark_padding(heatmap(bare, 0, 1), bare.query_tokens()).layout.shapes
 
 
-def test_a_fully_blocked_row_is_printed_as_noughts() -> None:
+def test_a_fully_blocked_row_has_no_numbers() -> None:
     allowed = torch.ones(3, 3, dtype=torch.bool)
     allowed[1] = False
     trace = MODULE.trace("one two three", edits=[av.Allow(allowed)])
-    assert heatmap(trace, 0, 2).data[0].text[1].tolist() == ["0", "0", "0"]
+    assert printed(heatmap(trace, 0, 2))[1] == ["", "", ""]

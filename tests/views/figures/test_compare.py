@@ -12,6 +12,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.views import compare, compared_heads, training
 from attention_viz.views.figures.compare import PARTS
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+from tests.views.printed import drawn, printed
 
 MODULE = Scratch(d_model=12, heads=3)
 
@@ -29,8 +30,8 @@ def test_the_three_pictures_hold_the_numbers_of_the_comparison_on_common_axes() 
         assert list(figure.layout.xaxis.ticktext) == ["the", "+ old", "cat", "− sat", "+ ran"]
         assert list(figure.layout.yaxis.ticktext) == list(figure.layout.xaxis.ticktext)
     whole = compare(found)
-    assert len(whole.data) == 3
-    for cells, part in zip(whole.data, PARTS, strict=True):
+    assert len(drawn(whole)) == 3
+    for cells, part in zip(drawn(whole), PARTS, strict=True):
         assert numpy.array_equal(cells.z, matrices[part].numpy(), equal_nan=True)
 
 
@@ -68,19 +69,20 @@ def test_blocked_cells_are_hatched_and_absent_ones_are_not() -> None:
     causal = MODULE.trace("the cat sat", edits=[av.Allow(av.masks.causal(3))])
     before = MODULE.trace("the cat sat")
     found = av.compare(before, causal, 0, 1)
-    assert [len(compare(found, part=part).data) for part in PARTS] == [1, 2, 1]
+    assert [len(drawn(compare(found, part=part))) for part in PARTS] == [1, 2, 1]
     assert compare(found).data[2].xaxis == "x2"
-    assert len(compare(av.compare(causal, causal, 0, 1), part="difference").data) == 2
-    assert len(compare(pair(), part="other").data) == 1
+    assert len(drawn(compare(av.compare(causal, causal, 0, 1), part="difference"))) == 2
+    assert len(drawn(compare(pair(), part="other"))) == 1
 
 
 def test_a_gain_is_printed_with_a_plus_and_a_loss_with_a_minus_sign() -> None:
-    figure = compare(pair(), part="difference").data[0]
-    for numbers, said in zip(figure.z, figure.text, strict=True):
+    figure = compare(pair(), part="difference")
+    assert sum(map(bool, (text for row in printed(figure) for text in row))) >= 2
+    for numbers, said in zip(figure.data[0].z, printed(figure), strict=True):
         for number, text in zip(numbers, said, strict=True):
-            if numpy.isnan(number):
+            if numpy.isnan(number) or abs(number) < 0.05:
                 assert text == ""
-            elif abs(number) > 0.01:
+            else:
                 assert text == f"{number:+.2f}".replace("-", "−").replace("0.", ".")
 
 
@@ -123,11 +125,12 @@ def test_a_part_that_is_not_there_is_refused_by_name() -> None:
         compare(pair(), part="sum")
 
 
-def test_no_cell_is_coloured_whose_change_is_written_as_0() -> None:
+def test_a_change_next_to_nothing_is_neither_coloured_nor_written() -> None:
     text = "the cat sat on"
     nearly = MODULE.trace(text, edits=[av.Temperature(1.00001)])
     found = av.compare(MODULE.trace(text), nearly, 0, 1)
     assert 0 < float(found.difference.abs().max()) < 1e-4
-    cells = compare(found, part="difference").data[0]
-    assert {number for row in cells.text for number in row} == {"0"}
+    figure = compare(found, part="difference")
+    cells = figure.data[0]
+    assert {number for row in printed(figure) for number in row} == {""}
     assert numpy.abs(cells.z).max() < 0.01 * cells.zmax

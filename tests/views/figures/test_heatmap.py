@@ -10,7 +10,8 @@ from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.style.hatching import segments
 from attention_viz.views.style.scale import full_colour, weight_bar
-from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName, ink_on, on_ramp
+from tests.views.printed import inks, printed
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")
 
@@ -133,11 +134,20 @@ def test_hatching_covers_blocked_cells_and_no_others(shape: tuple[int, int]) -> 
         assert (crossed == blocked).all()
 
 
-def test_a_blocked_cell_is_printed_as_exactly_nought_and_a_small_one_is_not() -> None:
-    trace = trace_of(("a", "b", "c"), causal=True)
-    printed = heatmap(trace, 0, 1).data[0].text
-    assert printed[0].tolist() == ["1.000", "0", "0"]
-    assert printed[2][1] == f"{trace.weights(0, 1)[2, 1].item():.3f}"
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_weights_from_a_twentieth_on_are_printed_in_the_ink_that_can_be_read(theme: ThemeName) -> None:
+    trace = trace_of(tuple("abcdefgh"), causal=True)
+    figure = heatmap(trace, 0, 1, theme=theme)
+    cells = figure.data[0]
+    assert printed(figure)[0] == ["1.000", *[""] * 7]
+    weights = trace.weights(0, 1)
+    assert 0 < float(weights[weights > 0].min()) < 0.05
+    expected = [["" if one < 0.05 else f"{one:.3f}" for one in row] for row in weights.tolist()]
+    assert printed(figure) == expected
+    assert len({ink for row in inks(figure) for ink in row if ink}) == 2
+    stops = [colour for _, colour in cells.colorscale]
+    for row, said in zip(cells.z, inks(figure), strict=True):
+        assert all(not ink or ink == ink_on(on_ramp(stops, weight)) for weight, ink in zip(row, said, strict=True))
 
 
 def test_a_causal_matrix_is_hatched_above_its_diagonal() -> None:

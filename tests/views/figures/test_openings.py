@@ -16,6 +16,7 @@ from attention_viz.steps.steps import NOTATIONS
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import hull, products, roles, saturation, shares
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+from tests.views.printed import drawn as drawn_of
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")
 
@@ -62,7 +63,7 @@ def test_the_three_roles_hold_the_numbers_in_their_own_colours(theme: ThemeName,
     for notation in NOTATIONS:
         figure = roles(trace, 0, 1, notation=notation, theme=theme)
         for part, made, name in zip(
-            figure.data, (call.query, call.key, call.value), ("query", "key", "value"), strict=True
+            drawn_of(figure), (call.query, call.key, call.value), ("query", "key", "value"), strict=True
         ):
             expected = made[1].mT if notation == "columns" else made[1]
             assert numpy.array_equal(numpy.array(part.z), expected.numpy())

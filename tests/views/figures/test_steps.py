@@ -8,6 +8,7 @@ from attention_viz.steps.head import open_head, row_statistics
 from attention_viz.steps.steps import NOTATIONS, STEPS, steps_of, transposed
 from attention_viz.views import learned, saturation, steps
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
+from tests.views.printed import printed
 
 NASTY = "</script> <b>x</b> =cmd() a&b"
 
@@ -29,9 +30,9 @@ def test_numbers_below_zero_have_a_minus_sign() -> None:
     scores = numpy.array(steps(trace, 0, 2, "scores").data[0].z)
     figure = steps(trace, 0, 2, "scores")
     assert scores.min() < 0
-    printed = [[float(text.replace("−", "-")) for text in row] for row in figure.data[0].text]
-    assert numpy.abs(printed - scores).max() <= 0.005 + 1e-6
-    assert not any("-" in text for row in figure.data[0].text for text in row)
+    read = [[float(text.replace("−", "-")) for text in row] for row in printed(figure)]
+    assert numpy.abs(read - scores).max() <= 0.005 + 1e-6
+    assert not any("-" in text for row in printed(figure) for text in row)
 
 
 @pytest.mark.parametrize("step", ["allowed", "weights"])

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from attention_viz.views.style.theme import DARK, LIGHT, Palette, palette, ramp
+from attention_viz.views.style.theme import DARK, LIGHT, Palette, ink_on, on_ramp, palette, ramp
 
 PALETTES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 
@@ -63,8 +63,9 @@ def test_contrast_is_that_of_the_standard() -> None:
 
 @PALETTES
 def test_every_colour_is_written_out_in_full(colours: Palette) -> None:
-    for name, colour in dataclasses.asdict(colours).items():
-        assert re.fullmatch("#[0-9A-F]{6}", colour), name
+    for name, given in dataclasses.asdict(colours).items():
+        for colour in [given] if isinstance(given, str) else given:
+            assert re.fullmatch("#[0-9A-F]{6}", colour), name
 
 
 @PALETTES
@@ -76,14 +77,16 @@ def test_text_can_be_read(colours: Palette, on: str, name: str) -> None:
 
 @PALETTES
 @pytest.mark.parametrize("on", ["background", "surface"])
-@pytest.mark.parametrize("name", ["query", "key", "value", "difference_low", "difference_high", "weight_high"])
+@pytest.mark.parametrize("name", ["query", "key", "value", "less", "more"])
 def test_marks_can_be_seen(colours: Palette, on: str, name: str) -> None:
     assert contrast(getattr(colours, name), getattr(colours, on)) >= 3
+    assert contrast(colours.weights[-1], getattr(colours, on)) >= 12
 
 
 @PALETTES
 def test_no_weight_and_no_difference_disappear_into_the_page(colours: Palette) -> None:
-    assert colours.weight_low == colours.difference_middle == colours.background
+    assert colours.weights[0] == colours.increases[0] == colours.background
+    assert len(colours.differences) == 2 * len(colours.increases) - 1
 
 
 @PALETTES
@@ -96,22 +99,79 @@ def test_query_key_and_value_are_told_apart_by_the_colour_blind_too(
     assert math.dist(seen(getattr(colours, one), eyes), seen(getattr(colours, other), eyes)) > 0.08
 
 
-@PALETTES
-@pytest.mark.parametrize("steps", [2, 9, 33])
-def test_weights_run_in_equal_steps_of_lightness(colours: Palette, steps: int) -> None:
-    colour_steps = ramp(colours.weight_low, colours.weight_high, steps)
-    assert (colour_steps[0], colour_steps[-1]) == (colours.weight_low, colours.weight_high)
-    measured = [lightness(colour) for colour in colour_steps]
-    even = (measured[-1] - measured[0]) / (steps - 1)
+def chroma(colour: str) -> float:
+    return math.hypot(*oklab(*linear(colour))[1:])
+
+
+RAMPS = pytest.mark.parametrize(
+    "stops",
+    [
+        stops
+        for colours in (LIGHT, DARK)
+        for stops in (colours.weights, colours.increases, tuple(reversed(colours.differences))[5:])
+    ],
+    ids=[f"{theme} {what}" for theme in ("light", "dark") for what in ("weights", "more", "less")],
+)
+
+
+@RAMPS
+def test_each_ramp_runs_in_equal_steps_of_lightness(stops: tuple[str, ...]) -> None:
+    measured = [lightness(colour) for colour in stops]
+    even = (measured[-1] - measured[0]) / (len(stops) - 1)
     for before, after in itertools.pairwise(measured):
-        # A channel has 256 steps, so no colour can be hit more closely than this.
-        assert after - before == pytest.approx(even, abs=0.004)
+        # Saturated colours are not hit more closely than this in three channels of 256 steps each.
+        assert after - before == pytest.approx(even, abs=0.016)
+    steps = ramp(stops[0], stops[-1], 9)
+    assert (steps[0], steps[-1]) == (stops[0], stops[-1])
+
+
+@RAMPS
+def test_each_ramp_stays_saturated_between_its_ends(stops: tuple[str, ...]) -> None:
+    straight = ramp(stops[0], stops[-1], len(stops))
+    middle = len(stops) // 2
+    # Where numbers are most: between a fifth and four fifths.
+    assert chroma(stops[middle]) > chroma(straight[middle])
+    assert all(chroma(one) > 0.028 for one in stops[1:])
+
+
+def test_weights_on_a_dark_page_are_as_saturated_as_on_a_light_one_from_a_tenth_on() -> None:
+    assert all(chroma(one) >= 0.1 for one in DARK.weights[1:8])
+    assert max(map(chroma, DARK.weights)) > max(map(chroma, LIGHT.weights)) > 0.18
+
+
+@PALETTES
+@pytest.mark.parametrize("name", ["weights", "differences"])
+def test_a_number_can_be_read_on_every_cell_of_a_ramp(colours: Palette, name: str) -> None:
+    stops = getattr(colours, name)
+    for place in range(1001):
+        colour = on_ramp(stops, place / 1000)
+        assert contrast(colour, ink_on(colour)) >= 4.5, (place / 1000, colour)
+
+
+def test_black_or_white_can_be_read_on_any_colour() -> None:
+    for red, green, blue in itertools.product(range(0, 256, 15), repeat=3):
+        colour = f"#{red:02X}{green:02X}{blue:02X}"
+        ink = ink_on(colour)
+        other = {"#000000": "#FFFFFF", "#FFFFFF": "#000000"}[ink]
+        assert contrast(colour, ink) >= max(4.5, contrast(colour, other))
+
+
+def test_a_place_between_two_colours_is_mixed_of_both_and_beyond_the_ends_it_stays_at_them() -> None:
+    stops = ("#FFFFFF", "#808080", "#0000FF")
+    assert [on_ramp(stops, place) for place in (-1, 0, 0.25, 0.5, 1, 2)] == [
+        "#FFFFFF",
+        "#FFFFFF",
+        "#C0C0C0",
+        "#808080",
+        "#0000FF",
+        "#0000FF",
+    ]
 
 
 @PALETTES
 def test_a_difference_has_two_arms_of_nearly_equal_strength(colours: Palette) -> None:
-    middle = lightness(colours.difference_middle)
-    arms = [abs(lightness(one) - middle) for one in (colours.difference_low, colours.difference_high)]
+    middle = lightness(colours.increases[0])
+    arms = [abs(lightness(one) - middle) for one in (colours.less, colours.more)]
     assert max(arms) / min(arms) < 1.35
 
 

@@ -4,7 +4,7 @@ import {gridRows, headByKey, placeCells} from "../heads/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {layHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
-import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
+import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
 
 /**
  * @import {Card} from "./card.js"
@@ -87,11 +87,6 @@ import {channels, colourTable, onRamp, pixel} from "../data/scale.js";
  */
 
 const BLOCKED = 255;
-// One of the two can be read on any colour: no grey could.
-const [BLACK, WHITE] = [
-  [0, 0, 0],
-  [255, 255, 255],
-];
 const LEVELS = 254;
 const WRITTEN_FROM = 24;
 // Of a model with few layers, cells are higher than wide, so that they fill their place.
@@ -204,26 +199,7 @@ function paintColour({header, message, colours}, cell, number, width) {
   const written = number === null ? "" : number < 10 ? number.toFixed(2) : number.toFixed(1);
   cell.node.style.background = `rgb(${colour.map(Math.round).join(" ")})`;
   cell.number.textContent = width < WRITTEN_FROM ? "" : written;
-  cell.number.style.color = contrast(colour, BLACK) >= contrast(colour, WHITE) ? "black" : "white";
-}
-
-/**
- * How well two colours can be told apart (WCAG 2.2): from 1 to 21.
- * @param {Colour} one
- * @param {Colour} other
- */
-function contrast(one, other) {
-  const [low, high] = [one, other].map(luminance).sort((a, b) => a - b);
-  return (high + 0.05) / (low + 0.05);
-}
-
-/** @param {Colour} colour */
-function luminance(colour) {
-  const [red, green, blue] = colour.map((channel) => {
-    const share = channel / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  cell.number.style.color = inkOn(colour);
 }
 
 /**

@@ -18,6 +18,12 @@
 
 const FAINTEST = 0.001;
 
+// A weight that is less than this isn't written where numbers stand in cells or at arcs: it is as good as none.
+export const LEAST_NUMBER = 0.05;
+
+// The relative luminance on which black and white are read equally well: (L + 0.05)² = 1.05 × 0.05.
+const EITHER = Math.sqrt(1.05 * 0.05) - 0.05;
+
 /** @type {Record<ScaleName, Scale>} */
 export const SCALES = {
   linear: {
@@ -129,10 +135,17 @@ export function threeDigits(weight) {
 }
 
 /**
- * How light a colour looks, 0 to 1 (the lightness of CIELAB, from relative luminance).
+ * Black or white, whichever can be read on a colour: at 4.5 to 1 at least on any (WCAG 2.2). The rule for every number
+ * in a coloured cell; `views/style/theme.py` goes by the same.
  * @param {Colour} colour
  */
-export function lightness([red, green, blue]) {
-  const linear = [red, green, blue].map((channel) => (channel / 255) ** 2.2);
-  return Math.cbrt(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]);
+export function inkOn([red, green, blue]) {
+  const luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+  return luminance < EITHER ? "#FFFFFF" : "#000000";
+}
+
+/** @param {number} channel */
+function linear(channel) {
+  const share = channel / 255;
+  return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
 }

@@ -1,5 +1,7 @@
 // Curves between tokens: the query's colour at the token that looks, the key's at the one looked at.
 
+import {LEAST_NUMBER} from "../data/scale.js";
+
 /** @import {Colours} from "./view.js" */
 
 /**
@@ -24,9 +26,8 @@ const WIDEST = 7;
 const ASIDE = 4;
 const LOWER = 0.72;
 
-// Numbers at arcs: how many at most, from which weight on, and the rim in the background's colour around each, in pixels.
+// Numbers at arcs: how many at most, and the rim in the background's colour around each, in pixels.
 const MOST_NUMBERS = 6;
-const LEAST_NUMBER = 0.05;
 const HALO = 4;
 
 /**

@@ -3,7 +3,7 @@
 import {paintLabels} from "./labels.js";
 import {NUMBER, edgeOf, middleOf} from "./plot.js";
 import {coloured} from "../data/raster.js";
-import {SCALES, colourTable, lightness, onRamp, relativeTable} from "../data/scale.js";
+import {LEAST_NUMBER, SCALES, colourTable, inkOn, onRamp, relativeTable} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
 
 /**
@@ -91,12 +91,8 @@ function paintNumbers(context, view, head, plot, rows, columns) {
     columns.forEach((key, across) => {
       if (head.isBlocked(query, key)) return;
       const weight = head.at(query, key);
-      const colour = onRamp(colours.ramp, place(weight, maximum));
-      context.fillStyle =
-        Math.abs(lightness(colour) - colours.inkLightness) > Math.abs(lightness(colour) - colours.groundLightness)
-          ? colours.ink
-          : colours.background;
-      if (weight < 0.0005) context.fillStyle = colours.muted;
+      if (weight < LEAST_NUMBER) return;
+      context.fillStyle = inkOn(onRamp(colours.ramp, place(weight, maximum)));
       context.fillText(
         inCell(weight),
         plot.left + middleOf(plot, "column", across),
@@ -108,7 +104,6 @@ function paintNumbers(context, view, head, plot, rows, columns) {
 
 /** @param {number} weight */
 function inCell(weight) {
-  if (weight < 0.0005) return "0";
   return weight >= 0.9995 ? "1" : weight.toFixed(3).slice(1);
 }
 

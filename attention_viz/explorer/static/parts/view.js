@@ -2,7 +2,7 @@
 
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
-import {channels, lightness, onRamp, pixel} from "../data/scale.js";
+import {channels, onRamp, pixel} from "../data/scale.js";
 import {positions} from "../data/tokens.js";
 
 /**
@@ -67,8 +67,6 @@ import {positions} from "../data/tokens.js";
  * @property {string} blocked
  * @property {string[]} rampText
  * @property {Colour[]} ramp
- * @property {number} inkLightness
- * @property {number} groundLightness
  */
 
 /** @typedef {{small: string, strong: string, number: string, smallNumber: string}} Fonts */
@@ -199,14 +197,13 @@ export function showHead(store, {stream, layer, head}) {
 export function readStyle(root) {
   const style = getComputedStyle(root);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const [ink, background] = [value("ink"), value("background")];
   const rampText = value("ramp").split(/\s+/);
   const mono = value("mono");
   return {
     fonts: {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`, smallNumber: `9px ${mono}`},
     colours: {
-      ink,
-      background,
+      ink: value("ink"),
+      background: value("background"),
       surface: value("surface"),
       muted: value("muted"),
       line: value("line"),
@@ -216,8 +213,6 @@ export function readStyle(root) {
       blocked: value("blocked"),
       rampText,
       ramp: rampText.map(channels),
-      inkLightness: lightness(channels(ink)),
-      groundLightness: lightness(channels(background)),
     },
   };
 }

@@ -69,7 +69,7 @@ def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
             z=numpy.where(cells, 1.0, numpy.nan),
             zmin=0,
             zmax=1,
-            colorscale=[[0, colours.difference_high], [1, colours.difference_high]],
+            colorscale=[[0, colours.more], [1, colours.more]],
             # A marked cell lies over its weight, and has it written as it was.
             text=None if printed is None else numpy.where(cells, printed.text, ""),
             texttemplate=None if printed is None else printed.texttemplate,

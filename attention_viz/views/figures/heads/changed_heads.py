@@ -1,13 +1,12 @@
 """How much weight an edit moved in every head."""
 
-import numpy
 import plotly.graph_objects as go
 
 from attention_viz.edits.effects import moved_weight
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads
 from attention_viz.views.style.scale import colour_bar
-from attention_viz.views.style.theme import ThemeName, palette, ramp
+from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped
 
 __all__ = ["changed_heads"]
@@ -27,12 +26,12 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
         labels,
         colours,
         title="Share of the weight that moved, by head",
-        stops=ramp(colours.difference_middle, colours.difference_high),
+        stops=colours.increases,
         full=1,
         said=[
             [f"layer {escaped(label)}, head {head}: {one:.4f} of its weight moved" for head, one in enumerate(row)]
             for label, row in zip(labels, moved.tolist(), strict=True)
         ],
-        written=[["" if numpy.isnan(one) else f"{one:.2f}" for one in row] for row in moved.tolist()],
+        written="{:.2f}".format,
         bar=colour_bar("moved"),
     )

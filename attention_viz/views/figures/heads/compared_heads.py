@@ -9,7 +9,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.grid_of_heads import framed, grid_of_heads
 from attention_viz.views.style.scale import colour_bar, round_up
-from attention_viz.views.style.theme import ThemeName, palette, ramp
+from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped
 
 __all__ = ["compared_heads"]
@@ -50,13 +50,13 @@ def compared_heads(
         [other.label(layer, stream) for layer in layers],
         colours,
         title=escaped(f"How far apart each head is · {' and '.join(names)}"),
-        stops=ramp(colours.difference_middle, colours.difference_high),
+        stops=colours.increases,
         full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
         said=[
             [f"layer {layer}, head {head}: {value:.6f} bits" for head, value in enumerate(row)]
             for layer, row in zip(layers, numbers, strict=True)
         ],
-        written=[["" if numpy.isnan(value) else f"{value:.2f}" for value in row] for row in numbers],
+        written="{:.2f}".format,
         bar=colour_bar("bits"),
         chosen=framed(chosen, layers),
     )

@@ -1,6 +1,6 @@
 """A number for each head as one picture: layers down, heads across."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -8,6 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
+from attention_viz.views.style.numbers import add_numbers
 from attention_viz.views.style.theme import Palette, colour_scale
 from attention_viz.views.style.wording import escaped
 
@@ -26,7 +27,7 @@ def grid_of_heads(
     stops: Sequence[str],
     full: float,
     said: Sequence[Sequence[str]],
-    written: Sequence[Sequence[str]],
+    written: Callable[[float], str],
     bar: dict[str, Any],
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
@@ -40,7 +41,7 @@ def grid_of_heads(
         stops: the colours from 0 to `full`.
         full: the number with the last of them.
         said: what hovering over each cell tells, no markup of anybody's in it.
-        written: what stands in each cell, where there is room.
+        written: how the number in each cell is written, where there is room.
         bar: the colour bar, from `colour_bar`.
         chosen: row and column to frame.
     """
@@ -51,13 +52,13 @@ def grid_of_heads(
         colorscale=colour_scale(stops),
         hovertext=said,
         hovertemplate="%{hovertext}<extra></extra>",
-        text=written,
-        texttemplate="%{text}" if max(values.shape) <= _PRINTED_UP_TO else None,
         xgap=1,
         ygap=1,
         colorbar=bar,
     )
     figure = go.Figure([cells])
+    if max(values.shape) <= _PRINTED_UP_TO:
+        add_numbers(figure, written)
     arrange(figure, title, colours)
     heads, names = [str(head) for head in range(values.shape[1])], [escaped(layer) for layer in layers]
     label_axes(

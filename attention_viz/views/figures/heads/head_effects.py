@@ -9,7 +9,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.grid_of_heads import framed, grid_of_heads
 from attention_viz.views.style.scale import colour_bar, round_up
-from attention_viz.views.style.theme import ThemeName, palette, ramp
+from attention_viz.views.style.theme import ThemeName, palette
 
 if TYPE_CHECKING:
     import pandas
@@ -52,12 +52,12 @@ def head_effects(
         [trace.label(layer, stream) for layer in layers],
         colours,
         title="How far the output moves when a head is changed",
-        stops=ramp(colours.difference_middle, colours.difference_high),
+        stops=colours.increases,
         full=round_up(largest),
         said=[
             [f"layer {layer}, head {head}: {_percent(tried.get((layer, head)))}" for head in heads] for layer in layers
         ],
-        written=[["" if numpy.isnan(one) else f"{one:.{digits}%}" for one in row] for row in values.tolist()],
+        written=lambda share: f"{share:.{digits}%}",
         bar={**colour_bar("moved"), "tickformat": ".0%" if largest > 0.04 else f".{digits}%"},
         chosen=framed(chosen, layers),
     )

@@ -12,7 +12,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.heads.grid_of_heads import framed, grid_of_heads
 from attention_viz.views.figures.heads.points import check_metric, metrics_text
 from attention_viz.views.style.scale import colour_bar, round_up
-from attention_viz.views.style.theme import ThemeName, palette, ramp
+from attention_viz.views.style.theme import ThemeName, palette
 
 if TYPE_CHECKING:
     import pandas
@@ -54,10 +54,10 @@ def head_grid(
         [layer.label for layer in trace.layers[stream]],
         colours,
         title=f"{METRICS[metric].label}, by head",
-        stops=ramp(colours.weight_low, colours.weight_high),
+        stops=colours.weights,
         full=round_up(float(numpy.nanmax(values, initial=0.0))),
         said=[[metrics_text(table, layer, head) for head in range(values.shape[1])] for layer in numbers],
-        written=[["" if numpy.isnan(one) else written(one) for one in row] for row in values.tolist()],
+        written=written,
         bar=colour_bar(METRICS[metric].unit),
         chosen=framed(chosen, numbers),
     )

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import ShapeError
-from attention_viz.views.style.theme import Palette, ramp
+from attention_viz.views.style.theme import Palette
 
 if TYPE_CHECKING:
     import pandas
@@ -33,7 +33,7 @@ def heads_as_points(
     """
     heads = [(int(layer), int(head)) for layer, head in table.index]
     last = max(layer for layer, _ in heads)
-    stops = ramp(colours.weight_low, colours.weight_high)[2:]
+    stops = colours.weights[3:]
     tones = [stops[round(layer / max(1, last) * (len(stops) - 1))] for layer, _ in heads]
     edges = [3 if head == chosen else 0.5 for head in heads]
     sizes = [15 if head == chosen else 10 for head in heads]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy
 import plotly.graph_objects as go
@@ -14,7 +13,8 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.hatching import add_hatch
-from attention_viz.views.style.theme import Palette, colour_scale, diverging, ramp
+from attention_viz.views.style.numbers import LEAST, add_numbers
+from attention_viz.views.style.theme import Palette, colour_scale, diverging
 from attention_viz.views.style.wording import readable, with_minus
 
 __all__ = ["Matrix", "axis_labels", "draw", "family", "numbers"]
@@ -39,7 +39,7 @@ class Matrix:
         across: what each column is called.
         titles: what stands down and what stands across.
         title: of the picture.
-        colours: of the smallest number, of 0 and of the largest.
+        colours: from the smallest number over 0 to the largest, in equal steps on either side.
         weights: whether the numbers are weights, which are never below 0.
     """
 
@@ -48,7 +48,7 @@ class Matrix:
     across: Sequence[str]
     titles: tuple[str, str]
     title: str
-    colours: tuple[str, str, str]
+    colours: tuple[str, ...]
     weights: bool = False
 
     def turned(self) -> "Matrix":
@@ -77,13 +77,13 @@ def axis_labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
     return readable(tokens.written)
 
 
-def family(step: str, colours: Palette) -> tuple[str, str, str]:
-    """What the smallest, 0 and the largest are drawn in: of query, key and value, towards their own colour."""
+def family(step: str, colours: Palette) -> tuple[str, ...]:
+    """The colours from the smallest number over 0 to the largest: of query, key and value, towards their own."""
     own = {"query": colours.query, "key": colours.key, "value": colours.value, "output": colours.value}
     accent = {"embeddings": colours.accent, "joined": colours.accent}
     if step in own or step in accent:
-        return colours.muted, colours.background, (own | accent)[step]
-    return colours.difference_low, colours.difference_middle, colours.difference_high
+        return diverging(colours.muted, colours.background, (own | accent)[step], 6)
+    return colours.differences
 
 
 def draw(matrix: Matrix, colours: Palette, cell: tuple[int, int] | None = None) -> go.Figure:
@@ -97,6 +97,8 @@ def draw(matrix: Matrix, colours: Palette, cell: tuple[int, int] | None = None) 
     blocks = matrix.blocks
     figure = go.Figure([_cells(matrix, colours)])
     add_hatch(figure, blocks.blocked, colours, size=blocks.size)
+    if _printed(blocks):
+        add_numbers(figure, _written, least=LEAST if matrix.weights else 0.0)
     if cell is not None:
         figure.add_shape(type="rect", line={"color": colours.ink, "width": 2.5}, **_edges(blocks, cell))
     arrange(figure, matrix.title, colours, note=block_note(blocks, _drawn(matrix)))
@@ -128,26 +130,29 @@ def _height(shape: tuple[int, int]) -> int:
     return min(560, max(220, 130 + 24 * shape[0]))
 
 
+def _printed(blocks: Blocks) -> bool:
+    return max(blocks.shape) <= _PRINTED_UP_TO
+
+
 def _cells(matrix: Matrix, colours: Palette) -> go.Heatmap:
     blocks = matrix.blocks
     values = numpy.where(numpy.isfinite(blocks.values), blocks.values, numpy.nan)
     sizes = numpy.abs(values[numpy.isfinite(values)])
     largest = _limit(sizes)
     beyond = "and beyond" if not matrix.weights and sizes.max(initial=0.0) > largest else ""
-    printed = max(blocks.shape) <= _PRINTED_UP_TO
+    gap = 1 if _printed(blocks) else 0
     named = not blocks.whole or values.size <= _NAMED_UP_TO
     deepest = 1.0 if matrix.weights and max(blocks.shape) <= _SCALE_TO_ONE_UP_TO else largest
+    lowest, stops = (0.0, colours.weights) if matrix.weights else (-largest, matrix.colours)
     return go.Heatmap(
         z=values,
-        zmin=0 if matrix.weights else -largest,
+        zmin=lowest,
         zmax=deepest,
-        colorscale=_scale(matrix, colours),
+        colorscale=colour_scale(stops),
         hovertext=_hover_texts(matrix) if named else None,
         hovertemplate="%{hovertext}<extra></extra>" if named else "row %{y}, column %{x}: %{z:.6f}<extra></extra>",
-        text=_printed(values) if printed else None,
-        texttemplate="%{text}" if printed else None,
-        xgap=1 if printed else 0,
-        ygap=1 if printed else 0,
+        xgap=gap,
+        ygap=gap,
         colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".3~g", "title": {"text": beyond}},
         **block_coordinates(blocks),
     )
@@ -160,15 +165,8 @@ def _limit(sizes: Float[numpy.ndarray, " cell"]) -> float:
     return most if 0 < most < largest / 2 else largest
 
 
-def _scale(matrix: Matrix, colours: Palette) -> list[list[Any]]:
-    if matrix.weights:
-        return colour_scale(ramp(colours.weight_low, colours.weight_high))
-    low, middle, high = matrix.colours
-    return colour_scale(diverging(low, middle, high, 6))
-
-
-def _printed(values: Float[numpy.ndarray, "row column"]) -> list[list[str]]:
-    return [["" if numpy.isnan(value) else with_minus(f"{value:.2f}") for value in row] for row in values]
+def _written(value: float) -> str:
+    return with_minus(f"{value:.2f}")
 
 
 def _hover_texts(matrix: Matrix) -> numpy.ndarray:

@@ -10,10 +10,12 @@ from plotly.subplots import make_subplots
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
 from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.steps.matrix import family
 from attention_viz.views.figures.steps.steps import steps
 from attention_viz.views.style.axes import arrange, labelled_axis, note_of
 from attention_viz.views.style.captions import caption
-from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette, ramp
+from attention_viz.views.style.numbers import add_numbers, heatmaps
+from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, shortened, with_minus
 
 __all__ = ["products"]
@@ -55,7 +57,8 @@ def products(
     matrix = steps(trace, layer, head, "scores", stream, notation=notation, cell=(query, key), theme=theme)
     rows = trace.attention(layer, stream).shape[-1 if notation == "keys down" else -2]
     figure = make_subplots(rows=2, row_heights=[rows + 1, 5], vertical_spacing=min(0.3, 124 / _height(rows)))
-    figure.add_trace({**matrix.data[0].to_plotly_json(), "showscale": False}, row=1, col=1)
+    cells, *over = heatmaps(matrix)
+    figure.add_trace({**cells.to_plotly_json(), "showscale": False}, row=1, col=1)
     figure.update_layout({part: matrix.layout[part].to_plotly_json() for part in ("xaxis", "yaxis")})
     layout: Any = matrix.layout
     figure.update_layout(shapes=[outline.to_plotly_json() for outline in layout.shapes])
@@ -64,6 +67,8 @@ def products(
         for letter, tokens, at in (("q", trace.query_tokens(stream), query), ("k", trace.key_tokens(stream), key))
     ]
     _add_products(figure, opened, [*names, "q × k"], colours)
+    for numbers in over:
+        figure.add_trace(numbers.to_plotly_json(), row=1, col=1)
     arrange(figure, f"Scores · {escaped(caption(trace, layer, head, stream))}", colours, note=note_of(matrix))
     figure.update_layout(height=_height(rows))
     return figure
@@ -77,13 +82,12 @@ def _add_products(figure: go.Figure, opened: Arithmetic, names: list[str], colou
     """A row each for the query, the key and their products, every one in its own colour; the sum ends the last."""
     queries, keys = ([term.factors[side][1] for term in opened.terms] for side in (0, 1))
     lines = (
-        (queries, colours.muted, colours.query),
-        (keys, colours.muted, colours.key),
-        ([*(term.product for term in opened.terms), opened.sum], colours.difference_low, colours.difference_high),
+        (queries, family("query", colours)),
+        (keys, family("key", colours)),
+        ([*(term.product for term in opened.terms), opened.sum], family("", colours)),
     )
     columns = [*(str(c) for c in range(len(opened.terms))), "sum"]
-    printed = len(opened.terms) <= _PRINTED_UP_TO
-    for place, (numbers, low, high) in enumerate(lines):
+    for place, (numbers, stops) in enumerate(lines):
         drawn = numpy.full((len(lines), len(columns)), math.nan)
         drawn[place, : len(numbers)] = numbers
         largest = max(map(abs, numbers)) or 1.0
@@ -92,7 +96,7 @@ def _add_products(figure: go.Figure, opened: Arithmetic, names: list[str], colou
                 z=drawn,
                 zmin=-largest,
                 zmax=largest,
-                colorscale=colour_scale((*ramp(low, colours.background, 6), *ramp(colours.background, high, 6)[1:])),
+                colorscale=colour_scale(stops),
                 showscale=False,
                 hoverongaps=False,
                 hovertext=[
@@ -100,20 +104,25 @@ def _add_products(figure: go.Figure, opened: Arithmetic, names: list[str], colou
                     for row in drawn
                 ],
                 hovertemplate="%{hovertext}<extra></extra>",
-                text=[[_written(number, 2) for number in row] for row in drawn],
-                texttemplate="%{text}" if printed else None,
                 xgap=1,
                 ygap=1,
             ),
             row=2,
             col=1,
         )
+    if len(opened.terms) <= _PRINTED_UP_TO:
+        for place in range(len(lines)):
+            add_numbers(figure, _short, at=1 + place, row=2, col=1)
     figure.update_xaxes(**labelled_axis(columns, "dimension", colours.muted, colours, vertical=False), row=2, col=1)
     figure.update_yaxes(**labelled_axis(names, "", colours.muted, colours, vertical=True), row=2, col=1)
 
 
 def _named(column: str) -> str:
     return column if column == "sum" else f"dimension {column}"
+
+
+def _short(number: float) -> str:
+    return _written(number, 2)
 
 
 def _written(number: float, digits: int) -> str:

@@ -9,6 +9,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.steps.steps import steps
 from attention_viz.views.style.axes import arrange, note_of
 from attention_viz.views.style.captions import caption
+from attention_viz.views.style.numbers import heatmaps
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped
 
@@ -48,15 +49,20 @@ def roles(
     room: dict[str, Any] = {"vertical_spacing": 0.1} if upright else {"horizontal_spacing": 0.03}
     figure = make_subplots(**layout, **room, subplot_titles=list(_ROLES.values()))
     axes: dict[str, Any] = {}
+    over = list[tuple[Any, int, int]]()
     shared = trace.query_tokens(stream).labels == trace.key_tokens(stream).labels
     for place, part in enumerate(parts, start=1):
         row, column = (place, 1) if upright else (1, place)
-        figure.add_trace({**part.data[0].to_plotly_json(), "showscale": False}, row=row, col=column)
+        cells, *numbers = heatmaps(part)
+        figure.add_trace({**cells.to_plotly_json(), "showscale": False}, row=row, col=column)
+        over += [(one, row, column) for one in numbers]
         # Where the same tokens stand along all three, they are named at the first, or below the last.
         unnamed = ("x" if place < 3 else "") if upright else ("y" if place > 1 else "")
         for axis in "xy":
             settings = {"title": None, "showticklabels": not (shared and axis == unnamed)}
             axes[f"{axis}axis{place}"] = {**part.layout[f"{axis}axis"].to_plotly_json(), **settings}
+    for numbers, row, column in over:
+        figure.add_trace(numbers.to_plotly_json(), row=row, col=column)
     note = next(filter(None, map(note_of, parts)), "")
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)
     for title, name in zip(figure.layout.annotations, _ROLES, strict=True):

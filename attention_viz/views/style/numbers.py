@@ -1,0 +1,81 @@
+"""Numbers in coloured cells: black or white, whichever can be read, and none where a weight is next to nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import plotly.graph_objects as go
+
+from attention_viz.views.style.theme import ink_on, on_ramp
+
+__all__ = ["LEAST", "NUMBERS", "add_numbers", "heatmaps"]
+
+# A weight or a change of one that is less than this isn't written: its cell is as good as empty. The explorer's
+# `data/scale.js` has the same.
+LEAST = 0.05
+# What the cells are called that hold numbers in the other ink.
+NUMBERS = "numbers"
+
+
+_CLEAR = "rgba(0,0,0,0)"
+# Plotly fits letters to cells by those that have some: an empty cell counts as well.
+_EMPTY = " "
+
+
+def add_numbers(
+    figure: go.Figure, written: Callable[[float], str], *, at: int = 0, least: float = 0.0, **place: Any
+) -> None:
+    """Write numbers into the cells of a heatmap, each in the ink that can be read there.
+
+    A heatmap has one ink: numbers in the other one are those of clear cells that lie over it, come last, and say
+    nothing to the pointer.
+
+    Args:
+        figure: the picture.
+        written: how a number is written.
+        at: which of the picture's parts is the heatmap; its colours and its range decide.
+        least: smaller numbers, whatever their sign, aren't written.
+        place: row and col of the heatmap in a figure of several.
+    """
+    parts: Any = figure.data
+    cells = parts[at]
+    values: Any = numpy.asarray(cells["z"], dtype=float)
+    stops: list[str] = [colour for _, colour in cells["colorscale"]]
+    low, high = float(cells["zmin"]), float(cells["zmax"])
+    shown = ~numpy.isnan(values) & (numpy.abs(numpy.nan_to_num(values)) >= least)
+    inks = [
+        [ink_on(on_ramp(stops, (value - low) / (high - low))) if here else "" for value, here in zip(*row, strict=True)]
+        for row in zip(values.tolist(), shown.tolist(), strict=True)
+    ]
+    for number, ink in enumerate(sorted({ink for row in inks for ink in row if ink})):
+        text = [
+            [written(value) if one == ink else _EMPTY for value, one in zip(*row, strict=True)]
+            for row in zip(values.tolist(), inks, strict=True)
+        ]
+        print_in = {"text": text, "texttemplate": "%{text}", "textfont": {"color": ink}}
+        if number == 0:
+            cells.update(print_in)
+        else:
+            figure.add_trace(_over(cells, values, print_in), **place)
+
+
+def heatmaps(figure: go.Figure) -> list[Any]:
+    """The heatmaps of a picture, those that only hold numbers included."""
+    parts: Any = figure.data
+    return [part for part in parts if part.type == "heatmap"]
+
+
+def _over(cells: go.Heatmap, values: Any, print_in: dict[str, Any]) -> go.Heatmap:
+    """Clear cells over those of a heatmap."""
+    return go.Heatmap(
+        z=numpy.zeros_like(values),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, _CLEAR], [1, _CLEAR]],
+        showscale=False,
+        hoverinfo="skip",
+        name=NUMBERS,
+        xgap=cells["xgap"],
+        ygap=cells["ygap"],
+        **print_in,
+    )
