@@ -15,12 +15,23 @@ class Door:
         """Begin with all of them free."""
         self._free = threading.BoundedSemaphore(places)
         self._inside = threading.local()
+        self._places, self._here, self._counting = places, 0, threading.Lock()
+
+    @property
+    def ahead(self) -> int:
+        """How many are before whoever came now, inside or waiting; 0 where a place is free."""
+        return self._here if self._here >= self._places else 0
 
     def __enter__(self) -> None:
         """Take a place, and wait for one where there is none."""
         depth = self._depth()
         if depth == 0:
-            self._free.acquire()
+            self._count(1)
+            try:
+                self._free.acquire()
+            except BaseException:  # whoever waited was stopped
+                self._count(-1)
+                raise
         self._inside.depth = depth + 1
 
     def __exit__(
@@ -30,6 +41,11 @@ class Door:
         self._inside.depth = self._depth() - 1
         if self._inside.depth == 0:
             self._free.release()
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        with self._counting:
+            self._here += more
 
     def _depth(self) -> int:
         return getattr(self._inside, "depth", 0)

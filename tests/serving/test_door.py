@@ -205,3 +205,27 @@ def test_every_model_that_the_server_opens_stands_behind_its_one_door(tmp_path: 
     for source in (Source("lists", None, 0), Source("own", tmp_path, 0)):
         model = open_source(source)
         assert isinstance(model, AttentionModel) and model.runner.door is door.FORWARDS
+
+
+def test_whoever_comes_hears_how_many_are_first_and_of_nobody_where_a_place_is_free() -> None:
+    door, inside, leave = Door(2), threading.Semaphore(0), threading.Event()
+
+    def visit() -> None:
+        with door, door:  # entered again without another place
+            inside.release()
+            leave.wait(timeout=60)
+
+    visitors = [threading.Thread(target=visit) for _ in range(3)]
+    visitors[0].start()
+    assert inside.acquire(timeout=60) and door.ahead == 0
+    visitors[1].start()
+    assert inside.acquire(timeout=60) and door.ahead == 2
+    visitors[2].start()
+    until = time.monotonic() + 60
+    while door.ahead < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert door.ahead == 3
+    leave.set()
+    for visitor in visitors:
+        visitor.join()
+    assert door.ahead == 0

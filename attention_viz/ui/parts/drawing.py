@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
+from attention_viz.serving.door import FORWARDS
 from attention_viz.serving.runs import Drawn, draw, is_loaded, load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
@@ -72,21 +73,29 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
     load_model(model, still_wanted=lambda: place.caption(words))
 
 
-def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "Still at work …") -> None:
+def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "") -> None:
     """Fill the place of what is being worked out, and say what takes long.
 
     Args:
         state: what the pickers say; None where a page shows no one model.
         place: an `st.empty`.
         height: of what will be drawn there, in pixels.
-        doing: what is said once it takes longer than a moment.
+        doing: what is said once it takes longer than a moment; by default that it is at work, or who comes first.
     """
     with place.container():
         if state is not None and not is_loaded(state.model):
             st.caption(_loading_words(state.model))
         else:
-            st.html(f'<p class="waiting" role="status">{html.escape(doing)}</p>')
+            st.html(f'<p class="waiting" role="status">{html.escape(doing or _working_words())}</p>')
         st.skeleton(height=height)
+
+
+def _working_words() -> str:
+    """That it is at work, or how many runs of others are before it, where no place is free."""
+    ahead = FORWARDS.ahead
+    if not ahead:
+        return "Still at work …"
+    return f"Others were first: {ahead} {'run is' if ahead == 1 else 'runs are'} before this one. It starts by itself …"
 
 
 def _loading_words(model: str) -> str:

@@ -12,12 +12,14 @@ from streamlit.testing.v1 import AppTest
 from attention_viz.errors import LoadCancelled
 from attention_viz.serving import loads, permissions, runs
 from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.door import Door
 from attention_viz.serving.facts import ModelFacts
 from attention_viz.serving.loads import Loads
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import model as first
 from attention_viz.ui.pages.compare import pickers as second
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.parts import drawing
 from attention_viz.ui.parts.markdown import plain
 
 
@@ -98,3 +100,22 @@ def test_a_wait_is_said_in_words_that_name_the_model_and_no_folder_of_the_machin
         plain("Loading my_*own*_model into memory, once for everybody: some seconds …")
     ]
     assert ["Trying all heads …" in one.value and 'role="status"' in one.value for one in page.get("html")] == [True]
+
+
+def holding_nothing_of_note() -> None:
+    """A page that waits for a run."""
+    import streamlit as st
+
+    from attention_viz.ui.parts.drawing import hold
+
+    hold(None, st.empty(), 300)
+
+
+def test_who_waits_for_others_is_told_how_many_are_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door(1)
+    monkeypatch.setattr(drawing, "FORWARDS", door)
+    page = AppTest.from_function(holding_nothing_of_note).run()
+    assert ["Still at work …" in one.value for one in page.get("html")] == [True]
+    with door:
+        page.run()
+    assert ["1 run is before this one" in one.value for one in page.get("html")] == [True]
