@@ -142,7 +142,9 @@ class _Text:
         chosen = sample_of(counted, max(1, room))
         rows = Rows.of(queries, keys, alike=stream != "cross", positions=chosen)
         words = Words(keys)
-        signs = words.are("sign")[torch.tensor(words.of_position)].expand(len(chosen), -1).clone()
+        # A mark at which heads rest, since it is the first token, says nothing of marks.
+        marks = words.are("sign")[torch.tensor(words.of_position)] & ~resting
+        signs = marks.expand(len(chosen), -1).clone()
         if rows.alike:
             places = torch.arange(len(keys))
             signs &= places < rows.positions[:, None] if back else places != rows.positions[:, None]

@@ -37,6 +37,8 @@ _DETERMINERS = frozenset("a an the his her its their my your our this that these
 _NO_NOUN = ("ed", "ing", "ly")
 # What a tokenizer leaves of "it's" or "doesn't" after the apostrophe.
 _CLITICS = frozenset(("s", "t", "d", "m", "ll", "re", "ve"))
+# Scripts that write no spaces between words, as Unicode names their letters.
+_SPACELESS = ("CJK ", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _APOSTROPHES = frozenset(("'", "’"))
 
 
@@ -52,8 +54,12 @@ class Words:
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each word's pieces."""
-        return self.tokens.pieces
+        """The positions of each word's pieces; of a script without spaces, where a clause would be one, each piece."""
+        return tuple(
+            part
+            for group in self.tokens.pieces
+            for part in ([(one,) for one in group] if _without_spaces(self.tokens.text_of(group)) else [group])
+        )
 
     @once
     def of_position(self) -> tuple[int, ...]:
@@ -141,11 +147,17 @@ def quoted(text: str) -> str:
     return f"“\u2068{short}\u2069”" if turned else f"“{short}”"
 
 
+def _without_spaces(text: str) -> bool:
+    return not text.isascii() and any(unicodedata.name(sign, "").startswith(_SPACELESS) for sign in text)
+
+
 def _kind(text: str, *, after_apostrophe: bool) -> str:
     if text in _PRONOUNS:
         return "pronoun"
     if text in _FUNCTION_WORDS or (after_apostrophe and text in _CLITICS):
         return "function"
+    if any("\udc80" <= sign <= "\udcff" for sign in text):
+        return "function"  # bytes of a character that is spread over several tokens
     # Letters and digits of any script, and pictures such as emoji.
     carries = any(unicodedata.category(sign)[0] in "LN" or unicodedata.category(sign) == "So" for sign in text)
     return "content" if carries else "sign"

@@ -78,6 +78,14 @@ def test_a_head_that_looks_at_one_word_from_everywhere_goes_on_with_no_pattern()
     assert table.loc[(0, 1), "role"] == "induction"
 
 
+def test_a_mark_at_the_beginning_is_rested_on_and_no_punctuation() -> None:
+    tokens = tokens_of(("“", "moon", ",", "frog", "near", "home"))
+    weights = torch.full((1, 1, 6, 6), 0.01, dtype=torch.float64)
+    weights[..., 0] = 1
+    found = av.roles(trace_of(weights, tokens, "decoder")).iloc[0]
+    assert found["role"] == "first" and found["punctuation"] < 0.05
+
+
 def test_of_a_head_that_is_mixed_the_score_is_what_it_does_most() -> None:
     found = av.roles(trace_of(pattern(everywhere(2), 0.9)[None, None], tokens_of(TEXT))).iloc[0]
     jobs = [name for name, role in av.ROLES.items() if role.job]
@@ -90,7 +98,7 @@ def naive(weights: list[list[float]], tokens: av.Tokens, *, back: bool) -> dict[
     count = len(tokens)
     resting = [tokens.special[key] or (back and key == 0) for key in range(count)]
     counted = [query for query in range(count) if not tokens.special[query] and not (back and query == 0)]
-    signs = [key for key in range(count) if re.fullmatch(r"[^\w\s]+", tokens.texts[key]) and not tokens.special[key]]
+    signs = [key for key in range(count) if re.fullmatch(r"[^\w\s]+", tokens.texts[key]) and not resting[key]]
 
     def above(query: int, key: int) -> float:
         others = [weights[other][key] for other in counted if other != query and weights[other][key] > 0]

@@ -104,7 +104,8 @@ def _unit(scene: Scene, one: Candidate) -> str:
 def _likeliest_next(scene: Scene) -> str | None:
     """The token that is likeliest to come after the last, without the space before it.
 
-    None where the trace alone can't tell: where its output isn't one of logits, or no token of the text has that id.
+    None where the trace alone can't tell: where its output isn't one of logits, no token of the text has that id, or it
+    is a part of a character.
     """
     trace, tokens = scene.trace, scene.queries.tokens
     call = trace.attention(trace.layer_numbers(scene.stream)[0], scene.stream)
@@ -115,4 +116,6 @@ def _likeliest_next(scene: Scene) -> str | None:
         return None
     best = int(trace.output[scene.queries.pieces[scene.last][-1]].argmax())
     place = tokens.ids.index(best) if best in tokens.ids else None
-    return None if place is None or tokens.special[place] else tokens.texts[place]
+    if place is None or tokens.special[place] or not tokens.texts[place].isprintable():
+        return None
+    return tokens.texts[place]

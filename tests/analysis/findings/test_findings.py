@@ -235,6 +235,24 @@ def test_words_from_right_to_left_are_set_apart() -> None:
     assert first.text == "“\u2068הקטן\u2069” looks at “\u2068הכלב\u2069”: 0.80"
 
 
+def test_pieces_of_a_script_without_spaces_are_words_of_their_own() -> None:
+    labels = ("猫", "坐在", "垫子", "上", "因为", "它")
+    tokens = tokens_of(labels, words=(0,) * len(labels), sentence=(0,) * len(labels))
+    (first, *_) = av.findings(planted(tokens, {(0, 0, 5, 0): 0.8}))
+    assert first.text == "“它” looks at “猫”: 0.80"
+    # Elsewhere the pieces of a word are one.
+    tokens = tokens_of(("un", "like", "ly", "river"), words=(0, 0, 0, 1), sentence=(0,) * 4)
+    assert av.findings(planted(tokens, {(0, 0, 3, 1): 0.9})) == ()
+
+
+def test_half_a_character_is_no_next_word() -> None:
+    tokens = tokens_of(("go", "ðŁ", "here", "party", "now"), spelling=("byte-level",) * 5)
+    logits = torch.zeros(5, 40)
+    logits[-1, tokens.ids[1]] = 9
+    (first, *_) = av.findings(planted(tokens, {(0, 0, 4, 2): 0.9, (1, 0, 4, 3): 0.9}, "decoder", output=logits))
+    assert first.text.startswith("The last word looks at “")
+
+
 def test_padding_is_never_told_of() -> None:
     tokens = tokens_of(("cold", "river", "near", "town", "stream", "today")).padded_after(4)
     found = av.findings(planted(tokens, {(0, 0, 1, 5): 0.9, (0, 1, 5, 1): 0.9, (1, 0, 3, 0): 0.4}))
