@@ -30,21 +30,26 @@ def test_a_template_writes_the_text_with_the_tokenizer_s_own_tokens() -> None:
     assert render_chat("one", template, MESSAGES, {"bos_token": "<s>"}) == "<s><user>hello<assistant>"
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{% for a in range(99999) %}{% for b in range(99999) %}{{ 'xxxxxxxxxxxxxxxxxxxx' }}{% endfor %}{% endfor %}",
-        "{% set n = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-    ],
-    ids=["long", "doubling", "for ever"],
+# What takes memory has the time to; what takes none would only run for longer.
+LONG = "{% for a in range(99999) %}{% for b in range(99999) %}{{ 'xxxxxxxxxxxxxxxxxxxx' }}{% endfor %}{% endfor %}"
+DOUBLING = (
+    "{% set n = namespace(x='xxxxxxxxxx') %}{% for a in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}"
 )
-def test_a_template_that_runs_away_is_refused_in_time(template: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_template, "SECONDS", 3.0)
+FOR_EVER = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "seconds"), [(LONG, 3.0), (DOUBLING, 3.0), (FOR_EVER, 1.0)], ids=["long", "doubling", "for ever"]
+)
+def test_a_template_that_runs_away_is_refused_in_time(
+    template: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert render_chat("one", "ready", MESSAGES, {}) == "ready"  # a program is running
     started = time.monotonic()
-    with pytest.raises(av.UnusableText, match=r"the chat template of one's tokenizer (takes longer|refuses)"):
-        render_chat("one", template, MESSAGES, {})
+    with monkeypatch.context() as patch:
+        patch.setattr(chat_template, "SECONDS", seconds)
+        with pytest.raises(av.UnusableText, match=r"the chat template of one's tokenizer (takes longer|refuses)"):
+            render_chat("one", template, MESSAGES, {})
     assert time.monotonic() - started < 30
     assert render_chat("one", "and again", MESSAGES, {}) == "and again"
 
