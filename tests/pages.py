@@ -144,9 +144,9 @@ def hand_on(opened: list[Watched], spare_pages: list[Watched]) -> None:
 def wait_until_drawn(screen: Page, idle: Callable[[Page], None]) -> None:
     """Wait for a page that has just been opened: before its first run has begun it is at rest as well."""
     box = screen.get_by_role("textbox", name="Sentence", exact=True)
-    box.or_(screen.get_by_role("button", name="End", exact=True)).first.wait_for(
-        timeout=90_000
-    )  # presented, it has none
+    # Presented, it has none; on a phone it stands behind a line.
+    others = screen.get_by_role("button", name=re.compile(r"^End$|^Sentence, model, layer and head"))
+    box.or_(others).filter(visible=True).first.wait_for(timeout=90_000)
     idle(screen)
 
 

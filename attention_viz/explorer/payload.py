@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
+from attention_viz.explorer.axes import Axes, generated_by
 from attention_viz.explorer.planes import ERROR, LEVELS, Body, Masks, split_numbers, steps_of
 from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
@@ -38,13 +39,16 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "id_of", "is_long", "pack"]
+__all__ = ["ERROR", "FINDINGS", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "id_of", "is_long", "pack"]
 
 # The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
 MOST_CELLS = 4096 * 4096
 MOST_WEIGHTS = 16 * MOST_CELLS
 # With more weights than this a page waits for less where heads come as their terms: these are some ten megabytes.
 LONG = 24_000_000
+
+# As many findings as fit below the sentence.
+FINDINGS = 5
 
 # Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
 _SUM_STEPS = 65535
@@ -92,7 +96,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
     """
     if terms is None:
         _refuse_large(trace)
-    body, masks, axes = Body(), Masks(), _Axes(_generated(trace))
+    body, masks, axes = Body(), Masks(), Axes(generated_by(trace))
     streams = [
         {
             "name": stream,
@@ -111,6 +115,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
         "error": ERROR,
         "sum_steps": _SUM_STEPS,
         "choice": None if choice is None else _placed(trace, choice),
+        "findings": _findings(trace),
         "axes": axes.entries,
         "masks": masks.entries,
         "streams": streams,
@@ -196,6 +201,13 @@ def _pictures(pictures: Thumbnails, call: "Attention", body: Body) -> dict[str, 
     return {"thumbnails": body.add(whole.tobytes()), **without}
 
 
+def _findings(trace: "Trace") -> list[dict[str, Any]]:
+    """What a person should look at."""
+    from attention_viz.analysis.findings.findings import findings
+
+    return [asdict(finding) for finding in findings(trace, FINDINGS)]
+
+
 def _reading(trace: "Trace") -> dict[str, Any] | None:
     """How the numbers are to be called where they aren't the weights that ran."""
     from attention_viz.analysis.readings import READINGS
@@ -269,32 +281,3 @@ def _sums(weights: Float[np.ndarray, "head query key"]) -> UInt16[np.ndarray, "h
     """What each row sums to, as little-endian 16-bit numbers of 65,535ths."""
     sums = weights.sum(axis=2, dtype=np.float64).clip(0, 1)
     return np.rint(sums * _SUM_STEPS).astype("<u2")
-
-
-class _Axes:
-    """The rows of tokens, each told once however many streams share it."""
-
-    def __init__(self, generated: int) -> None:
-        self.entries: list[dict[str, Any]] = []
-        self._generated = generated
-
-    def add(self, tokens: "Tokens") -> int:
-        entry: dict[str, Any] = {
-            "labels": list(tokens.labels),
-            "special": [place for place, special in enumerate(tokens.special) if special],
-            "padding": [place for place, padding in enumerate(tokens.padding) if padding],
-        }
-        if set(tokens.spelling) != {"unknown"}:
-            entry["spelling"] = tokens.spelling[0] if len(set(tokens.spelling)) == 1 else list(tokens.spelling)
-        if 1 in tokens.sentence:
-            entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
-        if self._generated:
-            entry["generated"] = list(range(len(tokens) - self._generated, len(tokens)))
-        if entry not in self.entries:
-            self.entries.append(entry)
-        return self.entries.index(entry)
-
-
-def _generated(trace: "Trace") -> int:
-    """How many tokens at the end of a decoder's text are its own; what an encoder–decoder says is an axis apart."""
-    return trace.provenance.generated if trace.streams == ("decoder",) else 0

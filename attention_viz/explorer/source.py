@@ -106,7 +106,7 @@ def style_sheet() -> str:
     return (
         f".av-explorer {{\n{fonts}{light}  color-scheme: light;\n}}\n"
         f'.av-explorer[data-theme="dark"] {{\n{dark}  color-scheme: dark;\n}}\n'
-        f"{_read('explorer.css')}"
+        f"{_read('explorer.css')}{_read('claim/claim.css')}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
+    from attention_viz.analysis.findings.finding import Finding
     from attention_viz.trace.tokens import Fit
     from attention_viz.trace.trace import Trace
 
@@ -60,6 +61,20 @@ class Drawn:
         """What was drawn, with one stream only, for pages that show one."""
         stream = self.stream(stream)
         return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
+
+    @once
+    def findings(self) -> "tuple[Finding, ...]":
+        """What a person should look at in it, best first."""
+        from attention_viz.analysis.findings.findings import findings
+        from attention_viz.explorer.payload import FINDINGS
+
+        return findings(self.trace, FINDINGS)
+
+    def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:
+        """The positions of the query and the key that a head is told by; the layer by its place in the stream."""
+        from attention_viz.analysis.findings.link import link_of
+
+        return link_of(self.trace, stream, self.trace.layer_numbers(stream)[layer], head, self.findings)
 
     @once
     def payload(self) -> bytes:

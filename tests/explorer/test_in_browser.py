@@ -121,7 +121,7 @@ def test_pointing_at_a_token_shows_its_row_and_its_column(show: Show, bank: Trac
     expect(bars).to_contain_text("row sums to 1.000")
     expect(bars.locator("h2").nth(1)).to_have_text("Who looks at bank")
     screen.mouse.move(5, 5)
-    expect(bars.locator("h2").first).to_have_text("Strongest links between two tokens")
+    expect(bars.locator("h2").first).to_have_text("Strongest links between words, in this head")
 
 
 def test_a_token_is_pinned_and_read_out_from_the_keyboard(show: Show, bank: Trace) -> None:
@@ -171,7 +171,7 @@ def test_heads_are_ranked_for_a_pair_and_choosing_one_shows_it(show: Show, bank:
 
 def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position(show: Show, bank: Trace) -> None:
     screen = show(bank, layer=0, head=4)
-    expect(part(screen, "sentence")).to_have_text("bank takes 58% of what it fetches here from river")
+    expect(part(screen, "sentence")).to_have_text("“bank” looks at “river”: 0.58")
     search = part(screen, "search")
     expect(search.get_by_label("Query token")).to_have_value("2")
     expect(search.get_by_label("Key token")).to_have_value("5")
@@ -185,22 +185,22 @@ def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position
 
 def test_the_sentence_is_about_the_head_on_the_screen_until_a_pair_is_chosen(show: Show, bank: Trace) -> None:
     screen = show(bank, layer=0, head=4)
-    river = "bank takes 58% of what it fetches here from river"
+    river = "“bank” looks at “river”: 0.58"
     expect(part(screen, "sentence")).to_have_text(river)
-    screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
+    screen.get_by_role("gridcell", name="Layer 5 head 8", exact=True).click()
     # Of words alone, and no word with itself.
-    weights = bank.weights(5, 6)[1:-1, 1:-1].clone().fill_diagonal_(0)
+    weights = bank.weights(5, 8)[1:-1, 1:-1].clone().fill_diagonal_(0)
     query, key = divmod(int(weights.argmax()), weights.shape[1])
-    words, share = bank.query_tokens().labels[1:-1], round(100 * float(weights.max()))
-    heaviest = f"{words[query]} takes {share}% of what it fetches here from {words[key]}"
-    assert heaviest != river
-    expect(part(screen, "sentence")).to_have_text(heaviest)
+    words, place = bank.query_tokens().labels[1:-1], screen.get_by_test_id("explorer-claim").locator(".av-where")
+    expect(place).to_have_text("layer 5, head 8")
+    expect(part(screen, "sentence")).to_contain_text(f"“{words[query]}”")
+    expect(part(screen, "sentence")).to_contain_text(f"“{words[key]}”: {weights.max():.2f}")
     part(screen, "search").get_by_label("Query token").select_option(label="bank")
     part(screen, "search").get_by_label("Key token").select_option(label="river")
     screen.get_by_role("gridcell", name="Layer 0 head 4", exact=True).click()
     expect(part(screen, "sentence")).to_have_text(river)
     screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
-    expect(part(screen, "sentence")).to_contain_text("of what it fetches here from river")
+    expect(part(screen, "sentence")).to_have_text(f"“bank” looks at “river”: {bank.weights(5, 6)[2, 5]:.2f}")
 
 
 def test_a_text_of_one_word_searches_for_that_word(show: Show, model: AttentionModel) -> None:
@@ -354,7 +354,7 @@ def test_the_first_screen_holds_arcs_grid_and_matrix(drawn: Page) -> None:
     for name in ("arcs", "grid", "heatmap", "legend"):
         box = part(drawn, name).bounding_box()
         assert box is not None
-        assert box["y"] + box["height"] <= 640
+        assert box["y"] + box["height"] <= 760
     grid, heatmap = part(drawn, "grid").bounding_box(), part(drawn, "heatmap").bounding_box()
     assert grid is not None and heatmap is not None
     assert grid["x"] + grid["width"] <= heatmap["x"]

@@ -32,6 +32,9 @@ HOST = """async ({html, css, js, channel}) => {
     window.choose = (choice) => told({data: {explorer: "my explorer", ...choice}});
 }"""
 
+# The pair of a head is its own, as long as nobody chose another.
+NO_PAIR = {"query": None, "key": None}
+
 
 @pytest.fixture
 def host(page: Callable[..., Page]) -> Page:
@@ -75,7 +78,7 @@ def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> No
     walk(host, "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft")
     host.get_by_role("option").first.hover()
     host.wait_for_timeout(400)
-    assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, "serial": 4}]]
+    assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, **NO_PAIR, "serial": 4}]]
 
 
 def test_a_head_that_the_server_has_is_asked_for_at_once_and_of_a_walk_the_first_and_the_last(host: Page) -> None:
@@ -141,7 +144,7 @@ def test_a_choice_made_just_before_a_new_sentence_is_told_as_what_it_became(host
     )
     expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 2")
     host.wait_for_timeout(300)
-    assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 0, "head": 2, "serial": 1}]]
+    assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 0, "head": 2, **NO_PAIR, "serial": 1}]]
     choose(host, layer=0, head=1, seen=1)
     expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
 
@@ -152,7 +155,7 @@ def test_the_server_hears_at_once_when_the_reader_turns_to_something_else(host: 
     heard = host.get_by_role("gridcell", name="Layer 1 head 2", exact=True).evaluate(
         f"(cell) => {{ cell.click(); cell.closest('.av-host').dispatchEvent({event}); return [...heard]; }}"
     )
-    assert heard == [["choice", {"stream": "encoder", "layer": 1, "head": 2, "serial": 1}]]
+    assert heard == [["choice", {"stream": "encoder", "layer": 1, "head": 2, **NO_PAIR, "serial": 1}]]
     host.wait_for_timeout(250)
     assert len(host.evaluate("heard")) == 1
 

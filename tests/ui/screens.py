@@ -90,8 +90,15 @@ class Screen:
     @property
     def words(self) -> str:
         """Whatever stands on the page as text, without the marks that keep it plain."""
-        said = [str(one.value) for one in self.all(*WORDS, *ALERTS)]
+        said = [*self.menus, *(str(one.value) for one in self.all(*WORDS, *ALERTS))]
         return re.sub(r"\\(.)", r"\1", "\n".join(said))
+
+    @property
+    def menus(self) -> list[str]:
+        """What the buttons say behind which something stands."""
+        return [
+            one.proto.popover.label if hasattr(one.proto, "popover") else one.proto.label for one in self.all("popover")
+        ]
 
     @property
     def written(self) -> list[str]:

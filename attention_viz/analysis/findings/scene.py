@@ -36,10 +36,10 @@ class Scene:
         """The words across the columns."""
         return self.queries if self.alike else Words(self.trace.key_tokens(self.stream))
 
-    @property
+    @once
     def alike(self) -> bool:
         """Whether queries and keys are the same text."""
-        return self.stream != "cross"
+        return self.stream != "cross" and self.trace.query_tokens(self.stream) == self.trace.key_tokens(self.stream)
 
     @once
     def looks_back(self) -> bool:

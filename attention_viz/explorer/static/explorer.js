@@ -1,6 +1,8 @@
 // The component: its elements in order, and the door through which a host speaks with it.
 
 import {createBars} from "./parts/bars.js";
+import {createClaim} from "./claim/claim.js";
+import {createFindings} from "./claim/findings.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
 import {createGrid} from "./heads/grid.js";
@@ -9,15 +11,15 @@ import {createLegend, createNotes} from "./parts/legend.js";
 import {createSearch} from "./parts/search.js";
 import {createStrip} from "./parts/strip.js";
 import {createTable} from "./parts/table.js";
-import {NOTHING_CHOSEN, createView, look, readStyle, showHead} from "./parts/view.js";
+import {NOTHING_CHOSEN, choiceOf, createView, look, showHead} from "./parts/view.js";
+import {readStyle} from "./parts/style.js";
+import {pairIn} from "./data/pair.js";
 import {Recording} from "./data/recording.js";
 import {createStore, hasAny} from "./data/store.js";
 
 /**
  * @import {OwnView, Part, State} from "./parts/view.js"
  * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
- * @import {Axis} from "./data/tokens.js"
- * @import {Places} from "./data/head.js"
  */
 
 /**
@@ -31,6 +33,7 @@ import {createStore, hasAny} from "./data/store.js";
  * @property {() => "light" | "dark"} theme
  * @property {(choice: HeadChoice) => void} [onChoice]  hears what the reader chooses, at once
  * @property {(pair: AskedPair) => void} [onPair]  ranks the heads of a long text by a pair, and hands over heads
+ * @property {(page: string) => void} [onOpen]  goes to another page of the host, with what is chosen here
  * @property {Partial<HeadChoice> | null | undefined} [choice]  the head to begin with
  * @property {Settings | undefined} [settings]
  */
@@ -53,7 +56,19 @@ import {createStore, hasAny} from "./data/store.js";
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 /** @type {(keyof State)[]} */
-const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "theme", "loaded", "query", "key"];
+const EVERYTHING = [
+  "stream",
+  "layer",
+  "head",
+  "hideSpecial",
+  "scale",
+  "size",
+  "theme",
+  "loaded",
+  "query",
+  "key",
+  "preview",
+];
 
 /**
  * Show packed bytes inside `host`.
@@ -62,13 +77,13 @@ const EVERYTHING = ["stream", "layer", "head", "hideSpecial", "scale", "size", "
  * @param {Hosting} hosting
  * @returns {Explorer}
  */
-export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, choice, settings}) {
+export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, onOpen, choice, settings}) {
   const recording = new Recording(bytes);
   recording.ask = onPair ?? null;
   const root = element("div", {class: "av-explorer", "data-testid": "explorer", "data-theme": theme()});
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
-  const view = createView(root, store, recording, onChoice);
+  const view = createView(root, store, recording, onChoice, onOpen ?? null);
   const parts = addParts(view);
   let gone = false;
   store.listen(draw);
@@ -84,7 +99,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     if (changed.has("stream") || changed.has("layer")) loadLayers(view, () => gone);
     if (recording.header.long && hasAny(changed, "stream", "layer", "head")) loadHead(view, () => gone);
     view.now = look(store.state, recording);
-    if (hasAny(changed, "loaded", "stream", "layer", "head")) choosePair(view);
+    if (hasAny(changed, "loaded", "stream", "layer", "head", "pairChosen")) choosePair(view);
     for (const part of parts) part.draw(changed);
   }
 
@@ -98,14 +113,17 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
       if (recording.takeRanking(ranking)) store.set({loaded: store.state.loaded + 1});
     },
     holds: (wanted) => recording.has(wanted) || recording.head(wanted) !== null,
-    choose: (wanted) => showHead(store, recording.nearest(wanted)),
+    choose: (wanted) => {
+      showHead(store, recording.nearest(wanted));
+      store.set(askedPair(recording, wanted));
+    },
     refresh() {
       // While the host moves the element it is on no page, and has no colours.
       if (!root.isConnected) return;
       followTheme(view, theme());
       store.set({theme: store.state.theme + 1});
     },
-    choice: () => ({stream: store.state.stream, layer: store.state.layer, head: store.state.head}),
+    choice: () => choiceOf(store.state),
     settings: () => settingsOf(store.state),
     destroy() {
       gone = true;
@@ -133,6 +151,7 @@ function firstState(recording, choice, settings) {
     blocks: "largest",
     ...settings,
     ...NOTHING_CHOSEN,
+    ...askedPair(recording, choice ?? {}),
     loaded: 0,
     size: "",
     theme: 0,
@@ -163,7 +182,9 @@ function followTheme(view, theme) {
  * @returns {Part[]}
  */
 function addParts(view) {
-  const [controls, legend, strip, grid] = [
+  const [claim, findings, controls, legend, strip, grid] = [
+    createClaim(view),
+    createFindings(view),
     createControls(view),
     createLegend(view),
     createStrip(view),
@@ -178,8 +199,10 @@ function addParts(view) {
   ];
   controls.node.append(notes.sums, legend.node);
   const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
-  view.root.append(controls.node, strip.node, main, notes.node, table.node, view.live);
-  return [controls, legend, strip, grid, heatmap, bars, notes, search, table];
+  const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
+  top.append(claim.node, findings.node);
+  view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
+  return [claim, findings, controls, legend, strip, grid, heatmap, bars, notes, search, table];
 }
 
 /**
@@ -216,25 +239,24 @@ async function loadHead({store, recording}, gone) {
 }
 
 /**
- * Until the reader has chosen two tokens, the pair is the one that the head on the screen links most.
- * @param {Pick<OwnView, "store" | "now">} view
+ * Until the reader has chosen two tokens, the pair is the one that the head on the screen is told by.
+ * @param {Pick<OwnView, "store" | "recording" | "now">} view
  */
-function choosePair({store, now: {head, rows, columns, stream}}) {
-  if (store.state.pairChosen || head === null) return;
-  const best = head.strongest(
-    rows,
-    columns,
-    1,
-    (query, key) => !stream.queries.dimmed[query] && !stream.keys.dimmed[key] && !(stream.own && query === key),
-  )[0] ?? {query: firstPlain(rows, stream.queries), key: firstPlain(columns, stream.keys)};
-  store.set({pairQuery: best.query, pairKey: best.key});
+function choosePair({store, recording, now}) {
+  const {pairChosen, preview} = store.state;
+  if (pairChosen || preview !== null) return;
+  const pair = pairIn(recording, now, now.at);
+  if (pair) store.set({pairQuery: pair.query, pairKey: pair.key});
 }
 
 /**
- * A text of one word has no pair: its word with itself.
- * @param {Places} places
- * @param {Axis} axis
+ * A pair that the host asks for, where the text has it.
+ * @param {Recording} recording
+ * @param {Partial<HeadChoice>} wanted
+ * @returns {Partial<State>}
  */
-function firstPlain(places, {dimmed}) {
-  return places.find((place) => !dimmed[place]) ?? places[0];
+function askedPair(recording, {stream, query, key}) {
+  const {queries, keys} = recording.stream(stream);
+  const there = query != null && key != null && query < queries.count && key < keys.count;
+  return there ? {pairQuery: query, pairKey: key, pairChosen: true} : {pairChosen: false};
 }

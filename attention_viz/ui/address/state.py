@@ -43,6 +43,8 @@ EXAMPLES = CATALOGUE[_EXAMPLES_OF].examples
 MOST_MORE = 40
 
 _SWITCH = OneOf(get_args(Switch))
+# How many positions a text has turns out when it has run; then a pair that it doesn't have is let go.
+_POSITION = Number(range(1_000_000), nothing="the head's own")
 
 
 def _own(state: "State", known: object) -> bool:
@@ -76,6 +78,8 @@ class State:
         "which kind of attention",
         applies=_several,
     )
+    query: int | None = parameter(None, _POSITION, "the position that looks, of the chosen pair", brief=True)
+    key: int | None = parameter(None, _POSITION, "the position that is looked at", brief=True)
     second: str = parameter("", Text(), "the second sentence", brief=True)
     target: str = parameter("", Text(), "what an encoder–decoder is to say", brief=True)
     more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)

@@ -48,6 +48,8 @@ def pick_model() -> None:
         [*CATALOGUE, *allowed.other_sources(), *file],
         key="source",
         on_change=_take_source,
+        width=232,
+        label_visibility="collapsed",
         persist_state="session",
     )
 
@@ -65,24 +67,24 @@ def show_source() -> None:
         _ask_folder()
     elif source == HUB:
         _ask_hub()
+    if source in allowed.other_sources() and st.session_state["model"] in CATALOGUE:
+        model = st.session_state["model"]
+        st.caption(plain(f"Still shown: {model}, {CATALOGUE[model].short}."))
     if source in allowed.other_sources() and "model_refused" in st.session_state:
         st.error(plain(f"This can't be had here: {st.session_state['model_refused']}."))
 
 
 def described(state: State) -> str:
-    """What stands below the picker, on one line: what is shown in a few words, and how many layers and heads it has."""
+    """The model in a few words, on one line: what it is, and how many layers and heads it has."""
     if (drawn := opening.opened()) is not None:
         stream = drawn.stream(state.stream)
         layers = drawn.trace.layer_count(stream)
         known = CATALOGUE.get(drawn.trace.provenance.model)
         words = f"{known.short}: " if known else ""
         return plain(words + _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream)))
-    in_catalogue = state.model in CATALOGUE
-    if in_catalogue and st.session_state["source"] != state.model:
-        return plain(f"still shown: {state.model}, {CATALOGUE[state.model].short}")
     if state.layer_count == UNKNOWN_COUNT:
         return ""
-    words = f"{CATALOGUE[state.model].short}: " if in_catalogue else ""
+    words = f"{CATALOGUE[state.model].short}: " if state.model in CATALOGUE else ""
     return plain(words + _counted(state.layer_count, state.head_count))
 
 

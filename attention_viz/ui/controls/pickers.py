@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import streamlit as st
@@ -15,11 +16,46 @@ from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import target as two_texts
 from attention_viz.ui.controls import wording as wording_controls
+from attention_viz.ui.controls.chips import READ, show_chips
+from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import show_notices
 
-__all__ = ["address", "begin", "choose", "keep", "sentence", "switch"]
+__all__ = [
+    "Row",
+    "address",
+    "begin",
+    "choose",
+    "choose_next",
+    "hold_head",
+    "keep",
+    "sentence",
+    "switch",
+    "untouched_head",
+]
+
+# Kept for a visit: the layer and the head that nobody chose.
+_HELD = "held-head"
+# Kept from one run to the next: what was found out to be shown.
+_NEXT = "chosen-next"
+# The line's height in pixels, before the page's style has arrived.
+_ROW = 48
+
+
+@dataclass(frozen=True)
+class Row:
+    """The line that all pages share.
+
+    Attributes:
+        state: what is chosen.
+        options: the place behind "Options" for what only this page has.
+        bar: the place at the line's end, for what can be taken away and for the badge.
+    """
+
+    state: State
+    options: DeltaGenerator
+    bar: DeltaGenerator
 
 
 def begin(*own: Choices[Any], example: State | None = None) -> None:
@@ -32,11 +68,32 @@ def begin(*own: Choices[Any], example: State | None = None) -> None:
     if SHARED.unseen or went_through_history():
         # An address never means a file that was opened meanwhile.
         opening.close()
+    first = SHARED.unseen
+    by_link = {"layer", "head"} & st.query_params.keys()
     begin_page(own, example)
+    if first and not by_link:
+        hold_head(SHARED.current().layer, SHARED.current().head)
+    if (values := st.session_state.pop(_NEXT, None)) is not None:
+        SHARED.adjust(**values)
 
 
-def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_readings: bool = False) -> State:
-    """The sentence and the pickers on one line.
+def choose_next(**values: Any) -> None:
+    """Choose something when the page runs next, for its pickers are drawn; by the names of the parameters."""
+    st.session_state[_NEXT] = values
+
+
+def hold_head(layer: int, head: int) -> None:
+    """Remember a head that nobody chose by hand: another text may open on another."""
+    st.session_state[_HELD] = layer, head
+
+
+def untouched_head() -> bool:
+    """Whether the head that is shown was chosen by nobody, neither by hand nor by a link."""
+    return st.session_state.get(_HELD) == (SHARED.current().layer, SHARED.current().head)
+
+
+def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_readings: bool = False) -> Row:
+    """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
 
     Args:
         stream: the only one that the page is about; by default a model with several has a picker for it.
@@ -45,14 +102,14 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
     """
     asked = two_texts.asks_target(SHARED.current())
     # The height holds until the page's style has arrived.
-    with st.container(key="pickers", height=108, border=False):
-        sentence, *target, model, pickers = st.columns(_widths(asked, stream, with_readings), vertical_alignment="top")
-    known = bool(SHARED.current().facts.heads)
-    beside = _show_texts(sentence, target)
-    if known:
-        wording_controls.fill_beside(beside, SHARED.current(), leave_out)
-    with model:
-        model_choice.pick_model()
+    with st.container(key="frame", height=_ROW, border=False):
+        show_fold()
+        with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
+            with st.container(key="texts"):
+                text_box("Sentence", "text", labelled=False)
+            model_choice.pick_model()
+            places, bar = st.container(key="places", horizontal=True), _hold_bar()
+    chips = st.empty()
     with st.container():
         model_choice.show_source()
         current = model_choice.prepare(SHARED.current())
@@ -60,42 +117,32 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
         # It was loaded only now, and turned out to ask for more.
         st.rerun()
     two_texts.settle_stream(current, stream)
-    current = SHARED.current()
-    if not known:
-        wording_controls.fill_beside(beside, current, leave_out)
-    model.caption(model_choice.described(current))
-    _show_places(pickers, current, with_readings)
-    several = stream is None and len(two_texts.streams(current)) > 1
-    # Where there is a picker for the stream, it needs the width.
-    with model if several else pickers.container(horizontal=True, key="pickers-below"):
-        wording_controls.show_switches(current, leave_out, words=with_readings)
-    if several:
-        with pickers:
-            two_texts.pick_stream(current)
-    if current.own and opening.opened() is None:
-        _own_settings()
-    return _current_with_notices()
+    with places:
+        options = _show_places(SHARED.current(), stream, leave_out, with_readings)
+    show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
+    return Row(_current_with_notices(), options, bar)
 
 
-def _show_texts(sentence: DeltaGenerator, target: Sequence[DeltaGenerator]) -> DeltaGenerator:
-    """The boxes for the sentence and, where there is a column for it, the target; the place beside the sentence's."""
-    with sentence.container(key="texts", horizontal=True):
-        text_box("Sentence", "text")
-        beside = wording_controls.places()
-    for place in target:
-        with place:
-            text_box("Target", "target", "Empty: the model's own answer")
-    return beside
+def _hold_bar() -> DeltaGenerator:
+    """The end of the line: what can be taken away, and the badge."""
+    return st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
 
 
-def _show_places(pickers: DeltaGenerator, state: State, with_readings: bool) -> None:
-    """The pickers for the layer, the head and, where weights can be read otherwise, the reading."""
-    width = 80 if with_readings else 94
-    with pickers.container(horizontal=True):
-        _pick("layer", _layer_count(state), width)
-        _pick("head", _head_count(SHARED.current()), width, together=with_readings and readings.together(state))
+def _show_places(state: State, stream: str | None, leave_out: Collection[str], with_readings: bool) -> DeltaGenerator:
+    """The pickers for layer and head, and the button behind which the rest stands; the place inside it."""
+    if stream is None:
+        two_texts.pick_stream(state)
+    _pick("layer", _layer_count(state), 116)
+    _pick("head", _head_count(SHARED.current()), 116, together=with_readings and readings.together(state))
+    with st.popover("Options", key="options"):
+        st.caption(model_choice.described(state))
+        wording_controls.show_wording(state, leave_out)
         if with_readings:
             readings.show_picker()
+            wording_controls.show_whole_words()
+        if state.own and opening.opened() is None:
+            _own_settings()
+        return st.container()
 
 
 def _current_with_notices() -> State:
@@ -148,30 +195,35 @@ def address() -> dict[str, str]:
     return write_address(SHARED.current())
 
 
-def _widths(target: bool, stream: str | None, with_readings: bool) -> list[float]:
-    """Of the columns: the sentence, the target where there is one, the model, and what is picked of it."""
-    if with_readings:
-        return [2.6, 1.95, 2.65, 3.15] if target else [5, 2.33, 3.07]
-    if not target:
-        return [6, 2.4, 2]
-    return [3.25, 2.35, 2.8, 2] if stream is not None else [2.5, 2.0, 2.7, 3.2]
-
-
 def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
     # Said each time: the browser holds a choice by its label, and another model may call the same layer otherwise.
     SHARED.set_afresh(**{name: nearest(getattr(SHARED.current(), name), range(count), 0)})
     if together:
-        st.selectbox(name.capitalize(), ["all"], key=f"all-{name}s", width=width, disabled=True)
+        st.selectbox(
+            name.capitalize(),
+            [f"All {name}s"],
+            key=f"all-{name}s",
+            width=width,
+            disabled=True,
+            label_visibility="collapsed",
+        )
         return
     names = model_choice.layer_names(st.session_state["model"]) if name == "layer" else ()
-    called = functools.partial(_called, names)
-    st.selectbox(name.capitalize(), range(count), key=name, format_func=called, width=width, persist_state="session")
+    st.selectbox(
+        name.capitalize(),
+        range(count),
+        key=name,
+        format_func=functools.partial(_called, name, names),
+        width=width,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
 
 
-def _called(names: Sequence[str], number: int) -> str:
-    """A number in a picker, by its name where it has one."""
-    return names[number] if number < len(names) else str(number)
+def _called(kind: str, names: Sequence[str], number: int) -> str:
+    """What a picker says for a number: "Layer 3", by its own name where it has one."""
+    return f"{kind.capitalize()} {names[number] if number < len(names) else number}"
 
 
 def _layer_count(state: State) -> int:
@@ -187,7 +239,8 @@ def _head_count(state: State) -> int:
 def _own_settings() -> None:
     """What can be changed about our own module."""
     with st.container(key="own"):
-        width, heads, seed, positions = st.columns(4)
+        width, heads = st.columns(2)
+        seed, positions = st.columns(2)
     width.number_input(
         "Width (d_model)", 1, 512, key="d_model", help="How many numbers stand for a word.", persist_state="session"
     )

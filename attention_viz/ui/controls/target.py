@@ -43,7 +43,15 @@ def pick_stream(state: State) -> None:
     """The picker, for a model with several."""
     found = streams(state)
     if len(found) > 1:
-        st.selectbox("Stream", found, format_func=_called, key="stream", width="stretch", persist_state="session")
+        st.selectbox(
+            "Stream",
+            found,
+            format_func=_called,
+            key="stream",
+            width=180,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
 
 
 def _called(stream: str) -> str:

@@ -8,13 +8,14 @@ from attention_viz.ui.parts import open_trace as opening
 __all__ = ["text_box"]
 
 
-def text_box(label: str, key: str, placeholder: str | None = None) -> None:
+def text_box(label: str, key: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
     """The box; what is typed closes an open trace, since it is to be run.
 
     Args:
         label: what it is called.
         key: under which the state holds its text.
         placeholder: what stands in it while it is empty.
+        labelled: whether the label is in sight; it is always there for those who can't see.
     """
     st.text_area(
         label,
@@ -24,6 +25,7 @@ def text_box(label: str, key: str, placeholder: str | None = None) -> None:
         placeholder=placeholder,
         on_change=_take,
         args=(key,),
+        label_visibility="visible" if labelled else "collapsed",
         persist_state="session",
     )
     if key == "text":

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.words import listed
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.address.kinds import fits_link
+from attention_viz.ui.controls.target import asks_target
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
@@ -17,77 +17,51 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["WORDING", "added_words", "fill_beside", "own_words", "places", "show_added", "show_switches"]
+__all__ = ["WORDING", "added_words", "own_words", "show_added", "show_whole_words", "show_wording"]
 
 # What a page may leave out, by the names in the address.
 WORDING = ("second", "more", "special", "chat")
 
-_WIDTH, _WIDTH_OF_SECOND = 288, 200
-_PLACE, _OWN_PLACE = "added-place", "own-words-place"
+_PLACE = "added-place"
 _NOTHING = "Nothing was added around the text"
 
 
-def places() -> DeltaGenerator:
-    """The place beside the sentence box; another, for the words above it, waits until `show_added` knows them."""
-    st.session_state[_PLACE], st.session_state[_OWN_PLACE] = st.empty(), None
-    return st.empty()
-
-
-def fill_beside(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
-    """Beside the sentence, what this model can read or do in addition; nothing where it can't.
+def show_wording(state: State, leave_out: Collection[str] = ()) -> None:
+    """What this model can read or do beside the text; nothing of what it can't.
 
     Args:
-        place: an `st.empty` beside the sentence box.
         state: what is chosen.
         leave_out: what the page has no use for.
     """
     can = state.facts
     if can.reads_pairs and "second" not in leave_out:
-        with place.container(key="beside", width=_WIDTH_OF_SECOND):
-            text_box("Second sentence", "second", "Read together with the first")
-    elif (can.continues_text and "more" not in leave_out) or (can.has_chat_template and "chat" not in leave_out):
-        with place.container(key="beside", width=_WIDTH, gap="xsmall"):
-            if can.continues_text and "more" not in leave_out:
-                _going_on(state)
-            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-                if can.has_chat_template and "chat" not in leave_out:
-                    _switch("chat", "Chat template")
-                st.session_state[_OWN_PLACE] = st.empty()
-
-
-def show_switches(state: State, leave_out: Collection[str] = (), *, words: bool = False) -> None:
-    """Whether the tokenizer adds its special tokens; nothing where it has none to add.
-
-    Args:
-        state: what is chosen.
-        leave_out: what the page has no use for.
-        words: whether pieces of words can be put together here.
-    """
-    in_chat = state.facts.has_chat_template and state.chat == "on"
+        text_box("Second sentence", "second", "Read together with the first")
+    if asks_target(state):
+        text_box("Target", "target", "Empty: the model's own answer")
+    if can.continues_text and "more" not in leave_out:
+        _going_on(state)
+    if can.has_chat_template and "chat" not in leave_out:
+        _switch("chat", "Chat template")
+    in_chat = can.has_chat_template and state.chat == "on"
     # What stands around an encoder–decoder's texts belongs to what it is to say.
-    if (
-        state.facts.adds_special_tokens
-        and "special" not in leave_out
-        and not in_chat
-        and not state.facts.is_encoder_decoder
-    ):
-        with st.container(key="wording", width="content"):
-            _switch("special", "Special tokens")
-    if words:
-        with st.container(key="whole-words", width="content"):
-            _switch("words", "Whole words", stays=True)
+    if can.adds_special_tokens and "special" not in leave_out and not in_chat and not can.is_encoder_decoder:
+        _switch("special", "Special tokens")
+    # Filled once it has run: `show_added` knows then.
+    st.session_state[_PLACE] = st.empty()
+
+
+def show_whole_words() -> None:
+    """Whether pieces of words are put together."""
+    _switch("words", "Whole words", stays=True)
 
 
 def show_added(trace: "Trace") -> None:
-    """Say what was added to the text, in the line of the sentence box's label, and below what the model added."""
-    added = added_words(trace)
+    """Say what was added to the text: behind "Options", beside the switches for it; and where a link can't carry it."""
+    words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
+    if words:
+        st.session_state[_PLACE].caption(plain(f"{words}."))
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
-        # Instead, since both are wider than the line; here no part below has to make room for it.
-        added = "Too long for a link, which leaves it out"
-    for place, words, key in ((_PLACE, added, "added"), (_OWN_PLACE, own_words(trace), "own-words")):
-        there = st.session_state[place]
-        if words and there is not None:
-            there.container(key=key).caption(plain(words))
+        st.caption("Too long for a link, which leaves it out.")
 
 
 def added_words(trace: "Trace") -> str:

@@ -17,17 +17,21 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Badge:
-    """A place on the page that says it is being worked out, until `show` fills it."""
+    """How far the run can be trusted, once `show` is called; pressed, it says what was compared."""
 
-    def __init__(self) -> None:
-        """Take the place."""
-        self._words = st.empty()
+    def __init__(self, key: str = "badge") -> None:
+        """Take the place.
+
+        Args:
+            key: of the widget, where a page has several.
+        """
+        self._key = key
+        self._place = st.empty()
         self.wait()
-        self._meaning = st.popover("What was compared", type="tertiary")
 
     def wait(self) -> None:
         """Say that it is being worked out; to write on the page is what ends the run of a visitor who turned away."""
-        self._words.badge("Comparing with the model's own attention …", color="gray")
+        self._place.badge("Comparing with the model's own …", color="gray")
 
     def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
         """Say how far; for a trace from a file, that nothing was compared here.
@@ -38,8 +42,8 @@ class Badge:
             switched: whether what the page shows was computed otherwise afterwards.
         """
         colour, words = _verdict(trace, from_file, switched)
-        self._words.badge(words, color=colour)
-        self._meaning.markdown(plain(comparison_words(trace)))
+        with self._place.popover(f":{colour}[{plain(words)}]", type="tertiary", key=self._key):
+            st.markdown(plain(comparison_words(trace)))
 
 
 def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
@@ -54,7 +58,7 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
         return "orange" if fidelity.ok else "red", f"{state} to {far}; not the model's own"
     when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
     if fidelity.ok:
-        return "green", f"Verified{when}, to {far}" if when else f"Verified: the model's own result, to {far}"
+        return "green", f"Verified{when}, to {far}" if when else f"Verified to {far}"
     return "red", f"Not verified{when}: {far} off the model's own result"
 
 

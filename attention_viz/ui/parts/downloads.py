@@ -87,7 +87,7 @@ def show_downloads(
     instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
     run: Trace | None = None,
 ) -> None:
-    """A button each, in sight, and one behind which there are more formats and the link.
+    """The menu "Export": a button for each file, and the link.
 
     A file is made when its button is pressed, and the page doesn't run again for it. The link is the address as it is
     by now: write what was chosen into it before.
@@ -103,17 +103,18 @@ def show_downloads(
     """
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
     refusal = too_large(trace, stream, layer)
-    for label in labels:
-        refused = label in _NUMBERS and bool(refusal)
-        ending, media, help_text, make = BUTTONS[label]
-        st.download_button(
-            label,
-            data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
-            file_name=f"{name}.{ending}",
-            mime=media,
-            help=refusal if refused else help_text,
-            disabled=refused,
-            on_click="ignore",
-            key=f"download-{ending}",
-        )
-    show_more_formats(trace, stream, layer, head, name, run or trace, tables=not refusal)
+    with st.popover("Export", key="export"):
+        for label in labels:
+            refused = label in _NUMBERS and bool(refusal)
+            ending, media, help_text, make = BUTTONS[label]
+            st.download_button(
+                label,
+                data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
+                file_name=f"{name}.{ending}",
+                mime=media,
+                help=refusal if refused else help_text,
+                disabled=refused,
+                on_click="ignore",
+                key=f"download-{ending}",
+            )
+        show_more_formats(trace, stream, layer, head, name, run or trace, tables=not refusal)

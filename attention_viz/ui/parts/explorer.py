@@ -14,7 +14,7 @@ from attention_viz.serving.long_texts import head_of, ranking_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.parts.markdown import as_sentence
 
-__all__ = ["HeadPlace", "chosen", "show_channel", "show_explorer"]
+__all__ = ["HeadPlace", "asked_page", "chosen", "show_channel", "show_explorer"]
 
 _KEY = "explorer"
 # Kept for a visit: what is on the screen, not kept alive by this, and the serial number of the last choice handed over.
@@ -32,6 +32,11 @@ _packet = components.component("attention_viz_packet", html=_html, css=_css, js=
 def chosen() -> dict[str, Any] | None:
     """What the reader chose in the explorer: stream, layer, head and a serial number; None before any choice."""
     return getattr(st.session_state.get(_KEY), "choice", None)
+
+
+def asked_page() -> str | None:
+    """The page that the reader asked for in the explorer, just now."""
+    return getattr(st.session_state.get(_KEY), "open", None)
 
 
 class HeadPlace:
@@ -75,6 +80,9 @@ def show_explorer(
     head: int,
     on_choice: Callable[[], None],
     place: HeadPlace | None = None,
+    *,
+    pair: tuple[int | None, int | None] = (None, None),
+    on_open: Callable[[], None] = lambda: None,
 ) -> None:
     """Show a packed trace at one head, and hear of the reader's choice.
 
@@ -86,10 +94,13 @@ def show_explorer(
         head: the head that the page shows now.
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
         place: where heads of a long text are handed over; by default beside the explorer.
+        pair: the positions of the query and the key that are told of the head; by default the head's own.
+        on_open: called when the reader asks how the number was computed; `asked_page` tells where that is shown.
     """
     payload = shown.payload if isinstance(shown, Drawn) else shown
-    _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing)
-    message = {"stream": stream, "layer": layer, "head": head, "seen": (chosen() or {}).get("serial", 0)}
+    _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=on_open)
+    head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}
+    message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
     if isinstance(shown, Drawn) and shown.long_id is not None:
         st.session_state[_SHOWN] = weakref.ref(shown)

@@ -1,5 +1,6 @@
-"""More formats than the buttons in sight: pictures that a browser on the server draws, tables, and the link."""
+"""More formats than those of every head: pictures that a browser on the server draws, tables, and the link."""
 
+import contextlib
 import functools
 import re
 import tempfile
@@ -44,7 +45,7 @@ _NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, 
 def show_more_formats(
     trace: Trace, stream: str, layer: int, head: int, name: str, run: Trace, *, tables: bool = True
 ) -> None:
-    """What else can be taken away of the head on the screen, behind one button: pictures, weights, the run, the link.
+    """What else can be taken away of the head on the screen: pictures, weights, the run, the link.
 
     Args:
         trace: what is on the screen.
@@ -59,21 +60,20 @@ def show_more_formats(
     def picture(form: str) -> bytes:
         return printed(heatmap_svg(trace, layer, head, stream), (form,))[form]
 
-    with st.popover("More formats", type="tertiary", key="more-formats"):
-        drawn = at_hand() is not None
-        if not drawn:
-            st.caption(f"Pictures as PNG or PDF {_NO_BROWSER} *Picture (SVG)* needs none.")
-        buttons, refusals = st.container(horizontal=True), st.empty()
-        with buttons:
-            if drawn:
-                _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
-                _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
-            if tables:
-                _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
-            file = f"attention_{model_part(run)}_trace"
-            _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run), refusals)
-        st.caption("*Trace* is the whole run, every head of it: *Open a trace* shows it again.")
-        _show_link()
+    drawn = at_hand() is not None
+    if not drawn:
+        st.caption(f"Pictures as PNG or PDF {_NO_BROWSER} *Picture (SVG)* needs none.")
+    buttons, refusals = st.container(), st.empty()
+    with buttons:
+        if drawn:
+            _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
+            _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
+        if tables:
+            _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
+        file = f"attention_{model_part(run)}_trace"
+        _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run), refusals)
+    st.caption("*Tensors* are of this head alone. *Trace* is the whole run, every head of it: *Open a trace* reads it.")
+    _show_link()
 
 
 def show_figure_exports(
@@ -84,8 +84,10 @@ def show_figure_exports(
     layer: int | None = None,
     head: int | None = None,
     stream: str | None = None,
+    *,
+    title: str = "",
 ) -> None:
-    """A button "Export" with a figure as SVG, PNG and PDF, and its numbers as CSV and parquet.
+    """A figure as SVG, PNG and PDF, and its numbers as CSV and parquet: a menu "Export", or a part of the page's.
 
     Args:
         name: of the files, and of the widgets: once on a page.
@@ -95,16 +97,19 @@ def show_figure_exports(
         layer: which layer the figure shows, if it shows one.
         head: which head the figure shows, if it shows one.
         stream: which stream the figure shows, of a trace with several.
+        title: stands above the buttons inside a menu that is open already; without one, they get a menu of their own.
     """
 
     def picture(form: str) -> bytes:
         return printed(figure_maker(), (form,), trace, layer=layer, head=head, stream=stream)[form]
 
-    with st.popover("Export", type="tertiary", key=f"export-{name}"):
+    with contextlib.nullcontext() if title else st.popover("Export", type="tertiary", key=f"export-{name}"):
+        if title:
+            st.caption(title)
         drawn, file = at_hand() is not None, f"{name}_{model_part(trace)}"
         if not drawn:
             st.caption(f"Pictures {_NO_BROWSER}")
-        buttons, refusals = st.container(horizontal=True), st.empty()
+        buttons, refusals = st.container(), st.empty()
         with buttons:
             for form in ("svg", "png", "pdf") if drawn else ():
                 make = functools.partial(picture, form)

@@ -1,4 +1,4 @@
-"""What is said around the pickers can be read to its end, on a phone too."""
+"""What is said behind "Options" can be read to its end, on a phone too."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,10 @@ def app_server(operated: Server) -> Server:
 )
 def test_no_note_about_the_text_is_cut_off(address: str, told: str, width: int, page: OpenPage, models: Path) -> None:
     screen = page(f"/?text=the+bank&{address.format(chat=quote(str(models / 'chat'), safe=''))}", width=width)
+    if width < 640:
+        screen.get_by_role("button", name=re.compile("^Sentence, model, layer and head")).click()
+    screen.get_by_role("button", name="Options", exact=True).click()
     expect(screen.get_by_text(re.compile(told))).to_be_visible()
-    notes = screen.locator(".st-key-pickers [data-testid=stCaptionContainer] p").evaluate_all(CUT)
+    notes = screen.get_by_test_id("stPopoverBody").locator("[data-testid=stCaptionContainer] p").evaluate_all(CUT)
     assert any(told in text for text, _ in notes)
     assert [text for text, beyond in notes if beyond > 1] == []

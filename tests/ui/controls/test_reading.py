@@ -73,7 +73,7 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
 def test_explore_shows_a_reading_on_the_first_screen_and_names_it(stay: OpenPage, idle: Idle) -> None:
     screen = stay(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
     expect(readout(screen)).to_have_text("Layer 3 · Rollout")
-    expect(screen.get_by_role("combobox", name="Head")).to_have_value("all")
+    expect(screen.get_by_role("combobox", name="Head")).to_have_value("All heads")
     expect(screen.get_by_role("combobox", name="Head")).to_be_disabled()
     for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
         box = screen.get_by_test_id(part).bounding_box()

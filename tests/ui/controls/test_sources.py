@@ -62,7 +62,7 @@ def test_what_lies_outside_the_allowed_folder_is_refused_in_words(screen: Screen
 
 def test_a_folder_is_chosen_in_the_picker(allowed: Path) -> None:
     screen = Screen().open(f"/?text={quote(TEXT)}").pick("Model", FOLDER)
-    assert "still shown: all-MiniLM-L6-v2" in screen.words
+    assert "Still shown: all-MiniLM-L6-v2" in screen.words
     screen.pick("Folder", str(allowed / "tiny-bert"))
     assert "Verified" in screen.words and screen.address["model"] == str(allowed / "tiny-bert")
 

@@ -153,7 +153,7 @@ def test_a_hybrid_says_which_layers_have_attention(allowed: Path) -> None:
     assert isinstance(found, av.AttentionModel)
     for number in found.layers_without_attention:
         assert re.search(rf"(?m)^Layers? .*{number}.* of this model ha", screen.words)
-    assert screen.picker("Layer").options[0] == f"0 ({found.trace('the').layer(0).label})"
+    assert screen.picker("Layer").options[0] == f"Layer 0 ({found.trace('the').layer(0).label})"
 
 
 def test_the_legend_tells_the_second_sentence_and_the_models_own_tokens(stay: OpenPage) -> None:

@@ -72,8 +72,22 @@
  */
 
 /**
+ * Something that a person should look at: a sentence in parts with their roles, and where it is seen.
+ * @typedef {object} PackedFinding
+ * @property {string} kind
+ * @property {string} stream
+ * @property {number} layer  by its number
+ * @property {number} head
+ * @property {number} query
+ * @property {number} key
+ * @property {number} strength
+ * @property {[text: string, role: string][]} parts
+ */
+
+/**
  * What stands before a trace's planes, as `pack` in payload.py writes it.
  * @typedef {object} Header
+ * @property {PackedFinding[]} [findings]  best first
  * @property {number} version
  * @property {string} model
  * @property {string[]} edits

@@ -15,8 +15,8 @@ import {readAxis} from "./tokens.js";
  */
 
 /**
- * One head of a trace, by number.
- * @typedef {{stream: string, layer: number, head: number}} HeadChoice
+ * One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own.
+ * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null}} HeadChoice
  */
 
 /**

@@ -14,7 +14,7 @@ import {hasAny} from "../data/store.js";
  * @import {Layout} from "./layout.js"
  */
 
-/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "root" | "room" | "hatching">} GridView */
+/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "preview" | "root" | "room" | "hatching">} GridView */
 
 /**
  * The cell of a head; its weights under each pixel are kept until the size or the tokens change.
@@ -57,6 +57,11 @@ export function createGrid(view) {
     const cell = within(event, "[data-head]");
     if (cell) view.choose({layer: Number(cell.dataset["layer"]), head: Number(cell.dataset["head"])});
   };
+  table.onpointerover = (event) => {
+    const cell = event.pointerType === "touch" ? null : within(event, "[data-head]");
+    if (cell) view.preview(placeIn(cell));
+  };
+  table.onpointerleave = () => view.preview(null);
   table.onkeydown = (event) => walkHeads(grid, event);
   return {
     node,
@@ -68,6 +73,11 @@ export function createGrid(view) {
       if (hasAny(changed, "stream", "layer", "head")) mark(grid);
     },
   };
+}
+
+/** @param {HTMLElement} cell */
+function placeIn({dataset}) {
+  return {layer: Number(dataset["layer"]), head: Number(dataset["head"]), query: null, key: null};
 }
 
 /** @param {Grid} grid */

@@ -6,7 +6,8 @@
  * What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
  * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the heads
  * of a long text that link the pair of tokens that the page was asked for.
- * @typedef {{explorer: string, layer: number, head: number, seen?: number, stream?: string, ranking?: Ranking}} Message
+ * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, seen?: number,
+ *   stream?: string, ranking?: Ranking}} Message
  */
 
 /**

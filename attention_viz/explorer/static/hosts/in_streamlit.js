@@ -14,6 +14,7 @@ import {mountExplorer} from "../explorer.js";
  * @typedef {object} Entry
  * @property {Uint8Array} bytes
  * @property {Mounting["setStateValue"]} setStateValue
+ * @property {Mounting["setTriggerValue"]} setTriggerValue
  * @property {HTMLElement} parentElement
  * @property {number} serial  of the reader's last choice
  * @property {Explorer | null} explorer
@@ -35,12 +36,12 @@ const [LEAVING, STAYING] = [50, 1000];
 const running = new WeakMap();
 
 /** @param {Mounting} mounting */
-export default function explorerComponent({data, parentElement, setStateValue}) {
+export default function explorerComponent({data, parentElement, setStateValue, setTriggerValue}) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
   const before = running.get(parentElement);
   clearTimeout(before?.leaving);
   if (before && sameBytes(before.bytes, bytes)) {
-    before.setStateValue = setStateValue;
+    Object.assign(before, {setStateValue, setTriggerValue});
     before.explorer?.refresh();
     return () => cleanUp(parentElement, before);
   }
@@ -48,6 +49,7 @@ export default function explorerComponent({data, parentElement, setStateValue}) 
   const entry = {
     bytes,
     setStateValue,
+    setTriggerValue,
     parentElement,
     serial: before?.serial ?? 0,
     explorer: null,
@@ -92,6 +94,10 @@ async function start(parentElement, entry, before) {
       report(entry, next, wait);
     },
     onPair: (pair) => entry.setStateValue("pair", pair),
+    onOpen: (page) => {
+      reportNow(entry);
+      entry.setTriggerValue("open", page);
+    },
   });
   entry.explorer = explorer;
   const {packet} = openChannel();

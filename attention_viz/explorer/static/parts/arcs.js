@@ -2,7 +2,7 @@
 
 import {LEAST_NUMBER} from "../data/scale.js";
 
-/** @import {Colours} from "./view.js" */
+/** @import {Colours} from "./style.js" */
 
 /**
  * A link: where the query and the key stand, how heavy it is, and how strong it looks, 0 to 1.
@@ -17,10 +17,13 @@ import {LEAST_NUMBER} from "../data/scale.js";
  * @property {number} room
  * @property {Readonly<Colours>} colours
  * @property {string} font
- * @property {boolean} faint
+ * @property {boolean} faint  in grey: what is there beside what is told
+ * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's
  */
 
 const WIDEST = 7;
+// Of the link that is told.
+const BOLD = 4.5;
 // A link leaves a token on one side of its middle and arrives on the other, and to the left it flies lower: of two
 // tokens that look at each other both arcs can be seen.
 const ASIDE = 4;
@@ -36,14 +39,14 @@ const HALO = 4;
  * @param {Edge[]} edges
  * @param {ArcPlace} where
  */
-export function drawArcs(context, edges, {y, up, room, colours, faint}) {
+export function drawArcs(context, edges, {y, up, room, colours, faint, bold = false}) {
   for (const {from, to, place} of [...edges].reverse()) {
     const {height, reach} = arcShape(from, to, room);
     const [first, last] = [from - reach, to + reach];
     context.beginPath();
     context.moveTo(first, y);
     context.bezierCurveTo(first, y + up * height, last, y + up * height, last, y);
-    strokeEdge(context, first, y, last, y, place, colours, faint);
+    strokeEdge(context, [first, y, last, y], place, {colours, faint, bold});
   }
   context.globalAlpha = 1;
 }
@@ -52,37 +55,36 @@ export function drawArcs(context, edges, {y, up, room, colours, faint}) {
  * Draw curves between a line of keys at `top` and a line of queries at `bottom`.
  * @param {CanvasRenderingContext2D} context
  * @param {Edge[]} edges
- * @param {{top: number, bottom: number, colours: Readonly<Colours>, faint: boolean}} where
+ * @param {{top: number, bottom: number, colours: Readonly<Colours>, faint: boolean, bold?: boolean}} where
  */
-export function drawLinks(context, edges, {top, bottom, colours, faint}) {
+export function drawLinks(context, edges, {top, bottom, colours, faint, bold = false}) {
   const middle = (top + bottom) / 2;
   for (const {from, to, place} of [...edges].reverse()) {
     context.beginPath();
     context.moveTo(from, bottom);
     context.bezierCurveTo(from, middle, to, middle, to, top);
-    strokeEdge(context, from, bottom, to, top, place, colours, faint);
+    strokeEdge(context, [from, bottom, to, top], place, {colours, faint, bold});
   }
   context.globalAlpha = 1;
 }
 
 /**
  * @param {CanvasRenderingContext2D} context
- * @param {number} fromX
- * @param {number} fromY
- * @param {number} toX
- * @param {number} toY
+ * @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
  * @param {number} place
- * @param {Readonly<Colours>} colours
- * @param {boolean} faint
+ * @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean}} how
  */
-function strokeEdge(context, fromX, fromY, toX, toY, place, colours, faint) {
+function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, bold}) {
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
   const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
-  gradient.addColorStop(0, colours.query);
-  gradient.addColorStop(1, colours.key);
+  gradient.addColorStop(0, faint ? colours.muted : colours.query);
+  // Straight from one to the other is brown.
+  if (bold) gradient.addColorStop(0.5, colours.accent);
+  gradient.addColorStop(1, faint ? colours.muted : colours.key);
   context.strokeStyle = gradient;
-  context.lineWidth = 0.75 + (WIDEST - 0.75) * place * (faint ? 0.6 : 1);
-  context.globalAlpha = (faint ? 0.5 : 0.9) * (0.12 + 0.88 * Math.sqrt(place));
+  context.lineCap = bold ? "round" : "butt";
+  context.lineWidth = bold ? BOLD : 0.75 + (WIDEST - 0.75) * place * (faint ? 0.3 : 1);
+  context.globalAlpha = bold ? 1 : faint ? 0.08 + 0.3 * place : 0.9 * (0.12 + 0.88 * Math.sqrt(place));
   context.stroke();
 }
 

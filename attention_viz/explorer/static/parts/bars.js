@@ -1,6 +1,7 @@
 // The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
 
 import {element} from "./element.js";
+import {linksWords, wordsOf} from "../data/pair.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
@@ -84,16 +85,14 @@ function columnBars(view, head, key) {
  */
 function strongestBars(view, head) {
   const {rows, columns, stream} = view.now;
-  const cells = head.strongest(
-    rows,
-    columns,
-    2 * MOST + 2,
-    (query, key) => !stream.own || query !== key || rows.length === 1,
-  );
+  // A single word has itself to look at.
+  const accepts = rows.length > 1 ? linksWords(stream) : () => true;
+  const cells = head.strongest(rows, columns, 2 * MOST + 2, accepts);
   const title = element(
     "h2",
     {},
-    stream.own && rows.length > 1 ? "Strongest links between two tokens" : "Strongest links",
+    "Strongest links ",
+    element("span", {class: "av-axes"}, "between words, in this head"),
   );
   const bars = cells
     .filter(({weight}) => weight > 0)
@@ -112,7 +111,32 @@ function strongestBars(view, head) {
         ),
       ),
     );
-  return element("div", {class: "av-list av-links"}, element("header", {}, title), element("ol", {}, ...bars));
+  const rest = restOf(view, head);
+  return element(
+    "div",
+    {class: "av-list av-links"},
+    element("header", {}, title),
+    element("ol", {}, ...bars),
+    rest ? element("p", {class: "av-quiet"}, rest) : null,
+  );
+}
+
+/**
+ * What the words' rows give to what stands for nothing in the text, as one number.
+ * @param {BarsView} view
+ * @param {AnyHead} head
+ */
+function restOf({now: {rows, columns, stream}}, head) {
+  const words = wordsOf(stream.queries);
+  const looking = rows.filter((query) => words[query] && (stream.name !== "decoder" || query > 0));
+  const special = columns.filter((key) => stream.keys.dimmed[key]);
+  const keys = special.length ? special : stream.name === "decoder" ? columns.subarray(0, 1) : special;
+  if (looking.length === 0 || keys.length === 0) return "";
+  let sum = 0;
+  for (const query of looking) for (const key of keys) sum += head.at(query, key);
+  const names = [...new Set([...keys].map((key) => stream.keys.spellings[key].text))].slice(0, 3).join(" and ");
+  const who = special.length ? `${names} take` : `The first token, \u201c${names}\u201d, takes`;
+  return `${who} ${Math.round((100 * sum) / looking.length)} % of the average word\u2019s row.`;
 }
 
 /**

@@ -44,7 +44,8 @@ export function createControls(view) {
   return {
     node,
     draw() {
-      const {stream, layer, head} = store.state;
+      const {stream} = store.state;
+      const {layer, head} = view.now.at;
       const {label, number = layer} = view.now.stream.layers[layer];
       readout.replaceChildren(element("strong", {}, recording.headName(view.now.stream, layer, head)));
       const {reading} = recording.header;

@@ -12,7 +12,7 @@ import {lengthOf} from "../data/scale.js";
  */
 
 // How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
-const ABOVE = 78;
+const ABOVE = 92;
 const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
@@ -39,6 +39,7 @@ export function drawEdges(strip) {
     strongest: () => strongestEdges(strip, head),
     row: () => rowEdges(strip, head, active.query),
     column: () => columnEdges(strip, head, active.key),
+    pair: () => pairEdges(strip, head),
   };
   if (stream.own) drawOwn(context, strip, links, alone);
   else drawCross(context, strip, links, alone);
@@ -46,7 +47,7 @@ export function drawEdges(strip) {
 
 /**
  * The links of the active token's row and column, or the head's strongest ones.
- * @typedef {{strongest: () => Edge[], row: () => Edge[], column: () => Edge[]}} Links
+ * @typedef {{strongest: () => Edge[], row: () => Edge[], column: () => Edge[], pair: () => Edge[]}} Links
  */
 
 /**
@@ -65,6 +66,7 @@ function drawOwn(context, strip, links, alone) {
   const below = {...above, y: offsetTop + offsetHeight + 2, up: 1, room: BELOW - 12};
   if (!alone) {
     drawArcs(context, links.strongest(), above);
+    drawArcs(context, links.pair(), {...above, faint: false, bold: true});
     return;
   }
   for (const {edges, where} of [
@@ -89,6 +91,18 @@ function drawCross(context, strip, links, alone) {
   const where = {top, bottom: queries.offsetTop - 2, colours: strip.view.colours, faint: !alone};
   const edges = alone ? [...links.row(), ...links.column()] : links.strongest();
   drawLinks(context, edges, where);
+  if (!alone) drawLinks(context, links.pair(), {...where, faint: false, bold: true});
+}
+
+/**
+ * The link that is told of the head.
+ * @param {Strip} strip
+ * @param {AnyHead} head
+ */
+function pairEdges(strip, head) {
+  const {pair} = strip.view.now;
+  if (pair === null || head.isBlocked(pair.query, pair.key)) return [];
+  return edge(strip, pair.query, pair.key, head.at(pair.query, pair.key)).map((one) => ({...one, place: 1}));
 }
 
 /**

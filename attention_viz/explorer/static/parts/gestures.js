@@ -14,7 +14,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  */
 
 /**
- * @typedef {MatrixView & BlockView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room">} MapView
+ * @typedef {MatrixView & BlockView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room" | "resized">} MapView
  */
 
 /**

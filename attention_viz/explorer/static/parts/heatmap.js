@@ -18,7 +18,10 @@ import {isWhole, wholeWindow} from "../data/viewport.js";
 
 // What only lies over the matrix: pointing and choosing leave the matrix itself as it is.
 /** @type {(keyof State)[]} */
-const LIES_OVER = ["overQuery", "overKey", "query", "key", "pairQuery", "pairKey"];
+const LIES_OVER = ["overQuery", "overKey", "overLine", "query", "key", "pairQuery", "pairKey", "pairChosen"];
+
+// Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
+const MARGIN = 48;
 
 /**
  * The matrix: queries down, keys across.
@@ -47,11 +50,13 @@ export function createHeatmap(view) {
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
   const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
   const zoom = element("div", {class: "av-zoom"}, closer, farther, whole);
+  const full = button("Full screen", "The matrix alone, on the whole screen", () => toggleFullScreen(node));
+  full.dataset["testid"] = "explorer-full-screen";
   const blocks = createBlocks(view, () => showWindow(map, map.window));
   const node = element(
     "section",
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
-    element("header", {}, title, zoom),
+    element("header", {}, title, element("div", {class: "av-zoom"}, zoom, full)),
     stage,
     blocks.node,
   );
@@ -62,6 +67,7 @@ export function createHeatmap(view) {
     show: (window) => showWindow(map, window),
   };
   listenToMatrix(map);
+  node.addEventListener("fullscreenchange", () => view.resized());
   return {
     node,
     draw(changed) {
@@ -81,6 +87,12 @@ function button(text, label, act) {
   return element("button", {type: "button", title: label, "aria-label": label, onclick: act}, text);
 }
 
+/** @param {HTMLElement} node */
+function toggleFullScreen(node) {
+  if (node.matches(":fullscreen")) document.exitFullscreen();
+  else node.requestFullscreen();
+}
+
 /** @param {MatrixMap} map */
 function everything({view: {now}}) {
   return wholeWindow(now.rows.length, now.columns.length);
@@ -90,8 +102,8 @@ function everything({view: {now}}) {
 function drawBase(map) {
   const {view, stage, base} = map;
   const {rows, columns} = view.now;
-  const {layer, head: number} = view.store.state;
-  const [width, room] = [map.node.clientWidth, view.room() - 36];
+  const {layer, head: number} = view.now.at;
+  const [width, room] = [map.node.clientWidth - (map.node.matches(":fullscreen") ? MARGIN : 0), roomFor(map) - 36];
   const context = fitCanvas(base, width, room);
   const plot = layMatrix(context, view, map.window, width, room);
   map.plot = plot;
@@ -115,6 +127,14 @@ function drawBase(map) {
 }
 
 /**
+ * How high the matrix may be: as high as the screen, where it has that to itself.
+ * @param {MatrixMap} map
+ */
+function roomFor({node, view}) {
+  return node.matches(":fullscreen") ? node.clientHeight - MARGIN : view.room();
+}
+
+/**
  * What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
  * @param {MatrixMap} map
  */
@@ -129,10 +149,10 @@ function drawOver({view, over, plot, base}) {
     rows.indexOf(active.query ?? -1) - plot.window.top,
     columns.indexOf(active.key ?? -1) - plot.window.left,
   ];
-  const {pairQuery, pairKey} = view.store.state;
+  const {pair} = view.now;
   const chosen = {
-    row: rows.indexOf(pairQuery ?? -1) - plot.window.top,
-    column: columns.indexOf(pairKey ?? -1) - plot.window.left,
+    row: rows.indexOf(pair?.query ?? -1) - plot.window.top,
+    column: columns.indexOf(pair?.key ?? -1) - plot.window.left,
   };
   if (rows.length * columns.length > 1) frame(context, plot, chosen, colours.accent);
   if (active.query !== null && row >= 0 && row < plot.down) {

@@ -42,16 +42,27 @@ export function createSearch(view) {
     node,
     draw(changed) {
       const {stream} = view.now;
-      const {pairQuery, pairKey} = store.state;
+      const {query: pairQuery, key: pairKey} = pairOn(view);
       if (changed.has("stream")) {
         query.fill(stream.queries);
         key.fill(stream.keys);
       }
-      if (hasAny(changed, "stream", "pairQuery")) query.show(pairQuery);
-      if (hasAny(changed, "stream", "pairKey")) key.show(pairKey);
-      if (hasAny(changed, "stream", "pairQuery", "pairKey", "loaded", "layer", "head")) rank(view, list);
+      if (!hasAny(changed, "stream", "pairQuery", "pairKey", "pairChosen", "preview", "loaded", "layer", "head"))
+        return;
+      query.show(pairQuery);
+      key.show(pairKey);
+      rank(view, list);
     },
   };
+}
+
+/**
+ * The pair whose heads are listed: the one on the screen.
+ * @param {SearchView} view
+ * @returns {{query: number | null, key: number | null}}
+ */
+function pairOn({now: {pair}, store: {state}}) {
+  return pair ?? {query: state.pairQuery, key: state.pairKey};
 }
 
 /**
@@ -59,7 +70,8 @@ export function createSearch(view) {
  * @param {HTMLElement} list
  */
 function rank(view, list) {
-  const {stream, pairQuery, pairKey} = view.store.state;
+  const {stream} = view.store.state;
+  const {query: pairQuery, key: pairKey} = pairOn(view);
   const {layers} = view.now.stream;
   const pair = pairQuery !== null && pairKey !== null;
   const {ranked, complete} = pair ? view.recording.rank(stream, pairQuery, pairKey) : {ranked: [], complete: false};

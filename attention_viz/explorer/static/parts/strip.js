@@ -23,7 +23,6 @@ import {hasAny} from "../data/store.js";
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} scroller
  * @property {HTMLElement} hint
- * @property {HTMLElement} sentence
  * @property {Line[]} lines  one, or of cross-attention that of the keys and that of the queries
  */
 
@@ -49,9 +48,8 @@ export function createStrip(view) {
     canvas,
     hint,
   );
-  const sentence = element("span", {class: "av-sentence", "data-testid": "explorer-sentence"});
   /** @type {Strip} */
-  const strip = {view, node, canvas, scroller, hint, sentence, lines: []};
+  const strip = {view, node, canvas, scroller, hint, lines: []};
   scroller.onscroll = () => scrolled(strip);
   return {
     node,
@@ -61,27 +59,8 @@ export function createStrip(view) {
       drawEdges(strip);
       if (hasAny(changed, "query", "key", "overQuery", "overKey") && !node.matches(":hover")) reveal(strip);
       tint(strip);
-      sentence.replaceChildren(...sentenceOf(view));
     },
   };
-}
-
-/**
- * The chosen pair in plain words.
- * @param {StripView} view
- * @returns {(Node | string)[]}
- */
-function sentenceOf(view) {
-  const {head, stream} = view.now;
-  const {pairQuery, pairKey} = view.store.state;
-  if (head === null || pairQuery === null || pairKey === null || head.isBlocked(pairQuery, pairKey)) return [];
-  const weight = head.at(pairQuery, pairKey);
-  const percent = weight > 0 && weight < 0.005 ? "less than 1" : Math.round(100 * weight);
-  const from = element("bdi", {class: "av-query"}, stream.queries.names[pairQuery]);
-  const to = element("bdi", {class: "av-keys"}, stream.keys.names[pairKey]);
-  const {reading} = view.recording.header;
-  if (reading) return [`${reading.label}: ${percent}% of the row of `, from, " is at ", to];
-  return [from, ` takes ${percent}% of what it fetches here from `, to];
 }
 
 /** @param {Strip} strip */
@@ -99,7 +78,6 @@ function buildLines(strip) {
       ];
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
   strip.hint.replaceChildren(
-    strip.sentence,
     element("span", {class: "av-query"}, "Orange looks"),
     ", ",
     element("span", {class: "av-keys"}, "blue is looked at"),
@@ -123,7 +101,7 @@ function buildLine(strip, axis, places, label, roles) {
   };
   line.node.onpointerover = (event) => {
     const place = placeOf(event);
-    if (place !== null && event.pointerType !== "touch") view.point(roles(place));
+    if (place !== null && event.pointerType !== "touch") view.point(roles(place), true);
   };
   line.node.onpointerleave = () => view.point({query: null, key: null});
   line.node.onclick = (event) => {
@@ -164,7 +142,7 @@ function walk(strip, event, line, roles) {
     const next = tokens.get(place);
     for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
     next?.focus();
-    view.point(roles(place));
+    view.point(roles(place), true);
   } else if (event.key === "Enter" || event.key === " ") {
     pinToken(view, roles(places[at]));
   } else if (event.key === "Escape") {
@@ -230,8 +208,10 @@ function reveal(strip) {
  * @param {Strip} strip
  */
 function tint({view, lines}) {
-  const {head, stream} = view.now;
-  const {query, key} = view.active();
+  const {head, stream, pair} = view.now;
+  const active = view.active();
+  // At rest the link that is told stands out.
+  const {query, key} = active.query === null && active.key === null ? (pair ?? active) : active;
   const {query: pinnedQuery, key: pinnedKey} = view.store.state;
   lines.forEach((line, number) => {
     const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];

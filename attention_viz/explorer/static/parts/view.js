@@ -2,22 +2,29 @@
 
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
-import {channels, onRamp, pixel} from "../data/scale.js";
+import {hatchingOf, readStyle} from "./style.js";
+import {pairIn} from "../data/pair.js";
 import {positions} from "../data/tokens.js";
 
 /**
  * @import {BlockKind} from "./blocks.js"
+ * @import {Colours, Fonts} from "./style.js"
  * @import {Tooltip} from "./tooltip.js"
  * @import {Hatching} from "../data/raster.js"
  * @import {AnyHead, HeadChoice, Picture, Recording, Stream} from "../data/recording.js"
  * @import {Places} from "../data/head.js"
- * @import {Colour, ScaleName} from "../data/scale.js"
+ * @import {ScaleName} from "../data/scale.js"
  * @import {Store} from "../data/store.js"
  */
 
 /**
  * A query and a key, as positions; null where none is meant.
  * @typedef {{query: number | null, key: number | null}} Pair
+ */
+
+/**
+ * A head that is shown while it is pointed at, with the pair that is meant in it, if one is.
+ * @typedef {{stream?: string, layer: number, head: number, query: number | null, key: number | null}} Preview
  */
 
 /**
@@ -34,6 +41,8 @@ import {positions} from "../data/tokens.js";
  * @property {number | null} key
  * @property {number | null} overQuery  pointed at
  * @property {number | null} overKey
+ * @property {boolean} overLine  whether it is in the line of tokens
+ * @property {Preview | null} preview  a head that is pointed at
  * @property {number | null} pairQuery  the pair that heads are ranked by
  * @property {number | null} pairKey
  * @property {boolean} pairChosen  by the reader; else it is the pair that the head on the screen links most
@@ -51,25 +60,9 @@ import {positions} from "../data/tokens.js";
  * @property {Places} rows
  * @property {Places} columns
  * @property {number} maximum  the weight that the deepest colour stands for
+ * @property {{layer: number, head: number}} at  the head: the chosen one, or the one that is pointed at
+ * @property {{query: number, key: number} | null} pair  the link that is told of it; null before it has been read
  */
-
-/**
- * The colours of the theme, as the style sheet writes them and as canvases need them.
- * @typedef {object} Colours
- * @property {string} background
- * @property {string} surface
- * @property {string} ink
- * @property {string} muted
- * @property {string} line
- * @property {string} accent
- * @property {string} query
- * @property {string} key
- * @property {string} blocked
- * @property {string[]} rampText
- * @property {Colour[]} ramp
- */
-
-/** @typedef {{small: string, strong: string, number: string, smallNumber: string}} Fonts */
 
 /**
  * What an element may read of the others and ask of them. It takes the part of it that it needs, such as
@@ -83,10 +76,14 @@ import {positions} from "../data/tokens.js";
  * @property {Readonly<Fonts>} fonts
  * @property {Tooltip} tooltip
  * @property {() => Pair} active  the token or cell that is pointed at, or else the pinned one
- * @property {(pair: Pair) => void} point  at a token or a cell; at none to stop
+ * @property {(pair: Pair, line?: boolean) => void} point  at a cell or, in the line, a token; at none to stop
+ * @property {(preview: Preview | null) => void} preview  show a head while it is pointed at
+ * @property {(wanted: Partial<HeadChoice> & Pair) => void} take  a head with a pair, and tell the host
+ * @property {((page: string) => void) | null} open  go to another page of the host; null where it has none
  * @property {(pair: Pair, how: {pair: boolean}) => void} pin  and, where `pair`, rank the heads by it
  * @property {(wanted: Partial<HeadChoice>) => void} choose  a head, and tell the host
  * @property {(query: number, key: number) => void} announceCell  to those who can't see it
+ * @property {() => void} resized  something has another size than before
  * @property {() => number} room  how high grid and matrix may be, in pixels
  * @property {(period: number, strength?: number) => Hatching} hatching  of blocked cells
  */
@@ -107,12 +104,16 @@ import {positions} from "../data/tokens.js";
  * @typedef {Omit<View, "store"> & {store: Store<State>, live: HTMLElement}} OwnView
  */
 
-/** @type {Readonly<Pick<State, "query" | "key" | "overQuery" | "overKey" | "pairQuery" | "pairKey" | "pairChosen">>} */
+/** @typedef {"query" | "key" | "overQuery" | "overKey" | "overLine" | "preview" | "pairQuery" | "pairKey" | "pairChosen"} Chosen */
+
+/** @type {Readonly<Pick<State, Chosen>>} */
 export const NOTHING_CHOSEN = {
   query: null,
   key: null,
   overQuery: null,
   overKey: null,
+  overLine: false,
+  preview: null,
   pairQuery: null,
   pairKey: null,
   pairChosen: false,
@@ -128,9 +129,10 @@ const ROOM = {least: 384, at: 860, most: 640, lines: 44};
  * @param {Store<State>} store
  * @param {Recording} recording
  * @param {(choice: HeadChoice) => void} onChoice
+ * @param {((page: string) => void) | null} onOpen
  * @returns {OwnView}
  */
-export function createView(root, store, recording, onChoice) {
+export function createView(root, store, recording, onChoice, onOpen) {
   const live = element("p", {class: "av-live", "aria-live": "polite"});
   const tooltip = createTooltip(root);
   /** @type {OwnView} */
@@ -146,17 +148,31 @@ export function createView(root, store, recording, onChoice) {
       const {query, key, overQuery, overKey} = store.state;
       return overQuery !== null || overKey !== null ? {query: overQuery, key: overKey} : {query, key};
     },
-    point: ({query, key}) => store.set({overQuery: query, overKey: key}),
+    open: onOpen,
+    point: ({query, key}, line = false) => store.set({overQuery: query, overKey: key, overLine: line}),
+    preview: (preview) => {
+      // Of another stream there are other tokens: pointing doesn't turn to it.
+      const here = preview === null || (preview.stream ?? store.state.stream) === store.state.stream;
+      if (here) store.set({preview});
+    },
     pin: ({query, key}, {pair}) => {
       store.set({query, key, ...pairOf({query, key}, pair)});
       if (query !== null) announceRow(view, query);
+      if (pair) onChoice(choiceOf(store.state));
     },
     choose: (wanted) => {
       const next = recording.nearest({...store.state, ...wanted});
       showHead(store, next);
-      onChoice(next);
+      store.set({preview: null});
+      onChoice(choiceOf(store.state));
+    },
+    take: ({query, key, ...wanted}) => {
+      showHead(store, recording.nearest({...store.state, ...wanted}));
+      store.set({query: null, key: null, pairQuery: query, pairKey: key, pairChosen: true, preview: null});
+      onChoice(choiceOf(store.state));
     },
     announceCell: (query, key) => announceCell(view, query, key),
+    resized: () => store.set({size: `${store.state.size}+`}),
     room: () => roomOf(root.clientWidth, view.now.stream.own),
     hatching: (period, strength = 1) => hatchingOf(view.colours, period, strength),
   };
@@ -171,12 +187,39 @@ export function createView(root, store, recording, onChoice) {
  */
 export function look(state, recording) {
   const stream = recording.stream(state.stream);
-  const head = recording.head(state);
+  const at = {
+    stream: state.stream,
+    layer: state.preview?.layer ?? state.layer,
+    head: state.preview?.head ?? state.head,
+  };
+  const head = recording.head(at);
   const rows = positions(stream.queries, state.hideSpecial);
   const columns = positions(stream.keys, state.hideSpecial);
-  const picture = head ?? recording.picture(state);
+  const picture = head ?? recording.picture(at);
   const maximum = state.scale !== "maximum" ? 1 : (picture?.maximum(rows, columns) ?? 0);
-  return {stream, head, picture, rows, columns, maximum};
+  const drawn = {stream, head, picture, rows, columns, maximum, at};
+  return {...drawn, pair: pairShown(state, recording, drawn)};
+}
+
+/**
+ * The link that is told: the one that the reader chose, else the head's own.
+ * @param {Readonly<State>} state
+ * @param {Recording} recording
+ * @param {Omit<Shown, "pair">} drawn
+ */
+function pairShown({preview, pairQuery, pairKey, pairChosen}, recording, drawn) {
+  if (preview && preview.query !== null && preview.key !== null) return {query: preview.query, key: preview.key};
+  if (pairQuery !== null && pairKey !== null && pairChosen) return {query: pairQuery, key: pairKey};
+  return pairIn(recording, drawn, drawn.at);
+}
+
+/**
+ * What the host is told of a choice; a pair that the reader didn't choose is the head's own.
+ * @param {Readonly<State>} state
+ * @returns {HeadChoice}
+ */
+export function choiceOf({stream, layer, head, pairQuery, pairKey, pairChosen}) {
+  return {stream, layer, head, query: pairChosen ? pairQuery : null, key: pairChosen ? pairKey : null};
 }
 
 /**
@@ -190,34 +233,6 @@ export function showHead(store, {stream, layer, head}) {
 }
 
 /**
- * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
- * @param {HTMLElement} root
- * @returns {{colours: Colours, fonts: Fonts}}
- */
-export function readStyle(root) {
-  const style = getComputedStyle(root);
-  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const rampText = value("ramp").split(/\s+/);
-  const mono = value("mono");
-  return {
-    fonts: {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`, smallNumber: `9px ${mono}`},
-    colours: {
-      ink: value("ink"),
-      background: value("background"),
-      surface: value("surface"),
-      muted: value("muted"),
-      line: value("line"),
-      accent: value("accent"),
-      query: value("query"),
-      key: value("key"),
-      blocked: value("blocked"),
-      rampText,
-      ramp: rampText.map(channels),
-    },
-  };
-}
-
-/**
  * @param {number} width
  * @param {boolean} own
  */
@@ -225,20 +240,6 @@ function roomOf(width, own) {
   if (width < 720) return Math.min(Math.max(width, 260), 440);
   const least = ROOM.least - (own ? 0 : ROOM.lines);
   return Math.min(Math.max(least + window.innerHeight - ROOM.at, least), ROOM.most);
-}
-
-/**
- * @param {Readonly<Colours>} colours
- * @param {number} period
- * @param {number} strength
- * @returns {Hatching}
- */
-function hatchingOf({background, blocked}, period, strength) {
-  return {
-    ground: pixel(channels(background)),
-    hatch: pixel(onRamp([channels(background), channels(blocked)], strength)),
-    period: Math.round(period * (window.devicePixelRatio || 1)),
-  };
 }
 
 /**

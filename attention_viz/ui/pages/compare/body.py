@@ -50,13 +50,14 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
     first, second = _run(choice, state, places)
     with places.notes:
         show_both(choice, chosen, first, second)
+    export = places.bar.container(width="content")
     badges = _badges(places.bar, first, second)
     comparison = _show_pair(choice, first, second, places)
     if places.curve is not None:
         with places.curve.container():
             show_curve(choice, state)
     if comparison is not None:
-        with places.bar:
+        with export:
             _show_exports(choice, comparison)
         show_reading(second and second.shown, state)
         show_heads(choice, comparison)
@@ -85,7 +86,7 @@ def _badges(bar: DeltaGenerator, first: Run | None, second: Run | None) -> list[
         if run is not None:
             with bar.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
                 st.caption(name, width="content")
-                found.append((Badge(), run))
+                found.append((Badge(f"badge-{name}"), run))
     return found
 
 

@@ -28,7 +28,8 @@ def show_page() -> None:
     # The second sentence comes with the model, before the header hears which texts the page is drawn from.
     choose_kind(replace(SHARED.current(), second="", more=0))
     show_header()
-    chosen = pickers.choose(leave_out=_LEFT_OUT, with_readings=True)
+    row = pickers.choose(leave_out=_LEFT_OUT, with_readings=True)
+    chosen = row.state
     state = replace(chosen, second="", more=0)
     choose_kind(state)
     choice = show_pickers(state)
@@ -37,7 +38,7 @@ def show_page() -> None:
     if trained and (state.model != TRAINED.model or opening.opened() is not None):
         _offer_trained(state)
         return
-    places = hold_places(curve=trained)
+    places = hold_places(row.bar, curve=trained)
     with importing("compare", state, places.first, HEIGHT):
         from attention_viz.ui.pages.compare.body import show_body
     show_body(choice, chosen, places)

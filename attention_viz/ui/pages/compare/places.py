@@ -39,10 +39,9 @@ class Places:
         return self.first, self.second, self.difference
 
 
-def hold_places(*, curve: bool) -> Places:
-    """Hold them all, top to bottom; `curve` says whether a training is compared."""
+def hold_places(bar: DeltaGenerator, *, curve: bool) -> Places:
+    """Hold them all, top to bottom; `bar` is at the end of the row, and `curve` says whether a training is compared."""
     controls = st.container()
-    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes = st.container()
     with st.container(key="compare-views"):
         *before, first, second, difference = (column.empty() for column in st.columns(4 if curve else 3))

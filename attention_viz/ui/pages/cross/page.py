@@ -28,12 +28,13 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(example=EXAMPLE)
     show_header()
-    state = pickers.choose(_STREAM, with_readings=True)
+    row = pickers.choose(_STREAM, with_readings=True)
+    state = row.state
     pickers.keep(state)
     if _STREAM not in streams(state):
         _offer_example(state)
         return
-    places = hold_places()
+    places = hold_places(row.bar)
     with importing("cross", state, places.explorer, HEIGHT):
         from attention_viz.ui.pages.cross.body import show_body
     show_body(replace(state, stream=_STREAM), places)

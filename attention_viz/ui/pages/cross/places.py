@@ -34,11 +34,11 @@ class Places:
     beside: DeltaGenerator
 
 
-def hold_places() -> Places:
-    """Hold them all, top to bottom."""
-    line = st.empty()
-    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
-        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
+def hold_places(bar: DeltaGenerator) -> Places:
+    """Hold them all, top to bottom; the first two at the end of the row, in `bar`."""
+    line = bar.empty()
+    with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
+        downloads, badge = st.container(key="downloads", width="content"), Badge()
     notes = st.container()
     with st.container(key="cross"):
         left, right = st.columns([3.35, 1])

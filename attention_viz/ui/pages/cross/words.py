@@ -7,7 +7,7 @@ import streamlit as st
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["aligned", "in_words", "show_alignment", "show_target"]
+__all__ = ["aligned", "show_alignment", "show_target"]
 
 _STREAM = "cross"
 _LONGEST_TARGET = 400
@@ -20,12 +20,6 @@ def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]
     best = weights.max(dim=-1)
     pairs = zip(target, best.indices.tolist(), best.values.tolist(), strict=True)
     return [(word, read[place], weight) for word, place, weight in pairs]
-
-
-def in_words(trace: Trace, layer: int, head: int) -> str:
-    """The alignment as a sentence."""
-    links = [f"“{word}” at “{source}” ({weight:.3f})" for word, source, weight in aligned(trace, layer, head)]
-    return f"In layer {layer}, head {head}, each word that is said looks most at: {', '.join(links)}."
 
 
 def show_target(trace: Trace) -> None:

@@ -1,14 +1,10 @@
-"""The Explore page's body: the explorer, what comes next, and the chosen head to zoom into."""
-
-import streamlit as st
+"""The Explore page's body: the explorer, and what comes next."""
 
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
-from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
-from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.cache import show_way_back
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
 from attention_viz.ui.pages.explore.choice import ExploreChoice
@@ -16,8 +12,8 @@ from attention_viz.ui.pages.explore.picture import show_picture_of
 from attention_viz.ui.pages.explore.places import HEIGHT, Places
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
-from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
-from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.parts.readings import read_in_place, show_reading
+from attention_viz.ui.parts.selection import settle_selection, show_asked_page
 
 __all__ = ["show_body"]
 
@@ -35,6 +31,8 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         places.line.empty()
         show_way_back(places.candidates, state)
         return
+    settle_selection(drawn, state)
+    show_asked_page()
     stream = drawn.stream(state.stream)
     with places.notes:
         show_notes(drawn, state)
@@ -50,8 +48,6 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     if drawn.fit is not None:
         verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
-    if shown is not None and drawn.long_id is None:
-        _show_matrix(_up_to_step(shown, state, back).trace, stream, state)
 
 
 def _up_to_step(shown: Drawn, state: State, back: int) -> Drawn:
@@ -62,13 +58,3 @@ def _up_to_step(shown: Drawn, state: State, back: int) -> Drawn:
     if not back or not reading.is_raw(state) or shown.long_id is not None:
         return shown
     return shown.beginning(len(shown.trace.query_tokens()) - back)
-
-
-def _show_matrix(trace: Trace, stream: str, state: State) -> None:
-    """The chosen head once more as a Plotly figure, to zoom and to read every number.
-
-    Of a long text the explorer's own matrix is zoomed down to the numbers; this one would be of blocks, and megabytes.
-    """
-    st.markdown(f"##### The same {'layer' if reading.together(state) else 'head'}, to zoom into")
-    figure = heatmap(trace, state, stream, theme_name())
-    show_picture(figure, "matrix", f"Layer {state.layer}, {reading.head_name(state)}, as a matrix", tools=True)

@@ -20,10 +20,11 @@ def show_page() -> None:
     head = HeadPlace()
     pickers.begin(*ADDRESS)
     show_header()
-    state = pickers.choose(with_readings=True)
+    row = pickers.choose(with_readings=True)
+    state = row.state
     choice = settle(state)
     pickers.keep(state, *ADDRESS)
-    places = hold_places(state, head)
+    places = hold_places(state, row.bar, head)
     if show_recorded(state, places):
         with importing("explore", state, None, HEIGHT):
             importlib.import_module("attention_viz.ui.pages.explore.body")

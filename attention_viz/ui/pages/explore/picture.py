@@ -12,7 +12,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.explore.places import Places
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.explorer import chosen, show_explorer
+from attention_viz.ui.parts.explorer import show_explorer
+from attention_viz.ui.parts.selection import take_choice
 
 __all__ = ["run_meanwhile", "show_picture_of", "show_recorded"]
 
@@ -55,12 +56,5 @@ def show_picture_of(shown: bytes | Drawn, stream: str, state: State, places: Pla
         places: from `hold_places`.
     """
     with places.explorer.container():
-        show_explorer(shown, stream, state.layer, reading.head(state), _take_choice, places.head)
-
-
-def _take_choice() -> None:
-    """A head chosen in the explorer becomes the page's own choice."""
-    choice = chosen()
-    if choice is not None:
-        st.session_state["layer"], st.session_state["stream"] = int(choice["layer"]), choice["stream"]
-        reading.take_head(int(choice["head"]))
+        pair = (state.query, state.key)
+        show_explorer(shown, stream, state.layer, reading.head(state), take_choice, places.head, pair=pair)

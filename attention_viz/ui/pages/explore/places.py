@@ -41,11 +41,11 @@ class Places:
     candidates: DeltaGenerator
 
 
-def hold_places(state: State, head: HeadPlace) -> Places:
-    """Hold them all, top to bottom; that of a long text's head is held before anything else."""
-    line = st.empty()
-    with line.container(key="bar", horizontal=True, vertical_alignment="center"):
-        badge, downloads = Badge(), st.container(horizontal=True, key="downloads")
+def hold_places(state: State, bar: DeltaGenerator, head: HeadPlace) -> Places:
+    """Hold them all, top to bottom; the first two at the end of the row, in `bar`; a long text's head before all."""
+    line = bar.empty()
+    with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
+        downloads, badge = st.container(key="downloads", width="content"), Badge()
     notes = st.container()
     # This height holds until the page's style has arrived, which lets the explorer have its own.
     with st.container(key="stage", height=HEIGHT, border=False):

@@ -62,9 +62,10 @@ def show_body(
         show_texts(more)
     atlas = _measured(drawn, state, more, picture, height)
     with bar:
+        with st.popover("Export", key="export"):
+            _offer_table(atlas)
+            export_view(atlas, state, choice)
         badge = Badge()
-        _offer_table(atlas)
-        export_view(atlas, state, choice)
     with picture.container():
         _show_parts(atlas, drawn, state, choice)
     if drawn.fit is not None:

@@ -1,6 +1,6 @@
 """What the Heads page keeps in the address."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from attention_viz.analysis.metrics import METRICS
@@ -26,6 +26,11 @@ def _detectors(choice: object, known: Collection[str]) -> Collection[str]:
     return known
 
 
+def _word(name: str) -> Callable[[Mapping[str, str]], bool]:
+    """Whether an address means a word by a name that today stands for a position."""
+    return lambda address: not address[name].isdecimal()
+
+
 @dataclass(frozen=True)
 class HeadsChoice:
     """What the Heads page keeps in the address beside what all pages share."""
@@ -34,8 +39,8 @@ class HeadsChoice:
     view: str = parameter("colours", OneOf(tuple(VIEWS)), "how all heads are shown")
     beside: str = parameter("previous", OneOf(_metrics), "what stands up in the scatter")
     search: str = parameter("words", OneOf(tuple(SEARCHES)), "how one searches")
-    query_word: str = parameter("bank", Text(), "the word that looks", older=Older("query"))
-    key_word: str = parameter("river", Text(), "the word looked at", older=Older("key"))
+    query_word: str = parameter("bank", Text(), "the word that looks", older=Older("query", _word("query")))
+    key_word: str = parameter("river", Text(), "the word looked at", older=Older("key", _word("key")))
     pattern: str = parameter("", DrawnCells(), "what was drawn", brief=True)
     detector: str = parameter("previous", OneOf(_detectors), "the detector")
     texts: str = parameter("", Text(), "more texts", brief=True)

@@ -16,9 +16,9 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
-    state = pickers.choose(with_readings=True)
+    row = pickers.choose(with_readings=True)
+    state, bar = row.state, row.bar
     controls = st.container(key="heads-pickers", horizontal=True, vertical_alignment="bottom")
-    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, picture = st.container(), st.empty()
     with importing("heads", state, picture, _HEIGHT):
         from attention_viz.ui.pages.heads.body import show_body

@@ -79,7 +79,9 @@ def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     def figure() -> go.Figure:
         return makers[choice.view](atlas, state, choice, "light")
 
-    show_figure_exports(f"heads-{choice.view}", figure, atlas.table.reset_index, atlas.trace, stream=atlas.stream)
+    show_figure_exports(
+        f"heads-{choice.view}", figure, atlas.table.reset_index, atlas.trace, stream=atlas.stream, title="This picture"
+    )
 
 
 def opened_in_explore() -> bool:

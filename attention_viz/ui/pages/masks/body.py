@@ -77,9 +77,8 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
 def _show_bar(bar: DeltaGenerator, after: Drawn, state: State) -> Badge:
     """The badge, which says for now that it is being worked out, and what can be taken away."""
     with bar:
-        badge = Badge()
         show_downloads(after.trace, after.stream(state.stream), state.layer, state.head)
-    return badge
+        return Badge()
 
 
 def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[Drawn, State, str | None] | None:

@@ -21,14 +21,14 @@ def show_page() -> None:
     pickers.begin(*ADDRESS)
     batched = begin_masks()
     show_header()
-    chosen = pickers.choose(leave_out=WORDING if batched else ("more",))
+    row = pickers.choose(leave_out=WORDING if batched else ("more",))
+    chosen = row.state
     # A pair and a batch are two things, and a mask is put on what was typed, not on what the model went on with.
     chosen = replace(chosen, second="" if batched else chosen.second)
     state = replace(chosen, more=0)
     choice, line = (MaskChoice("none"), st.empty()) if opening.opened() else choose_mask(state)
     pickers.keep(chosen, MASK_CHOICES)
-    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, pictures = st.container(), st.empty()
     with importing("masks", state, pictures, HEIGHT):
         from attention_viz.ui.pages.masks.body import show_body
-    show_body(choice, chosen, Places(line, bar, notes, pictures))
+    show_body(choice, chosen, Places(line, row.bar, notes, pictures))

@@ -21,9 +21,12 @@ from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.selection import pair_of, settle_selection, take_pair
 
 __all__ = ["show_body"]
 
+# Kept for a visit: the pair that the page last showed because it was chosen on all pages.
+_PAIR = "steps-pair"
 _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 
@@ -48,8 +51,10 @@ def show_body(
     drawn = draw_in_place(state, picture, height)
     heads = None
     if drawn is not None:
+        settle_selection(drawn, state)
         with notes:
             show_notes(drawn, state)
+        _follow_selection(drawn, state)
         try:
             heads = _open(drawn, state, controls, notes, picture)
         except AttentionVizError as error:
@@ -67,7 +72,8 @@ def _open(
     own = state.own and drawn.fit is not None
     ran = _run(drawn, state, own=own)
     with controls:
-        as_run, chosen = _controls(ran, state, own=own)
+        as_run, chosen = _controls(ran, drawn, state, own=own)
+    _hand_on(drawn, state, chosen)
     opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
     with notes:
         show_notices(STEP_CHOICES.notices())
@@ -83,19 +89,39 @@ def _open(
     return opened, as_run
 
 
+def _follow_selection(drawn: Drawn, state: State) -> None:
+    """Open the pair that is chosen on all pages, wherever it was chosen since this page last ran."""
+    pair = pair_of(drawn, state)
+    if st.session_state.get(_PAIR) != pair:
+        st.session_state[_PAIR] = pair
+        if not STEP_CHOICES.asking:
+            STEP_CHOICES.set(query=pair[0], key=pair[1])
+
+
+def _hand_on(drawn: Drawn, state: State, chosen: StepChoice) -> None:
+    """What was chosen here is what the other pages show."""
+    pair = chosen.query, chosen.key
+    if pair != pair_of(drawn, state):
+        take_pair(*pair)
+        st.session_state[_PAIR] = pair
+
+
 def _run(drawn: Drawn, state: State, *, own: bool) -> Run:
     chosen = STEP_CHOICES.settle(Possible({"variant": variants()}, own=own), only=("variant",))
     return run(drawn, state, chosen.variant)
 
 
-def _controls(ran: Run, state: State, *, own: bool) -> tuple[OpenHead, StepChoice]:
+def _controls(ran: Run, drawn: Drawn, state: State, *, own: bool) -> tuple[OpenHead, StepChoice]:
     """The list of steps and the switches; what they say, and the head as the model ran it."""
     as_run = ran.head(state)
     options = possible(as_run)
     trace = as_run.trace
     wording = (*trace.query_tokens(as_run.stream).labels, *trace.key_tokens(as_run.stream).labels)
+    query, key = pair_of(drawn, state)
     chosen = STEP_CHOICES.settle(
-        Possible(options, as_the_model(as_run), own), labels=(*as_the_model(as_run).values(), *wording)
+        Possible(options, as_the_model(as_run), own),
+        default=StepChoice(query=query, key=key),
+        labels=(*as_the_model(as_run).values(), *wording),
     )
     show_step_list(steps_of(as_run))
     show_switches(options, as_run, state, own=own)
@@ -106,7 +132,6 @@ def _show_bar(opened: OpenHead, as_run: OpenHead, drawn: Drawn, state: State) ->
     """How far the run can be trusted, what is not as the model did it, and downloads of what is on the screen."""
     if opened.switched:
         st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
-    badge = Badge()
     tensors = functools.partial(
         to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
     )
@@ -120,6 +145,7 @@ def _show_bar(opened: OpenHead, as_run: OpenHead, drawn: Drawn, state: State) ->
         # Of our own module, the variant that is shown; of any other model, what ran, with all its streams.
         as_run.trace if state.own else drawn.trace,
     )
+    badge = Badge()
     if drawn.fit is not None:
         verify(Drawn(as_run.trace, drawn.fit))
     badge.show(as_run.trace, from_file=drawn.fit is None, switched=bool(opened.switched))

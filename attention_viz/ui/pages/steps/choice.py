@@ -47,7 +47,7 @@ def _own(choice: object, known: Possible | None) -> bool:
 class StepChoice:
     """What the Step by step page keeps in the address beside what all pages share; what is known is `Possible`."""
 
-    step: str = parameter("embeddings", OneOf(_there("step")), "the step")
+    step: str = parameter("weights", OneOf(_there("step")), "the step")
     query: int = parameter(0, Number(_there("query")), "the query whose cell is opened")
     key: int = parameter(0, Number(_there("key")), "the key")
     dimension: int = parameter(0, Number(_there("dimension")), "the column of a matrix with dimensions across")

@@ -16,9 +16,9 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
-    state = pickers.choose()
+    row = pickers.choose()
+    state, bar = row.state, row.bar
     controls = st.container()
-    bar = st.container(key="bar", horizontal=True, vertical_alignment="center")
     notes, picture = st.container(), st.empty()
     with importing("steps", state, picture, _HEIGHT):
         from attention_viz.ui.pages.steps.body import show_body

@@ -1,0 +1,40 @@
+"""The axes of a trace as the browser reads them: tokens, and what each belongs to."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Axes", "generated_by"]
+
+
+class Axes:
+    """The rows of tokens, each told once however many streams share it."""
+
+    def __init__(self, generated: int) -> None:
+        """None yet; of each the last `generated` tokens are the model's own."""
+        self.entries: list[dict[str, Any]] = []
+        self._generated = generated
+
+    def add(self, tokens: "Tokens") -> int:
+        """The number of an axis, which is told now if it wasn't."""
+        entry: dict[str, Any] = {
+            "labels": list(tokens.labels),
+            "special": [place for place, special in enumerate(tokens.special) if special],
+            "padding": [place for place, padding in enumerate(tokens.padding) if padding],
+        }
+        if set(tokens.spelling) != {"unknown"}:
+            entry["spelling"] = tokens.spelling[0] if len(set(tokens.spelling)) == 1 else list(tokens.spelling)
+        if 1 in tokens.sentence:
+            entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
+        if self._generated:
+            entry["generated"] = list(range(len(tokens) - self._generated, len(tokens)))
+        if entry not in self.entries:
+            self.entries.append(entry)
+        return self.entries.index(entry)
+
+
+def generated_by(trace: "Trace") -> int:
+    """How many tokens at the end of a decoder's text are its own; what an encoder–decoder says is an axis apart."""
+    return trace.provenance.generated if trace.streams == ("decoder",) else 0

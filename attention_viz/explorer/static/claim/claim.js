@@ -1,0 +1,128 @@
+// What the picture says, in a sentence.
+
+import {element} from "../parts/element.js";
+import {findingIn} from "../data/pair.js";
+import {threeDigits} from "../data/scale.js";
+
+/**
+ * @import {Part, View} from "../parts/view.js"
+ * @import {PackedFinding} from "../data/payload.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+/** @typedef {Pick<View, "store" | "recording" | "now" | "open">} ClaimView */
+
+const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+
+/**
+ * The sentence, large, and beside it where it is seen.
+ * @param {ClaimView} view
+ * @returns {Part}
+ */
+export function createClaim(view) {
+  const sentence = element("p", {class: "av-claim", "data-testid": "explorer-sentence"});
+  const place = element("span", {class: "av-where"});
+  const how = element("button", {type: "button", class: "av-how", "data-testid": "explorer-how"});
+  how.onclick = () => view.open?.("steps");
+  const hint = element("span", {class: "av-quiet", hidden: true}, "preview: a click keeps it");
+  return {
+    node: element("div", {class: "av-claim-line"}, sentence, place, view.open ? how : null, hint),
+    draw() {
+      sentence.replaceChildren(...sentenceOf(view));
+      place.textContent = whereOf(view);
+      const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
+      how.textContent = `How was ${number} computed?`;
+      const previewing = view.store.state.preview !== null;
+      how.hidden = previewing || number === "";
+      hint.hidden = !previewing;
+    },
+  };
+}
+
+/** @param {ClaimView} view */
+function whereOf({recording, now: {stream, at}}) {
+  const {label, number = at.layer} = stream.layers[at.layer];
+  const {reading} = recording.header;
+  const head = reading?.together ? "all heads together" : `head ${at.head}`;
+  return `layer ${number}, ${head}${label === String(number) ? "" : ` (layer ${label} of the model)`}`;
+}
+
+/**
+ * What the chosen pair, or what is pointed at, says.
+ * @param {ClaimView} view
+ * @returns {(Node | string)[]}
+ */
+function sentenceOf(view) {
+  const {head, stream, pair, at} = view.now;
+  const {overQuery, overKey} = view.store.state;
+  const pointed = overQuery !== null || overKey !== null;
+  const shown = pointed ? pointedAt(view) : pair;
+  if (head === null || shown === null) return [];
+  const {query, key} = shown;
+  const {reading} = view.recording.header;
+  const found = findingIn(view.recording, stream.name, at);
+  if (found && !pointed && !reading && found.query === query && found.key === key) return partsOf(found);
+  const [from, to] = [named(stream.queries, query, "av-query"), named(stream.keys, key, "av-keys")];
+  if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
+  const number = element("strong", {class: "av-claim-number"}, share(head.at(query, key)));
+  if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
+  if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
+  return [capital(from), " looks at ", ...to.nodes, ": ", number];
+}
+
+/**
+ * The cell under the pointer; of a token in the line, what it looks at most.
+ * @param {Pick<ClaimView, "now" | "store">} view
+ */
+function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
+  const {overQuery: query, overKey: key} = state;
+  if (head === null) return null;
+  if (query !== null && key !== null && !(stream.own && query === key && state.overLine)) return {query, key};
+  if (query !== null) {
+    const best = head.strongest(Int32Array.of(query), columns, 1, () => true)[0];
+    return best ? {query, key: best.key} : null;
+  }
+  if (key === null) return null;
+  const best = head.strongest(rows, Int32Array.of(key), 1, () => true)[0];
+  return best ? {query: best.query, key} : null;
+}
+
+/** @param {PackedFinding} finding */
+function partsOf({parts}) {
+  /** @type {Record<string, string>} */
+  const classes = {query: "av-query", key: "av-keys", next: "av-next", number: "av-claim-number"};
+  return parts.map(([text, role]) =>
+    role === "number"
+      ? element("strong", {class: classes[role]}, text)
+      : classes[role]
+        ? element("bdi", {class: classes[role]}, text)
+        : text,
+  );
+}
+
+/**
+ * A token in a sentence: which of several with the same text, and its text in quotes.
+ * @param {Axis} axis
+ * @param {number} place
+ * @param {string} role
+ */
+function named(axis, place, role) {
+  const {labels, spellings} = axis;
+  const same = labels.flatMap((label, at) => (label === labels[place] ? [at] : []));
+  const which = ORDINALS[same.indexOf(place)];
+  const before = same.length > 1 && which ? `the ${which} ` : "";
+  const {mark, text} = spellings[place];
+  const shown = element("bdi", {class: role}, `\u201c${mark === "\u00b7" ? text : mark + text}\u201d`);
+  return {before, shown, nodes: before ? [before, shown] : [shown]};
+}
+
+/** @param {{before: string, shown: HTMLElement}} name */
+function capital({before, shown}) {
+  const text = `${before.slice(0, 1).toUpperCase()}${before.slice(1)}`;
+  return element("span", {}, text, shown);
+}
+
+/** @param {number} weight */
+function share(weight) {
+  return weight > 0 && weight < 0.005 ? threeDigits(weight) : weight.toFixed(2);
+}

@@ -1,0 +1,113 @@
+// What was found in the run: a button for each, which shows it while it is pointed at and keeps it when pressed.
+
+import {element, within} from "../parts/element.js";
+import {layerPlace} from "../data/pair.js";
+import {hasAny} from "../data/store.js";
+
+/**
+ * @import {Part, Preview, View} from "../parts/view.js"
+ * @import {PackedFinding} from "../data/payload.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+/** @typedef {Pick<View, "store" | "recording" | "now" | "preview" | "take">} FindingsView */
+
+// What heads do in all rows, short enough for a button; of other kinds stand the two words.
+/** @type {Record<string, string>} */
+const JOBS = {
+  previous: "each word \u2192 the one before",
+  "same token": "words again \u2192 where they were before",
+  induction: "words again \u2192 what followed last time",
+};
+
+/**
+ * The findings, best first.
+ * @param {FindingsView} view
+ * @returns {Part}
+ */
+export function createFindings(view) {
+  const list = element("div", {class: "av-findings", role: "group", "aria-label": "Findings"});
+  listenToFindings(view, list);
+  return {
+    node: list,
+    draw(changed) {
+      if (changed.has("stream")) list.replaceChildren(...buttons(view));
+      if (hasAny(changed, "stream", "layer", "head", "pairQuery", "pairKey")) markChosen(view, list);
+    },
+  };
+}
+
+/** @param {FindingsView} view */
+function buttons({recording}) {
+  const findings = recording.header.findings ?? [];
+  const labels = findings.map((one) => labelOf(recording.stream(one.stream), one));
+  return findings.map((one, number) =>
+    element(
+      "button",
+      {type: "button", class: "av-finding", "data-testid": "finding", "data-finding": number, "aria-pressed": "false"},
+      ...labels[number],
+      element("strong", {}, one.strength.toFixed(2)),
+      element("span", {class: "av-quiet"}, `layer ${one.layer}, head ${one.head}`),
+    ),
+  );
+}
+
+/**
+ * @param {{queries: Axis, keys: Axis}} stream
+ * @param {PackedFinding} finding
+ */
+function labelOf({queries, keys}, {kind, query, key}) {
+  if (JOBS[kind]) return [element("span", {}, JOBS[kind])];
+  const from = element("bdi", {class: "av-query"}, queries.names[query]);
+  return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, keys.names[key]))];
+}
+
+/**
+ * Pointing and the focus show a finding, a press keeps it.
+ * @param {FindingsView} view
+ * @param {HTMLElement} list
+ */
+function listenToFindings(view, list) {
+  const meant = (/** @type {Event} */ event) => {
+    const number = within(event, "[data-finding]")?.dataset["finding"];
+    return number === undefined ? null : (view.recording.header.findings?.[Number(number)] ?? null);
+  };
+  const show = (/** @type {Event} */ event) => {
+    const finding = meant(event);
+    if (finding) view.preview(previewOf(view, finding));
+  };
+  const leave = () => view.preview(null);
+  list.onpointerover = (event) => (event.pointerType === "touch" ? undefined : show(event));
+  list.onpointerleave = leave;
+  list.addEventListener("focusin", (event) => {
+    if (event.target instanceof Element && event.target.matches(":focus-visible")) show(event);
+  });
+  list.addEventListener("focusout", leave);
+  list.onclick = (event) => {
+    const finding = meant(event);
+    if (finding) view.take({stream: finding.stream, ...previewOf(view, finding)});
+  };
+}
+
+/**
+ * @param {Pick<FindingsView, "recording">} view
+ * @param {PackedFinding} finding
+ * @returns {Preview}
+ */
+function previewOf({recording}, {stream, layer, head, query, key}) {
+  return {stream, layer: layerPlace(recording.stream(stream).layers, layer), head, query, key};
+}
+
+/**
+ * Which of the findings is on the screen.
+ * @param {FindingsView} view
+ * @param {HTMLElement} list
+ */
+function markChosen({recording, store: {state}}, list) {
+  (recording.header.findings ?? []).forEach((one, number) => {
+    const layer = layerPlace(recording.stream(one.stream).layers, one.layer);
+    const chosen = one.stream === state.stream && layer === state.layer && one.head === state.head;
+    const same = one.query === state.pairQuery && one.key === state.pairKey;
+    list.children[number]?.setAttribute("aria-pressed", String(chosen && same));
+  });
+}

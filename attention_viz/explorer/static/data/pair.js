@@ -1,0 +1,87 @@
+// Which link of a head is told: the one that was found in it, else its strongest between words.
+
+/**
+ * @import {AnyHead, Recording, Stream} from "./recording.js"
+ * @import {Places} from "./head.js"
+ * @import {PackedFinding} from "./payload.js"
+ * @import {Axis} from "./tokens.js"
+ */
+
+/** @typedef {{layer: number, head: number}} At  one head of a stream */
+/** @typedef {{head: AnyHead | null, rows: Places, columns: Places, stream: Stream}} Drawn */
+
+const WORD = /[\p{L}\p{N}]/u;
+/** @type {WeakMap<Axis, Uint8Array>} */
+const words = new WeakMap();
+
+/**
+ * 1 for what is a word or a piece of one: neither special, nor padding, nor a sign alone.
+ * @param {Axis} axis
+ */
+export function wordsOf(axis) {
+  let found = words.get(axis);
+  if (found === undefined) {
+    found = Uint8Array.from(axis.spellings, ({text}, place) => Number(!axis.dimmed[place] && WORD.test(text)));
+    words.set(axis, found);
+  }
+  return found;
+}
+
+/**
+ * Whether a cell links two words. A decoder's first token is looked at for want of anything else; it doesn't count.
+ * @param {Stream} stream
+ */
+export function linksWords({name, own, queries, keys}) {
+  const [looking, lookedAt] = [wordsOf(queries), wordsOf(keys)];
+  const first = name === "decoder" ? 0 : -1;
+  return (/** @type {number} */ query, /** @type {number} */ key) =>
+    looking[query] === 1 && lookedAt[key] === 1 && key !== first && !(own && query === key);
+}
+
+/**
+ * What was found in this head, best first.
+ * @param {Recording} recording
+ * @param {string} stream
+ * @param {At} at
+ * @returns {PackedFinding | undefined}
+ */
+export function findingIn({header, streams}, stream, {layer, head}) {
+  const numbers = streams.find(({name}) => name === stream)?.layers ?? [];
+  return header.findings?.find(
+    (one) => one.stream === stream && layerPlace(numbers, one.layer) === layer && one.head === head,
+  );
+}
+
+/**
+ * The place among those that are here of a layer that is told by its number.
+ * @param {{number?: number}[]} layers
+ * @param {number} number
+ */
+export function layerPlace(layers, number) {
+  return layers.findIndex((layer, place) => (layer.number ?? place) === number);
+}
+
+/**
+ * The pair of tokens that a head is told by; a text of one word has its word with itself.
+ * @param {Recording} recording
+ * @param {Drawn} drawn
+ * @param {At} at
+ * @returns {{query: number, key: number} | null} null before the head has been read
+ */
+export function pairIn(recording, {head, rows, columns, stream}, at) {
+  const found = findingIn(recording, stream.name, at);
+  if (found && rows.includes(found.query) && columns.includes(found.key)) return {query: found.query, key: found.key};
+  if (head === null) return null;
+  const dimmed = (/** @type {number} */ query, /** @type {number} */ key) =>
+    !stream.queries.dimmed[query] && !stream.keys.dimmed[key] && !(stream.own && query === key);
+  const [best] = [linksWords(stream), dimmed].flatMap((accepts) => head.strongest(rows, columns, 1, accepts));
+  return best ?? {query: firstPlain(rows, stream.queries), key: firstPlain(columns, stream.keys)};
+}
+
+/**
+ * @param {Places} places
+ * @param {Axis} axis
+ */
+function firstPlain(places, {dimmed}) {
+  return places.find((place) => !dimmed[place]) ?? places[0];
+}

@@ -1,0 +1,34 @@
+// On a phone the row of pickers is one line: the sentence, the model, the head. Pressed, it opens, and folds again.
+
+/**
+ * @param {{data: {text: string, place: string}, parentElement: HTMLElement | ShadowRoot}} host what is shown on the page
+ */
+export default function foldComponent({data, parentElement}) {
+  const line = parentElement.querySelector("button") ?? parentElement.appendChild(document.createElement("button"));
+  const [text, place, sign] = ["text", "place", "sign"].map((name) => partOf(line, name));
+  text.textContent = data.text;
+  place.textContent = data.place;
+  sign.textContent = "▾";
+  const page = () => document.querySelector(".st-key-page");
+  const tell = () => line.setAttribute("aria-expanded", String(page()?.hasAttribute("data-open") ?? false));
+  line.type = "button";
+  line.setAttribute("aria-label", `Sentence, model, layer and head: ${data.text}, ${data.place}`);
+  line.onclick = () => {
+    page()?.toggleAttribute("data-open");
+    tell();
+  };
+  tell();
+}
+
+/**
+ * @param {HTMLElement} line
+ * @param {string} name
+ * @returns {HTMLElement}
+ */
+function partOf(line, name) {
+  const found = line.querySelector(`.${name}`);
+  if (found instanceof HTMLElement) return found;
+  const made = line.appendChild(document.createElement("span"));
+  made.className = name;
+  return made;
+}

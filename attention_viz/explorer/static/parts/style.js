@@ -1,0 +1,69 @@
+// The look: colours and fonts as the style sheet gives them, for what is drawn on canvases.
+
+import {channels, onRamp, pixel} from "../data/scale.js";
+
+/**
+ * @import {Hatching} from "../data/raster.js"
+ * @import {Colour} from "../data/scale.js"
+ */
+
+/**
+ * The colours of the theme, as the style sheet writes them and as canvases need them.
+ * @typedef {object} Colours
+ * @property {string} background
+ * @property {string} surface
+ * @property {string} ink
+ * @property {string} muted
+ * @property {string} line
+ * @property {string} accent
+ * @property {string} query
+ * @property {string} key
+ * @property {string} blocked
+ * @property {string[]} rampText
+ * @property {Colour[]} ramp
+ */
+
+/** @typedef {{small: string, strong: string, number: string, smallNumber: string}} Fonts */
+
+/**
+ * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
+ * @param {HTMLElement} root
+ * @returns {{colours: Colours, fonts: Fonts}}
+ */
+export function readStyle(root) {
+  const style = getComputedStyle(root);
+  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
+  const rampText = value("ramp").split(/\s+/);
+  const mono = value("mono");
+  return {
+    fonts: {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`, smallNumber: `9px ${mono}`},
+    colours: {
+      ink: value("ink"),
+      background: value("background"),
+      surface: value("surface"),
+      muted: value("muted"),
+      line: value("line"),
+      accent: value("accent"),
+      query: value("query"),
+      key: value("key"),
+      blocked: value("blocked"),
+      rampText,
+      ramp: rampText.map(channels),
+    },
+  };
+}
+
+/**
+ * How blocked cells are hatched.
+ * @param {Readonly<Colours>} colours
+ * @param {number} period
+ * @param {number} strength
+ * @returns {Hatching}
+ */
+export function hatchingOf({background, blocked}, period, strength) {
+  return {
+    ground: pixel(channels(background)),
+    hatch: pixel(onRamp([channels(background), channels(blocked)], strength)),
+    period: Math.round(period * (window.devicePixelRatio || 1)),
+  };
+}

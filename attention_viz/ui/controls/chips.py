@@ -1,0 +1,69 @@
+"""Chips below the row: whatever behind "Options" isn't at its default, so that nothing works unseen."""
+
+from collections.abc import Collection
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.analysis.readings import READINGS
+from attention_viz.ui.address import DEFAULT, State
+from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.controls.target import asks_target
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.views.style.wording import one_line
+
+__all__ = ["READ", "chips", "show_chips"]
+
+# What only pages have that show weights as weights.
+READ = ("reading", "words")
+# Characters of a text in a chip.
+_LONGEST = 28
+
+
+def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
+    """A button for each, which puts it back; nothing where all is at its default.
+
+    Args:
+        place: an `st.empty` below the row.
+        state: what is chosen.
+        leave_out: what the page has no use for, by the names in the address.
+    """
+    found = {name: words for name, words in chips(state).items() if name not in leave_out}
+    if not found:
+        place.empty()
+        return
+    with place.container(key="chips", horizontal=True, gap="xsmall"):
+        for name, words in found.items():
+            st.button(f"{plain(words)} ✕", key=f"chip-{name}", on_click=_put_back, args=(name,), help="Take it off")
+
+
+def chips(state: State) -> dict[str, str]:
+    """By their names in the address, what isn't at its default of what this model has, in a few words each."""
+    can = state.facts
+    # Of an open file nothing can be run otherwise; it can only be read otherwise.
+    runs = opening.opened() is None
+    words = {
+        "second": (runs and can.reads_pairs, f"Second sentence: “{one_line(state.second, _LONGEST)}”"),
+        "target": (asks_target(state), f"Target: “{one_line(state.target, _LONGEST)}”"),
+        "more": (runs and can.continues_text, f"Goes on by {state.more} token{'s' * (state.more != 1)}"),
+        "chat": (runs and can.has_chat_template, "Chat template"),
+        "special": (runs and can.adds_special_tokens, "Without special tokens"),
+        "reading": (True, READINGS[state.reading].label),
+        "words": (True, "Whole words"),
+        "d_model": (runs and state.own, f"Width {state.d_model}"),
+        "heads": (runs and state.own, f"{state.heads} head{'s' * (state.heads != 1)}"),
+        "seed": (runs and state.own, f"Seed {state.seed}"),
+        "positions": (runs and state.own, "Without positions"),
+    }
+    return {
+        name: said
+        for name, (applies, said) in words.items()
+        if applies and getattr(state, name) != getattr(DEFAULT, name)
+    }
+
+
+def _put_back(name: str) -> None:
+    SHARED.set_afresh(**{name: getattr(DEFAULT, name)})
+    if name not in READ:
+        opening.close()

@@ -1,0 +1,28 @@
+"""On a phone the row is one line, which says what is shown and opens."""
+
+from importlib import resources
+
+from streamlit.components import v2 as components
+
+from attention_viz.explorer import script
+from attention_viz.ui.address.shared import SHARED
+from attention_viz.views.style.wording import one_line
+
+__all__ = ["show_fold"]
+
+_LONGEST_TEXT, _LONGEST_MODEL = 80, 24
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_css = resources.files("attention_viz").joinpath("explorer", "static", "page", "fold.css").read_text("utf-8")
+_fold = components.component(
+    "attention_viz_fold",
+    js=script("page/fold.js"),
+    css=_css,
+)
+
+
+def show_fold() -> None:
+    """The line; where there is room for the whole row the page's style hides it."""
+    state = SHARED.current()
+    place = f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
+    _fold(key="fold", data={"text": one_line(state.text, _LONGEST_TEXT), "place": place})

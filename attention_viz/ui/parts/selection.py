@@ -1,0 +1,104 @@
+"""The head, and the pair of tokens in it, that a page opens on, keeps, and hands on to the other pages."""
+
+from typing import Any
+
+import streamlit as st
+
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.address.session import went_through_history
+from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.controls import pickers, reading
+from attention_viz.ui.parts.explorer import asked_page, chosen
+from attention_viz.ui.parts.menu import PAGES
+
+__all__ = ["pair_of", "settle_selection", "show_asked_page", "take_choice", "take_pair"]
+
+# Kept for a visit: which run the selection is of, and the head that was chosen for its sake.
+_OF = "selection-of"
+
+
+def settle_selection(drawn: Drawn, state: State) -> None:
+    """Have a new text open on its best finding, and let go of a pair that it doesn't have.
+
+    Layer and head stay where somebody chose them by hand or by a link. Where something else is chosen now, the page
+    runs again from its beginning.
+
+    Args:
+        drawn: what ran.
+        state: what the pickers say.
+    """
+    of = (state.request, id(drawn) if drawn.fit is None else None)
+    before = st.session_state.get(_OF)
+    st.session_state[_OF] = of
+    if before == of or (before is None and not pickers.untouched_head()) or went_through_history():
+        _let_go(drawn, state)
+        return
+    best = drawn.findings[:1]
+    by_hand = drawn.fit is not None and not pickers.untouched_head()
+    if by_hand or not best:
+        if before is not None:
+            _choose(state, query=None, key=None)
+        return
+    (finding,) = best
+    layer = drawn.trace.layer_numbers(finding.stream).index(finding.layer)
+    pickers.hold_head(layer, finding.head)
+    several = len(drawn.trace.streams) > 1
+    stream = finding.stream if several and state.stream in (None, *drawn.trace.streams) else state.stream
+    if several and state.stream not in (None, finding.stream):
+        return
+    _choose(state, layer=layer, head=finding.head, stream=stream, query=None, key=None)
+
+
+def _let_go(drawn: Drawn, state: State) -> None:
+    """Let go of a pair of positions that the text doesn't have."""
+    stream = drawn.stream(state.stream)
+    counts = (len(drawn.trace.query_tokens(stream)), len(drawn.trace.key_tokens(stream)))
+    places = zip((state.query, state.key), counts, strict=True)
+    if any(place is not None and place >= count for place, count in places):
+        _choose(state, query=None, key=None)
+
+
+def _choose(state: State, **values: Any) -> None:
+    if any(getattr(state, name) != value for name, value in values.items()):
+        # The pickers are drawn already: they hear of it at the beginning of the next run.
+        pickers.choose_next(**values)
+        st.rerun()
+
+
+def pair_of(drawn: Drawn, state: State) -> tuple[int, int]:
+    """The positions of the query and the key that are told of the head: those chosen, else the head's own.
+
+    Args:
+        drawn: what ran, with the stream that is shown.
+        state: what the pickers say.
+    """
+    trace, stream = drawn.trace, drawn.stream(state.stream)
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    if state.query is not None and state.key is not None and state.query < len(queries) and state.key < len(keys):
+        return state.query, state.key
+    return drawn.link(stream, *drawn.place(stream, state.layer, state.head))
+
+
+def take_choice() -> None:
+    """What was chosen in the explorer becomes the page's own choice."""
+    choice = chosen()
+    if choice is None:
+        return
+    pair = (choice.get("query"), choice.get("key"))
+    take_pair(*(None if one is None else int(one) for one in pair))
+    st.session_state["layer"], st.session_state["stream"] = int(choice["layer"]), choice["stream"]
+    reading.take_head(int(choice["head"]))
+
+
+def take_pair(query: int | None, key: int | None) -> None:
+    """Choose a pair of positions."""
+    SHARED.set(query=query, key=key)
+
+
+def show_asked_page() -> None:
+    """Go to the page that was asked for in the explorer, with what is chosen there."""
+    # A browser may ask for anything.
+    file = f"pages/{asked_page()}.py"
+    if file in PAGES.values():
+        st.switch_page(file, query_params=pickers.address())

@@ -1,0 +1,60 @@
+import {test} from "node:test";
+import assert from "node:assert/strict";
+
+import {findingIn, layerPlace, linksWords, pairIn, wordsOf} from "../../../attention_viz/explorer/static/data/pair.js";
+
+const axis = (...texts) => ({
+  spellings: texts.map((text) => ({mark: "", text})),
+  dimmed: Uint8Array.from(texts, (text) => Number(text.startsWith("["))),
+  count: texts.length,
+});
+const words = axis("[CLS]", "bank", ",", "river");
+const stream = (name) => ({name, own: true, queries: words, keys: words, layers: [{number: 4}, {number: 7}]});
+// A head whose heaviest cells are listed first.
+const head = (...cells) => ({
+  strongest: (rows, columns, count, accepts) => cells.filter(({query, key}) => accepts(query, key)).slice(0, count),
+});
+const places = Int32Array.of(0, 1, 2, 3);
+const drawn = (name, one) => ({stream: stream(name), head: one, rows: places, columns: places});
+const recording = (...findings) => ({header: {findings}, streams: [stream("encoder"), stream("decoder")]});
+
+test("special tokens and signs are no words", () => {
+  assert.deepEqual([...wordsOf(words)], [0, 1, 0, 1]);
+});
+
+test("a link of two words is between two of them, and a decoder's first token is never looked at", () => {
+  const accepts = linksWords(stream("encoder"));
+  assert.ok(accepts(1, 3) && accepts(3, 1));
+  for (const [query, key] of [
+    [1, 1],
+    [1, 2],
+    [0, 1],
+    [3, 0],
+  ])
+    assert.ok(!accepts(query, key), `${query} ${key}`);
+  const said = axis("bank", "of", "river");
+  assert.ok(!linksWords({name: "decoder", own: true, queries: said, keys: said})(2, 0));
+  assert.ok(linksWords({name: "encoder", own: true, queries: said, keys: said})(2, 0));
+});
+
+test("a head is told by what was found in it, whatever is heavier", () => {
+  const found = {stream: "encoder", layer: 7, head: 2, query: 3, key: 1};
+  assert.equal(layerPlace(stream("encoder").layers, 7), 1);
+  assert.equal(findingIn(recording(found), "encoder", {layer: 1, head: 2}), found);
+  assert.equal(findingIn(recording(found), "decoder", {layer: 1, head: 2}), undefined);
+  const at = {layer: 1, head: 2};
+  assert.deepEqual(pairIn(recording(found), drawn("encoder", head({query: 1, key: 3})), at), {query: 3, key: 1});
+});
+
+test("else by its strongest link of two words, else of any two tokens that aren't special", () => {
+  const at = {layer: 0, head: 0};
+  const cells = [
+    {query: 1, key: 0},
+    {query: 1, key: 2},
+    {query: 1, key: 3},
+  ];
+  assert.deepEqual(pairIn(recording(), drawn("encoder", head(...cells)), at), {query: 1, key: 3});
+  assert.deepEqual(pairIn(recording(), drawn("encoder", head(...cells.slice(0, 2))), at), {query: 1, key: 2});
+  assert.deepEqual(pairIn(recording(), drawn("encoder", head()), at), {query: 1, key: 1});
+  assert.equal(pairIn(recording(), drawn("encoder", null), at), null);
+});
