@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Download, Locator, Page
 
 # Opened at /steps, Streamlit first asks for its health below /steps, is told 404, and asks again at the root.
 HARMLESS = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
@@ -49,6 +49,23 @@ GO = """address => {
     history.pushState(null, "", address);
     dispatchEvent(new PopStateEvent("popstate", {state: null}));
 }"""
+
+
+def open_menu(screen: Page, name: str) -> Locator:
+    """What stands behind a button of the row, such as "Export"; it may be open already."""
+    inside = screen.get_by_test_id("stPopoverBody")
+    if not inside.is_visible():
+        screen.get_by_role("button", name=name, exact=True).click()
+    return inside
+
+
+def exported(screen: Page, label: str, timeout: float = 30_000) -> Download:
+    """The file that a button behind "Export" hands out; the menu is closed again."""
+    button = open_menu(screen, "Export").get_by_role("button", name=label)
+    with screen.expect_download(timeout=timeout) as download:
+        button.click()
+    screen.keyboard.press("Escape")
+    return download.value
 
 
 class OpenPage(Protocol):

@@ -34,10 +34,10 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize(
     ("address", "then"),
     [
-        ("/", ("Sentence", "Model", "Layer", "Head", "Reading", "Weights (CSV)")),
-        ("/steps", ("Sentence", "Model", "Layer", "Head", "Weights (CSV)")),
-        ("/masks", ("Sentence", "Model", "Layer", "Head", "Mask", "Weights (CSV)")),
-        ("/heads", ("Sentence", "Model", "Layer", "Head", "Metric", "Head table (CSV)")),
+        ("/", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
+        ("/steps", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
+        ("/masks", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Mask")),
+        ("/heads", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Metric")),
         ("/compare", ("Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
         (
             "/learn",

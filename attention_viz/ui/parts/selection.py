@@ -28,7 +28,8 @@ def settle_selection(drawn: Drawn, state: State) -> None:
         drawn: what ran.
         state: what the pickers say.
     """
-    of = (state.request, id(drawn) if drawn.fit is None else None)
+    texts = (state.model, state.text, state.second, state.target, state.more, state.special, state.chat)
+    of = (*texts, None if drawn.fit is not None else id(drawn))
     before = st.session_state.get(_OF)
     st.session_state[_OF] = of
     if before == of or (before is None and not pickers.untouched_head()) or went_through_history():

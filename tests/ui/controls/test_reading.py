@@ -23,6 +23,7 @@ from attention_viz.ui.address import State, read_address, write_address
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.parts.readings import read
 from tests.conftest import OpenPage
+from tests.pages import exported, open_menu
 from tests.ui.pages.explore.test_page import choose, readout
 from tests.ui.screens import Screen
 
@@ -78,14 +79,17 @@ def test_explore_shows_a_reading_on_the_first_screen_and_names_it(stay: OpenPage
     for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
         box = screen.get_by_test_id(part).bounding_box()
         assert box is not None and box["y"] + box["height"] <= 860, part
+    open_menu(screen, "Options")
     choose(screen, "Reading", "Gradients", idle)
     expect(readout(screen)).to_have_text("Layer 3 · Head 4 · Gradients")
-    screen.get_by_text("Whole words").click()
+    open_menu(screen, "Options").get_by_text("Whole words").click()
     idle(screen)
+    screen.keyboard.press("Escape")
     expect(screen.get_by_role("link", name="Masks")).to_have_attribute("href", re.compile("reading=gradient"))
-    with screen.expect_download() as download:
-        screen.get_by_role("button", name="Weights (CSV)").click()
-    assert download.value.suggested_filename == "attention_all-MiniLM-L6-v2_layer3_head4_gradient_words.csv"
+    assert (
+        exported(screen, "Weights (CSV)").suggested_filename
+        == "attention_all-MiniLM-L6-v2_layer3_head4_gradient_words.csv"
+    )
 
 
 def test_a_reading_is_explained_and_handed_out() -> None:

@@ -1,4 +1,4 @@
-"""More formats on a page as a person takes them away, and what a file holds."""
+"""Files that a page hands out, as a person takes them away, and what a file holds."""
 
 import io
 from pathlib import Path
@@ -17,6 +17,7 @@ from attention_viz.ui.parts.exports import csv_bytes, model_part, parquet_bytes
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.export import browsers
 from tests.conftest import OpenPage
+from tests.pages import open_menu
 
 MOON = "moon cheese frog ring moon cheese"
 
@@ -55,8 +56,7 @@ def test_a_refusal_is_told_in_its_place_and_still_ends_the_download(monkeypatch:
 
 def test_more_formats_hold_the_head_on_the_screen_and_its_link(page: OpenPage, tmp_path: Path) -> None:
     screen = page(f"/?model=induction&text={MOON.replace(' ', '+')}&layer=1&head=1")
-    expect(screen.get_by_role("button", name="Picture (SVG)")).to_be_visible()
-    screen.get_by_role("button", name="More formats").click()
+    expect(open_menu(screen, "Export").get_by_role("button", name="Picture (SVG)")).to_be_visible()
     link = screen.get_by_test_id("stCode").inner_text().strip()
     assert urlsplit(link)[:3] == urlsplit(screen.url)[:3]
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(screen.url).query)

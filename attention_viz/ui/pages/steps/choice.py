@@ -1,6 +1,6 @@
 """What the Step by step page keeps in the address."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,13 +43,21 @@ def _own(choice: object, known: Possible | None) -> bool:
     return known is not None and known.own
 
 
+class _Place(Number):
+    """A position of the text, which all pages have in the address: what is no number is told for all of them."""
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """The position, if the text has it."""
+        return super().read(name, text, instead, allowed) if text.isdecimal() else (instead, [])
+
+
 @dataclass(frozen=True)
 class StepChoice:
     """What the Step by step page keeps in the address beside what all pages share; what is known is `Possible`."""
 
     step: str = parameter("weights", OneOf(_there("step")), "the step")
-    query: int = parameter(0, Number(_there("query")), "the query whose cell is opened")
-    key: int = parameter(0, Number(_there("key")), "the key")
+    query: int = parameter(0, _Place(_there("query")), "the query whose cell is opened")
+    key: int = parameter(0, _Place(_there("key")), "the key")
     dimension: int = parameter(0, Number(_there("dimension")), "the column of a matrix with dimensions across")
     scale: str = parameter("model", _switch("scale"), "the scale")
     precision: str = parameter("model", _switch("precision"), "the precision")

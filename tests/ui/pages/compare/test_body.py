@@ -45,7 +45,7 @@ def test_two_heads_of_one_run_have_one_badge_and_the_pickers_choose_the_second(s
     screen.back_to(f"/compare?{BANK}&what=heads&layer=0&head=4&other_layer=0&other_head=10")
     trace = av.load("all-MiniLM-L6-v2").trace(RIVER)
     expect_numbers(screen, av.compare(trace, trace, 0, 4, other_head=10))
-    assert len(re.findall(r"badge\[Verified", screen.words)) == 1
+    assert len(re.findall(r"\[Verified", screen.words)) == 1
     screen.pick("Second layer", 5)
     assert screen.address["other_layer"] == "5"
     expect_numbers(screen, av.compare(trace, trace, 0, 4, other_layer=5, other_head=10))

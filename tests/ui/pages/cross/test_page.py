@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from tests.conftest import OpenPage, Recolour
+from tests.pages import open_menu
 from tests.ui.pages.cross.test_choice import FRENCH, SENTENCE, translated
 from tests.ui.pages.explore.test_page import (
     downloaded,
@@ -46,7 +47,8 @@ def test_an_empty_address_shows_an_example_on_the_first_screen_in_light_and_dark
             box = screen.get_by_test_id(name).bounding_box()
             assert box is not None and box["y"] + box["height"] <= 860, name
         for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
-            expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
+            expect(open_menu(screen, "Export").get_by_role("button", name=label)).to_be_in_viewport()
+        screen.keyboard.press("Escape")
 
 
 def test_every_file_is_of_the_head_on_the_screen(page: OpenPage, stay: OpenPage, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 
 import attention_viz as av
 from tests.conftest import OpenPage, Recolour
+from tests.pages import exported, open_menu
 
 BANK = "The bank of the river was flooded"
 Idle = Callable[[Page], None]
@@ -44,9 +45,7 @@ def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
 
 
 def downloaded(screen: Page, label: str) -> Path:
-    with screen.expect_download() as download:
-        screen.get_by_role("button", name=label).click()
-    return download.value.path()
+    return exported(screen, label).path()
 
 
 def weights_csv(screen: Page) -> pandas.DataFrame:
@@ -69,7 +68,8 @@ def test_the_first_screen_answers_without_scrolling_in_light_and_dark(page: Open
             assert box is not None
             assert box["y"] + box["height"] <= 860, f"{part} ends at {box['y'] + box['height']}"
         for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
-            expect(screen.get_by_role("button", name=label)).to_be_in_viewport()
+            expect(open_menu(screen, "Export").get_by_role("button", name=label)).to_be_in_viewport()
+        screen.keyboard.press("Escape")
         found = screen.get_by_test_id("explorer-search").get_by_role("button").last.bounding_box()
         assert found is not None and found["y"] + found["height"] <= 860
 
@@ -81,7 +81,7 @@ def test_a_head_chosen_in_the_grid_and_a_text_typed_are_gone_back_to(page: OpenP
     idle(screen)
     table = weights_csv(screen)
     assert (table.layer.unique().tolist(), table["head"].unique().tolist()) == ([3], [1])
-    expect(screen.get_by_role("combobox", name=re.compile("Layer$"))).to_have_value("3")
+    expect(screen.get_by_role("combobox", name=re.compile("Layer$"))).to_have_value("Layer 3")
     type_sentence(screen, "A boat drifted past", idle)
     for step, layer, head, text in (
         (screen.go_back, 3, 1, BANK),

@@ -18,6 +18,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address.cells import from_code
 from attention_viz.views import head_map
 from tests.conftest import OpenPage
+from tests.pages import exported
 
 Idle = Callable[[Page], None]
 BANK, CAT = "The bank of the river was flooded", "The cat sat because it was tired."
@@ -87,9 +88,9 @@ def test_the_first_screen_shows_all_heads_the_chosen_one_and_the_search(
     expect(cells).to_have_count(72)
     assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
     expect(screen.get_by_text("looks most at “river” (position 5) in layer 0, head 4: 0.580")).to_be_visible()
-    with screen.expect_download() as download:
-        screen.get_by_role("button", name="Head table (CSV)").click()
-    taken = pandas.read_csv(io.BytesIO(download.value.path().read_bytes())).set_index(["layer", "head"])
+    taken = pandas.read_csv(io.BytesIO(exported(screen, "Head table (CSV)").path().read_bytes())).set_index(
+        ["layer", "head"]
+    )
     assert list(taken.columns) == list(av.METRICS)
     assert numpy.allclose(taken.to_numpy(), table.to_numpy(), atol=1e-5, equal_nan=True)
 

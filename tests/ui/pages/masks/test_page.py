@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from attention_viz.ui.address.cells import from_code
 from tests.conftest import OpenPage, Recolour
+from tests.pages import exported
 
 Idle = Callable[[Page], None]
 
@@ -25,9 +26,7 @@ def choose(screen: Page, label: str, option: str | re.Pattern[str], idle: Idle) 
 
 def weights(screen: Page) -> numpy.ndarray:
     """The matrix that the button "Weights (CSV)" hands out."""
-    with screen.expect_download() as download:
-        screen.get_by_role("button", name="Weights (CSV)").click()
-    table = pandas.read_csv(io.BytesIO(download.value.path().read_bytes()), keep_default_na=False)
+    table = pandas.read_csv(io.BytesIO(exported(screen, "Weights (CSV)").path().read_bytes()), keep_default_na=False)
     return table.pivot(index="query", columns="key", values="weight").to_numpy()
 
 

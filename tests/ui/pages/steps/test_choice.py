@@ -132,7 +132,7 @@ def test_the_window_of_numbers_follows_the_chosen_cell(screen: Screen) -> None:
     text = "+".join(f"w{number}" for number in range(30))
     found = av.scratch(text.replace("+", " ")).attention(0).head(1).scores
     for query, rows in ((0, slice(0, 9)), (20, slice(16, 25)), (29, slice(21, 30))):
-        screen.back_to(f"/steps?model=scratch&step=scores&query={query}&head=1&d_model=8&heads=2&text={text}")
+        screen.back_to(f"/steps?model=scratch&step=scores&query={query}&key=0&head=1&d_model=8&heads=2&text={text}")
         expected = found[rows, :9].flatten().tolist()
         assert numbers(screen, "window") == pytest.approx(expected, abs=6e-4)  # three digits
 
@@ -158,11 +158,12 @@ def test_wide_heads_without_a_scale_saturate(screen: Screen) -> None:
     assert numbers(screen.pick("Scale", "model"), "statistics")[4] < 0.8
 
 
-def test_another_sentence_keeps_the_place_that_is_open(screen: Screen) -> None:
+def test_another_sentence_opens_the_pair_that_its_head_is_told_by(screen: Screen) -> None:
     before = total(screen.back_to(f"{CAT}&step=scores&query=3&key=1"))
     screen.pick("Sentence", "A boat drifted by slowly")
-    assert total(screen) == pytest.approx(tensors(screen)["scores"][3, 1].item(), abs=1e-5) != before
-    assert {"query": "3", "key": "1", "scale": "model"}.items() <= screen.address.items()
+    scores, place = tensors(screen)["scores"], [int(screen.address[name]) for name in ("query", "key")]
+    assert total(screen) == pytest.approx(scores[*place].item(), abs=1e-5) != before
+    assert screen.address["scale"] == "model"
 
 
 def test_our_own_module_shows_three_stages_of_attention(screen: Screen) -> None:
@@ -230,7 +231,7 @@ def test_a_file_that_is_no_trace_is_refused_and_the_page_stays(screen: Screen, t
 def test_a_trace_from_a_file_opens_and_says_what_it_does_not_know(tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
     shipped("all-MiniLM-L6-v2").trace("A trace of my own").save(path)
-    screen = Screen().open("/steps?step=query&query=2").open_trace(path)
+    screen = Screen().open("/steps?step=query").open_trace(path).pick("Query token", 2)
     assert "Not verified here" in screen.words
     assert "which isn't known here" in html.unescape(screen.words)
     assert total(screen) == pytest.approx(tensors(screen)["query"][2, 0].item(), abs=1e-5)

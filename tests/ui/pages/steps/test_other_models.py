@@ -26,7 +26,7 @@ def opened(tmp_path: Path) -> Opened:
         path = tmp_path / "mine.safetensors"
         wrapped(family).trace_ids(ids(9)).save(path)
         screen = Screen().open("/steps?model=scratch&text=the+cat&step=scores")
-        screen.open_trace(path).pick("Step", step)
+        screen.open_trace(path).pick("Step", step).pick("Layer", 0).pick("Head", 0)
         assert "Not as the model" not in screen.words
         return screen
 
@@ -92,7 +92,7 @@ def test_t5_shows_what_it_adds_for_two_positions(opened: Opened) -> None:
     assert added.abs().max() > 0
     # T5 asks only how far apart two positions are: the same is added all along a diagonal.
     assert_close(added[1:, 1:], added[:-1, :-1], atol=1e-5, rtol=0)
-    screen.pick("Key token", 2)
+    screen.pick("Query token", 0).pick("Key token", 2)
     assert total(screen) == pytest.approx(found["biased"][0, 2].item(), abs=1e-5)
     assert_close(found["biased"].softmax(-1), found["weights"], atol=1e-6, rtol=1e-5)
 
@@ -105,4 +105,5 @@ def test_gpt_oss_names_the_sink_that_takes_its_share(opened: Opened) -> None:
     assert_close(powers / (powers.sum(-1, keepdim=True) + sinks[0].exp()), found["weights"], atol=1e-6, rtol=1e-5)
     assert f"this head's sink: a learned number, {sinks[0].item():.3g}" in html.unescape(screen.words)
     assert "sink (dropped)" in screen.part("arithmetic")
-    assert total(screen) == pytest.approx(found["weights"][0, 0].item(), abs=1e-5)
+    place = [screen.picker(label).value for label in ("Query token", "Key token")]
+    assert total(screen) == pytest.approx(found["weights"][*place].item(), abs=1e-5)
