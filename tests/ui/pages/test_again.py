@@ -19,4 +19,4 @@ def test_a_page_runs_a_second_time_and_keeps_its_address(screen: Screen, page: s
 
 def test_a_layer_that_the_model_calls_otherwise_is_called_so_in_the_picker() -> None:
     screen = Screen().open("/?model=induction&text=a+b+a")
-    assert screen.picker("Layer").options == ["0", "1"]
+    assert screen.picker("Layer").options == ["Layer 0", "Layer 1"]

@@ -53,7 +53,7 @@ def test_the_table_says_which_word_each_word_comes_from(screen: Screen) -> None:
 
 def test_another_head_is_shown_by_its_own_numbers(screen: Screen) -> None:
     screen.back_to(TRANSLATION).pick("Head", 2)
-    assert screen.matrix("matrix") == pytest.approx(translated().weights(0, 2, "cross").numpy(), abs=1e-6)
+    assert screen.weights() == pytest.approx(translated().weights(0, 2, "cross").numpy(), abs=1e-6)
     assert [row[0] for row in alignment(screen)] == [*FRENCH.split(), "</s>"]
     assert screen.channel("explorer")["head"] == 2 and screen.address["head"] == "2"
 
@@ -65,7 +65,7 @@ def test_what_it_is_told_to_say_names_the_rows(screen: Screen) -> None:
     assert "Told to say" in screen.words
     assert screen.address["target"] == target
     expected = translated(SENTENCE, target).weights(0, 1, "cross").numpy()
-    assert screen.matrix("matrix") == pytest.approx(expected, abs=1e-6)
+    assert screen.weights() == pytest.approx(expected, abs=1e-6)
     assert said(screen.pick("Target", "")) == FRENCH
 
 

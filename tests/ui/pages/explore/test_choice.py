@@ -28,7 +28,7 @@ def shown(screen: Screen) -> tuple[int, int]:
 
 def test_a_link_reproduces_the_screen_and_its_numbers(eager_weights: Callable[..., Any]) -> None:
     screen = Screen().open(LINK)
-    weights = screen.matrix("matrix")
+    weights = screen.weights()
     assert weights[2, 5] == pytest.approx(0.580, abs=5e-4)
     assert weights[2, 7] == pytest.approx(0.164, abs=5e-4)
     assert abs(weights - eager_weights(BANK)[0][0, 4].numpy()).max() <= 1e-5
@@ -55,7 +55,7 @@ def test_the_pickers_reach_the_explorer_and_the_numbers(screen: Screen, eager_we
     screen.pick("Layer", 5).pick("Head", 6)
     assert shown(screen) == (5, 6)
     assert (screen.address["layer"], screen.address["head"]) == ("5", "6")
-    assert abs(screen.matrix("matrix") - eager_weights(BANK)[5][0, 6].numpy()).max() <= 1e-5
+    assert abs(screen.weights() - eager_weights(BANK)[5][0, 6].numpy()).max() <= 1e-5
 
 
 def test_a_new_sentence_keeps_layer_and_head(screen: Screen, eager_weights: Callable[..., Any]) -> None:
@@ -63,15 +63,15 @@ def test_a_new_sentence_keeps_layer_and_head(screen: Screen, eager_weights: Call
     screen.back_to("/?model=all-MiniLM-L6-v2&text=A+boat&layer=2&head=7").pick("Sentence", text)
     assert shown(screen) == (2, 7)
     assert screen.address["text"] == text
-    assert abs(screen.matrix("matrix") - eager_weights(text)[2][0, 7].numpy()).max() <= 1e-5
+    assert abs(screen.weights() - eager_weights(text)[2][0, 7].numpy()).max() <= 1e-5
 
 
 def test_our_own_module_stands_beside_the_pretrained_one(screen: Screen) -> None:
     screen.back_to("/?model=all-MiniLM-L6-v2&text=The+cat+sat+on+mat").pick("Model", "scratch")
     assert "Verified" in screen.words
-    before = screen.matrix("matrix")
+    before = screen.weights()
     assert before.shape == (5, 5)
-    assert (screen.pick("Seed", 3).matrix("matrix") != before).any()
+    assert (screen.pick("Seed", 3).weights() != before).any()
     assert screen.address["seed"] == "3"
 
 
@@ -96,7 +96,7 @@ def test_a_text_with_nothing_to_read_gets_a_message_in_its_place(screen: Screen,
 def test_one_token_is_drawn(screen: Screen) -> None:
     screen.back_to("/?model=scratch&text=bank&head=0")
     assert screen.channel("explorer")
-    assert screen.matrix("matrix").tolist() == [[1.0]]
+    assert screen.weights().tolist() == [[1.0]]
 
 
 def test_three_thousand_words_name_the_limit_and_stay_in_the_box(screen: Screen) -> None:
@@ -105,9 +105,9 @@ def test_three_thousand_words_name_the_limit_and_stay_in_the_box(screen: Screen)
     assert "This text has 3,002 tokens, and coreference reads 32 at once here" in screen.words
     assert "the picture ends before: “word30 word31 " in screen.words
     assert screen.picker("Sentence").value == text
-    assert screen.channel("explorer") and screen.matrix("matrix").shape == (32, 32)
+    assert screen.channel("explorer") and screen.weights().shape == (32, 32)
     assert "text" not in screen.address
-    assert "too long for a link" in screen.words
+    assert "Too long for a link" in screen.words
 
 
 def test_what_an_address_says_wrong_goes_away_with_the_next_choice(screen: Screen) -> None:
@@ -147,7 +147,7 @@ def test_every_stream_and_head_of_an_opened_trace_can_be_looked_at(screen: Scree
     cross = next(one for one in screen.picker("Stream").options if one.startswith("cross"))
     screen.pick("Stream", cross).pick("Layer", 1).pick("Head", 4)
     assert shown(screen) == (1, 4) and screen.channel("explorer")["stream"] == "cross"
-    assert screen.matrix("matrix") == pytest.approx(trace.weights(1, 4, "cross").numpy())
+    assert screen.weights() == pytest.approx(trace.weights(1, 4, "cross").numpy())
     screen.press("Close it")
     assert (screen.address["layer"], screen.address["head"]) == ("3", "7")
     assert shown(screen) == (3, 7)

@@ -40,6 +40,8 @@ class Watching(Visitor):
         kind = element.WhichOneof("type")
         if kind == "markdown":
             self.seen += [word for word in ("Recorded", "Verified") if word in element.markdown.body]
+        if delta.add_block.popover.label.startswith((":green[", ":orange[", ":red[")):
+            self.seen.append("Verified")
         if kind == "bidi_component" and element.bidi_component.bytes:
             self.seen.append("picture")
         return super()._read(delta)
