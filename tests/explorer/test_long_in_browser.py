@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+import torch
 from playwright.sync_api import Locator, Page, expect
 
 from attention_viz.explorer import page as page_module
