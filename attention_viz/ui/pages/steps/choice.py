@@ -56,8 +56,8 @@ class StepChoice:
     """What the Step by step page keeps in the address beside what all pages share; what is known is `Possible`."""
 
     step: str = parameter("weights", OneOf(_there("step")), "the step")
-    query: int = parameter(0, _Place(_there("query")), "the query whose cell is opened")
-    key: int = parameter(0, _Place(_there("key")), "the key")
+    query: int = parameter(0, _Place(_there("query")), "the position that looks, of the chosen pair")
+    key: int = parameter(0, _Place(_there("key")), "the position that is looked at")
     dimension: int = parameter(0, Number(_there("dimension")), "the column of a matrix with dimensions across")
     scale: str = parameter("model", _switch("scale"), "the scale")
     precision: str = parameter("model", _switch("precision"), "the precision")
