@@ -5,6 +5,7 @@ import functools
 import io
 import json
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,6 +136,12 @@ class Screen:
         """What the page tells a component of ours, such as which head it shows; empty where there is no component."""
         found = [one for one in self.all("bidi_component") if one.proto.id.endswith(f"-{key}-channel")]
         return json.loads(found[0].proto.json) if found else {}
+
+    def packed(self) -> dict[str, Any]:
+        """What stands before the weights in the bytes that the explorer gets."""
+        (found,) = [one.proto.bytes for one in self.all("bidi_component") if one.proto.id.endswith("-explorer")]
+        (length,) = struct.unpack_from("<I", found)
+        return json.loads(found[4 : 4 + length])
 
     def picker(self, label: str) -> Any:
         """A widget by its label."""

@@ -57,8 +57,12 @@ export function createGrid(view) {
     const cell = within(event, "[data-head]");
     if (cell) view.choose({layer: Number(cell.dataset["layer"]), head: Number(cell.dataset["head"])});
   };
+  let last = "";
   table.onpointerover = (event) => {
-    const cell = event.pointerType === "touch" ? null : within(event, "[data-head]");
+    // What the page scrolls under a pointer that rests isn't pointed at.
+    const place = `${event.clientX} ${event.clientY}`;
+    const cell = event.pointerType === "touch" || place === last ? null : within(event, "[data-head]");
+    last = place;
     if (cell) view.preview(placeIn(cell));
   };
   table.onpointerleave = () => view.preview(null);

@@ -85,9 +85,9 @@ function columnBars(view, head, key) {
  */
 function strongestBars(view, head) {
   const {rows, columns, stream} = view.now;
-  // A single word has itself to look at.
-  const accepts = rows.length > 1 ? linksWords(stream) : () => true;
-  const cells = head.strongest(rows, columns, 2 * MOST + 2, accepts);
+  const words = head.strongest(rows, columns, 2 * MOST + 2, linksWords(stream));
+  // A single word has no other to look at.
+  const cells = words.length ? words : head.strongest(rows, columns, 2 * MOST + 2, () => true);
   const title = element(
     "h2",
     {},

@@ -12,7 +12,7 @@ import {lengthOf} from "../data/scale.js";
  */
 
 // How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
-const ABOVE = 92;
+const ABOVE = 84;
 const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;

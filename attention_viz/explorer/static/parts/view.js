@@ -151,9 +151,10 @@ export function createView(root, store, recording, onChoice, onOpen) {
     open: onOpen,
     point: ({query, key}, line = false) => store.set({overQuery: query, overKey: key, overLine: line}),
     preview: (preview) => {
-      // Of another stream there are other tokens: pointing doesn't turn to it.
-      const here = preview === null || (preview.stream ?? store.state.stream) === store.state.stream;
-      if (here) store.set({preview});
+      // Of another stream there are other tokens, and of a head that hasn't been read no numbers: pointing shows neither.
+      const {stream} = store.state;
+      const there = (preview?.stream ?? stream) === stream && preview !== null && recording.head({...preview, stream});
+      store.set({preview: there ? preview : null});
     },
     pin: ({query, key}, {pair}) => {
       store.set({query, key, ...pairOf({query, key}, pair)});
