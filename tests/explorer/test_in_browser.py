@@ -203,6 +203,36 @@ def test_the_sentence_is_about_the_head_on_the_screen_until_a_pair_is_chosen(sho
     expect(part(screen, "sentence")).to_have_text(f"“bank” looks at “river”: {bank.weights(5, 6)[2, 5]:.2f}")
 
 
+def test_a_finding_is_shown_while_it_is_pointed_at_and_kept_when_it_is_pressed(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=5, head=8)
+    findings, found = screen.get_by_test_id("finding"), av.findings(bank)
+    expect(findings).to_have_count(len(found))
+    before, place = part(screen, "sentence").inner_text(), (5, 8)
+    one = next(finding for finding in found if (finding.layer, finding.head) != place)
+    button = findings.nth(found.index(one))
+    button.hover()
+    expect(part(screen, "sentence")).to_have_text(one.text)
+    expect(part(screen, "readout")).to_have_text(f"Layer {one.layer} · Head {one.head}")
+    screen.mouse.move(5, 855)
+    expect(part(screen, "sentence")).to_have_text(before)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    screen.mouse.move(5, 855)
+    expect(part(screen, "sentence")).to_have_text(one.text)
+
+
+def test_a_head_is_shown_while_it_is_pointed_at(show: Show, bank: Trace) -> None:
+    screen = show(bank, layer=0, head=4)
+    before = part(screen, "bars").inner_text()
+    screen.get_by_role("gridcell", name="Layer 3 head 1", exact=True).hover()
+    expect(part(screen, "readout")).to_have_text("Layer 3 · Head 1")
+    expect(part(screen, "bars")).not_to_have_text(before)
+    expect(screen.get_by_role("gridcell", selected=True)).to_have_attribute("aria-label", "Layer 0 head 4")
+    screen.mouse.move(5, 855)
+    expect(part(screen, "readout")).to_have_text("Layer 0 · Head 4")
+    assert part(screen, "bars").inner_text() == before
+
+
 def test_a_text_of_one_word_searches_for_that_word(show: Show, model: AttentionModel) -> None:
     search = part(show(model.trace("bank")), "search")
     expect(search.get_by_label("Query token").locator("option:checked")).to_have_text("bank")

@@ -90,9 +90,7 @@ def test_without_motion_a_list_opens_and_chooses_nothing_by_itself(stay: OpenPag
 
 
 @pytest.mark.parametrize("address", PAGES[:3])
-def test_on_a_narrow_screen_the_row_is_a_line_that_opens(
-    stay: OpenPage, address: str
-) -> None:
+def test_on_a_narrow_screen_the_row_is_a_line_that_opens(stay: OpenPage, address: str) -> None:
     screen = stay(address, width=390, height=844)
     line = screen.get_by_role("button", name=re.compile("^Sentence, model, layer and head"))
     line.click()
