@@ -1,6 +1,7 @@
 """What every page does with a sentence: run it while its place is kept, and say what was cut or what can't be shown."""
 
 import html
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -31,6 +32,7 @@ def draw_in_place(
     *,
     whole: bool = False,
     longest: int = SETTINGS.longest_study,
+    settle: Callable[[Drawn], None] = lambda drawn: None,
 ) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
@@ -40,11 +42,13 @@ def draw_in_place(
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         whole: with all streams of an open trace; by default with the one that is shown.
         longest: how many tokens are read at most.
+        settle: what follows for what is chosen, while the place is still filled: the page may run again for it.
 
     Returns:
         The open trace, where one is open; None where there was a problem.
     """
     if (open_trace := opening.opened()) is not None:
+        settle(open_trace)
         return open_trace if whole else open_trace.alone(state.stream)
     hold(state, place, height)
     try:
@@ -52,6 +56,7 @@ def draw_in_place(
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
+    settle(drawn)
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
     place.empty()
     return drawn

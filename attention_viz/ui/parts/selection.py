@@ -32,7 +32,8 @@ def settle_selection(drawn: Drawn, state: State) -> None:
     of = (*texts, None if drawn.fit is not None else id(drawn))
     before = st.session_state.get(_OF)
     st.session_state[_OF] = of
-    if before == of or (before is None and not pickers.untouched_head()) or went_through_history():
+    # What a visit begins with stays as its link says: to run it again would move what has just been drawn.
+    if before in (None, of) or went_through_history():
         _let_go(drawn, state)
         return
     best = drawn.findings[:1]

@@ -1,5 +1,7 @@
 """The Cross-attention page's body: what an encoder–decoder says, and which word of the source each step looks at."""
 
+import functools
+
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.serving.runs import Drawn
@@ -26,11 +28,11 @@ def show_body(state: State, places: Places) -> None:
         state: what the pickers say, of the cross-attention.
         places: from `hold_places`.
     """
-    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True)
+    settle = functools.partial(settle_selection, state=state)
+    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, settle=settle)
     if drawn is None:
         places.line.empty()
         return
-    settle_selection(drawn, state)
     show_asked_page()
     with places.notes:
         show_notes(drawn, state, rows=False)

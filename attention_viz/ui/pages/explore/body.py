@@ -26,12 +26,18 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         choice: what the page keeps in the address beside that.
         places: from `hold_places`.
     """
-    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, longest=SETTINGS.longest_text)
+    drawn = draw_in_place(
+        state,
+        places.explorer,
+        HEIGHT,
+        whole=True,
+        longest=SETTINGS.longest_text,
+        settle=lambda drawn: settle_selection(drawn, state),
+    )
     if drawn is None:
         places.line.empty()
         show_way_back(places.candidates, state)
         return
-    settle_selection(drawn, state)
     show_asked_page()
     stream = drawn.stream(state.stream)
     with places.notes:
