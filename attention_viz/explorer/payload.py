@@ -19,7 +19,7 @@ head on the screen, in bytes of their own.
 import hashlib
 import json
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,12 @@ from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
 
 if TYPE_CHECKING:
+    from attention_viz.analysis.findings.finding import Finding
     from attention_viz.operation.attention import Attention
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "FINDINGS", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "id_of", "is_long", "pack"]
+__all__ = ["ERROR", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "find", "id_of", "is_long", "pack"]
 
 # The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
 MOST_CELLS = 4096 * 4096
@@ -48,7 +49,7 @@ MOST_WEIGHTS = 16 * MOST_CELLS
 LONG = 24_000_000
 
 # As many findings as fit below the sentence.
-FINDINGS = 5
+_FINDINGS = 5
 
 # Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
 _SUM_STEPS = 65535
@@ -80,7 +81,13 @@ def is_long(trace: "Trace", most: int | None = None) -> bool:
     return sum(heads * queries * keys for heads, queries, keys in sizes) > (LONG if most is None else most)
 
 
-def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tuple[str, int]] | None = None) -> bytes:
+def pack(
+    trace: "Trace",
+    *,
+    choice: Choice | None = None,
+    terms: Collection[tuple[str, int]] | None = None,
+    findings: "Sequence[Finding] | None" = None,
+) -> bytes:
     """The trace as bytes for the browser component; equal traces give equal bytes.
 
     Args:
@@ -89,6 +96,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
             (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
         terms: None for all weights. Else heads come as small pictures, and those of these layers, (stream, layer), with
             what their weights follow from; the host hands over others by `pack_head`.
+        findings: what a person should look at, where that is known already.
 
     Raises:
         TraceError: a head has weights that are not numbers, there are more than a browser can hold, or the chosen layer
@@ -115,7 +123,7 @@ def pack(trace: "Trace", *, choice: Choice | None = None, terms: Collection[tupl
         "error": ERROR,
         "sum_steps": _SUM_STEPS,
         "choice": None if choice is None else _placed(trace, choice),
-        "findings": _findings(trace),
+        "findings": [asdict(one) for one in (find(trace) if findings is None else findings)],
         "axes": axes.entries,
         "masks": masks.entries,
         "streams": streams,
@@ -201,11 +209,11 @@ def _pictures(pictures: Thumbnails, call: "Attention", body: Body) -> dict[str, 
     return {"thumbnails": body.add(whole.tobytes()), **without}
 
 
-def _findings(trace: "Trace") -> list[dict[str, Any]]:
-    """What a person should look at."""
+def find(trace: "Trace") -> "tuple[Finding, ...]":
+    """What a person should look at, as many findings as fit below the sentence."""
     from attention_viz.analysis.findings.findings import findings
 
-    return [asdict(finding) for finding in findings(trace, FINDINGS)]
+    return findings(trace, _FINDINGS)
 
 
 def _reading(trace: "Trace") -> dict[str, Any] | None:

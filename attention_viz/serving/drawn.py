@@ -65,10 +65,9 @@ class Drawn:
     @once
     def findings(self) -> "tuple[Finding, ...]":
         """What a person should look at in it, best first."""
-        from attention_viz.analysis.findings.findings import findings
-        from attention_viz.explorer.payload import FINDINGS
+        from attention_viz.explorer.payload import find
 
-        return findings(self.trace, FINDINGS)
+        return find(self.trace)
 
     def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:
         """The positions of the query and the key that a head is told by; the layer by its place in the stream."""
@@ -84,7 +83,7 @@ class Drawn:
         """
         from attention_viz.explorer import is_long, pack
 
-        return pack(self.trace, terms=()) if is_long(self.trace) else pack(self.trace)
+        return pack(self.trace, terms=() if is_long(self.trace) else None, findings=self.findings)
 
     @once
     def long_id(self) -> str | None:

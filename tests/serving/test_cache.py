@@ -215,11 +215,11 @@ def test_packing_one_trace_for_the_browser_keeps_nobody_else_s_waiting(monkeypat
     slow, quick = (serving.Drawn(av.scratch(text)) for text in ("a slow one", "a quick one"))
     begun, go, pack = threading.Event(), threading.Event(), explorer.pack
 
-    def pack_slowly(trace: av.Trace) -> bytes:
+    def pack_slowly(trace: av.Trace, **rest: Any) -> bytes:
         if trace is slow.trace:
             begun.set()
             go.wait(20)
-        return pack(trace)
+        return pack(trace, **rest)
 
     monkeypatch.setattr(explorer, "pack", pack_slowly)
     with ThreadPoolExecutor(2) as pool:

@@ -49,12 +49,10 @@ class Row:
 
     Attributes:
         state: what is chosen.
-        options: the place behind "Options" for what only this page has.
         bar: the place at the line's end, for what can be taken away and for the badge.
     """
 
     state: State
-    options: DeltaGenerator
     bar: DeltaGenerator
 
 
@@ -118,9 +116,9 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
         st.rerun()
     two_texts.settle_stream(current, stream)
     with places:
-        options = _show_places(SHARED.current(), stream, leave_out, with_readings)
+        _show_places(SHARED.current(), stream, leave_out, with_readings)
     show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
-    return Row(_current_with_notices(), options, bar)
+    return Row(_current_with_notices(), bar)
 
 
 def _hold_bar() -> DeltaGenerator:
@@ -128,8 +126,8 @@ def _hold_bar() -> DeltaGenerator:
     return st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
 
 
-def _show_places(state: State, stream: str | None, leave_out: Collection[str], with_readings: bool) -> DeltaGenerator:
-    """The pickers for layer and head, and the button behind which the rest stands; the place inside it."""
+def _show_places(state: State, stream: str | None, leave_out: Collection[str], with_readings: bool) -> None:
+    """The pickers for layer and head, and the button behind which the rest stands."""
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layer_count(state), 116)
@@ -142,7 +140,6 @@ def _show_places(state: State, stream: str | None, leave_out: Collection[str], w
             wording_controls.show_whole_words()
         if state.own and opening.opened() is None:
             _own_settings()
-        return st.container()
 
 
 def _current_with_notices() -> State:

@@ -82,7 +82,6 @@ def show_explorer(
     place: HeadPlace | None = None,
     *,
     pair: tuple[int | None, int | None] = (None, None),
-    on_open: Callable[[], None] = lambda: None,
 ) -> None:
     """Show a packed trace at one head, and hear of the reader's choice.
 
@@ -95,10 +94,9 @@ def show_explorer(
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
         place: where heads of a long text are handed over; by default beside the explorer.
         pair: the positions of the query and the key that are told of the head; by default the head's own.
-        on_open: called when the reader asks how the number was computed; `asked_page` tells where that is shown.
     """
     payload = shown.payload if isinstance(shown, Drawn) else shown
-    _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=on_open)
+    _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
     head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}
     message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
@@ -113,7 +111,7 @@ def show_explorer(
 
 
 def _nothing() -> None:
-    """To ask for a ranking changes nothing but what the page shows when it runs again."""
+    """To ask for a ranking, or for another page, changes nothing but what the page does when it runs again."""
 
 
 def show_channel(key: str, name: str = "channel", /, **message: object) -> None:

@@ -14,7 +14,7 @@ from attention_viz.ui.parts.menu import PAGES
 
 __all__ = ["pair_of", "settle_selection", "show_asked_page", "take_choice", "take_pair"]
 
-# Kept for a visit: which run the selection is of, and the head that was chosen for its sake.
+# Kept for a visit: which run the selection is of.
 _OF = "selection-of"
 
 
@@ -32,24 +32,22 @@ def settle_selection(drawn: Drawn, state: State) -> None:
     of = (*texts, None if drawn.fit is not None else id(drawn))
     before = st.session_state.get(_OF)
     st.session_state[_OF] = of
-    # What a visit begins with stays as its link says: to run it again would move what has just been drawn.
-    if before in (None, of) or went_through_history():
+    # What a link or somebody chose for a visit's first text stays.
+    if before == of or (before is None and not pickers.untouched_head()) or went_through_history():
         _let_go(drawn, state)
         return
-    best = drawn.findings[:1]
     by_hand = drawn.fit is not None and not pickers.untouched_head()
-    if by_hand or not best:
-        if before is not None:
-            _choose(state, query=None, key=None)
+    if by_hand or not drawn.findings:
+        _choose(state, query=None, key=None)
         return
-    (finding,) = best
-    layer = drawn.trace.layer_numbers(finding.stream).index(finding.layer)
-    pickers.hold_head(layer, finding.head)
+    best = drawn.findings[0]
+    layer = drawn.trace.layer_numbers(best.stream).index(best.layer)
+    pickers.hold_head(layer, best.head)
     several = len(drawn.trace.streams) > 1
-    stream = finding.stream if several and state.stream in (None, *drawn.trace.streams) else state.stream
-    if several and state.stream not in (None, finding.stream):
+    if several and state.stream not in (None, best.stream):
         return
-    _choose(state, layer=layer, head=finding.head, stream=stream, query=None, key=None)
+    stream = best.stream if several else state.stream
+    _choose(state, layer=layer, head=best.head, stream=stream, query=None, key=None)
 
 
 def _let_go(drawn: Drawn, state: State) -> None:

@@ -57,11 +57,13 @@ function sentenceOf(view) {
   const {overQuery, overKey} = view.store.state;
   const pointed = overQuery !== null || overKey !== null;
   const shown = pointed ? pointedAt(view) : pair;
-  if (head === null || shown === null) return [];
+  if (shown === null) return [];
   const {query, key} = shown;
   const {reading} = view.recording.header;
+  // What was found in a head is known before the head has been read.
   const found = findingIn(view.recording, stream.name, at);
   if (found && !pointed && !reading && found.query === query && found.key === key) return partsOf(found);
+  if (head === null) return [];
   const [from, to] = [named(stream.queries, query, "av-query"), named(stream.keys, key, "av-keys")];
   if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
   const number = element("strong", {class: "av-claim-number"}, share(head.at(query, key)));

@@ -1,5 +1,7 @@
 """The Explore page's body: the explorer, and what comes next."""
 
+import functools
+
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
@@ -32,7 +34,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         HEIGHT,
         whole=True,
         longest=SETTINGS.longest_text,
-        settle=lambda drawn: settle_selection(drawn, state),
+        settle=functools.partial(settle_selection, state=state),
     )
     if drawn is None:
         places.line.empty()

@@ -48,10 +48,9 @@ def show_body(
         picture: the place of the step, an `st.empty`.
         height: of the step, in pixels.
     """
-    drawn = draw_in_place(state, picture, height)
+    drawn = draw_in_place(state, picture, height, settle=functools.partial(settle_selection, state=state))
     heads = None
     if drawn is not None:
-        settle_selection(drawn, state)
         with notes:
             show_notes(drawn, state)
         _follow_selection(drawn, state)
