@@ -92,13 +92,17 @@ def test_what_heads_are_compared_with_gives_the_same():
     import torch
 
     import attention_viz as av
-    from benchmarks.heads import naive_flow, naive_metrics, naive_norms
+    from benchmarks.heads import naive_flow, naive_links, naive_metrics, naive_norms
 
     model = shipped("all-MiniLM-L6-v2")
     trace = model.trace("The cat sat because the cat was tired.")
     tokens, weights = trace.query_tokens(), trace.attention(3).weights
     ids, special = torch.tensor(tokens.ids), torch.tensor(tokens.special)
     naive = [naive_metrics(head, ids, special) for head in weights]
+    assert all(
+        weight == pytest.approx(float(trace.weights(layer, head)[query, key]))
+        for weight, layer, head, query, key in naive_links(trace, 5)
+    )
     assert naive == [pytest.approx(list(row), abs=1e-5) for row in av.head_table(trace).loc[3].to_numpy()]
     assert naive_flow(trace, 4, 2) == pytest.approx(float(av.flow(trace, layers=[5], queries=[4])[0, 0, 2]), abs=1e-6)
     joining = model.projections(3)["output"].weight.detach().unflatten(0, (12, -1))

@@ -47,6 +47,20 @@ def test_a_pair_is_picked_by_position_and_its_exact_number_told(screen: Page, tr
     assert row[key] > 0.1
 
 
+def test_what_is_typed_stays_when_the_page_is_drawn_anew(screen: Page) -> None:
+    box = screen.get_by_label("Query token: a word or a position")
+    before = box.input_value()
+    box.fill("70")
+    part(screen, "bars").locator("li button").first.dispatch_event("click")
+    expect(box).to_have_value("70")
+    box.blur()
+    expect(box).not_to_have_value("70")
+    box.fill("700")
+    box.press("Enter")
+    expect(box).to_have_value(re.compile(r" 700$"))
+    assert before != box.input_value()
+
+
 def test_the_strongest_links_are_those_of_the_whole_text(screen: Page, trace: Trace) -> None:
     weights = trace.weights(1, 0).clone().fill_diagonal_(0)
     # Between words: what is no word, and the first token, at which heads rest, are looked at by none.

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Axes", "Tracer"]
 
-# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB.
-_LONG = 2048
+# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
+# that these take 0.2 GB, and thirty visitors with one each 6 GB.
+_LONG = 640
 
 # How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
 _ROUNDING = 100

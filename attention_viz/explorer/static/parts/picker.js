@@ -29,20 +29,29 @@ export function createPicker(role, label, choose) {
     title: "A word or a position; Enter goes on to the next place with that word",
   });
   const node = element("span", {class: "av-picker"}, list);
-  /** @type {{axis: Axis | null, place: number | null}} */
-  const now = {axis: null, place: null};
+  /** @type {{axis: Axis | null, place: number | null, typing: boolean}} */
+  const now = {axis: null, place: null, typing: false};
   list.onchange = () => choose(Number(list.value));
+  box.oninput = () => (now.typing = true);
+  box.onblur = () => {
+    now.typing = false;
+    show(now.place);
+  };
   box.onkeydown = (event) => {
     if (event.key !== "Enter" || now.axis === null) return;
     event.preventDefault();
     const found = findToken(now.axis, box.value, now.place);
     box.setAttribute("aria-invalid", String(found === null));
-    if (found !== null) choose(found);
+    if (found === null) return;
+    now.typing = false;
+    choose(found);
+    show(found);
   };
   const show = (/** @type {number | null} */ place) => {
     now.place = place;
     list.value = String(place);
-    if (place !== null && now.axis !== null) box.value = `${now.axis.spellings[place].text} ${place}`;
+    // What is drawn anew while somebody types leaves what is typed.
+    if (place !== null && now.axis !== null && !now.typing) box.value = `${now.axis.spellings[place].text} ${place}`;
   };
   return {
     node,
