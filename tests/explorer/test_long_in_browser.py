@@ -73,6 +73,9 @@ def test_the_strongest_links_are_those_of_the_whole_text(screen: Page, trace: Tr
 def test_the_line_of_tokens_has_few_of_them_and_turns_to_what_is_chosen(screen: Page) -> None:
     line = part(screen, "arcs").get_by_role("listbox")
     assert line.get_by_role("option").count() == 240
+    told = part(screen, "arcs").locator(".av-is-query")
+    expect(told).to_be_in_viewport()  # what the sentence above tells of
+    assert int(told.get_attribute("data-place") or 0) > 40  # far from where the line begins
     part(screen, "bars").locator("li button").first.click()
     chosen = part(screen, "arcs").locator('[aria-selected="true"]')
     expect(chosen.first).to_be_in_viewport()

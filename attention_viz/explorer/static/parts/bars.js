@@ -92,7 +92,7 @@ function strongestBars(view, head) {
     "h2",
     {},
     "Strongest links ",
-    element("span", {class: "av-axes"}, "between words, in this head"),
+    element("span", {class: "av-axes"}, `between ${words.length ? "words" : "tokens"}, in this head`),
   );
   const bars = cells
     .filter(({weight}) => weight > 0)

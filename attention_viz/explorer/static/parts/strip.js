@@ -7,7 +7,7 @@ import {hasAny} from "../data/store.js";
 
 /**
  * @import {Line} from "./line.js"
- * @import {Part, Pair, View} from "./view.js"
+ * @import {Part, Pair, State, View} from "./view.js"
  * @import {Places} from "../data/head.js"
  * @import {Axis} from "../data/tokens.js"
  */
@@ -24,6 +24,7 @@ import {hasAny} from "../data/store.js";
  * @property {HTMLElement} scroller
  * @property {HTMLElement} hint
  * @property {Line[]} lines  one, or of cross-attention that of the keys and that of the queries
+ * @property {string} revealed  the link that was last scrolled into sight
  */
 
 /** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
@@ -49,7 +50,7 @@ export function createStrip(view) {
     hint,
   );
   /** @type {Strip} */
-  const strip = {view, node, canvas, scroller, hint, lines: []};
+  const strip = {view, node, canvas, scroller, hint, lines: [], revealed: ""};
   scroller.onscroll = () => scrolled(strip);
   return {
     node,
@@ -57,7 +58,7 @@ export function createStrip(view) {
       if (hasAny(changed, "stream", "hideSpecial")) buildLines(strip);
       if (hasAny(changed, "stream", "hideSpecial", "size")) measure(strip);
       drawEdges(strip);
-      if (hasAny(changed, "query", "key", "overQuery", "overKey") && !node.matches(":hover")) reveal(strip);
+      if (!node.matches(":hover")) reveal(strip, changed);
       tint(strip);
     },
   };
@@ -185,12 +186,17 @@ function scrolled(strip) {
 }
 
 /**
- * Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit.
+ * Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit; with nothing
+ * pointed at, the link that is told.
  * @param {Strip} strip
+ * @param {Set<keyof State>} changed
  */
-function reveal(strip) {
+function reveal(strip, changed) {
   const {view, scroller, lines} = strip;
-  const {query, key} = view.active();
+  const {query, key} = shownPair(view);
+  const link = `${query} ${key}`;
+  if (link === strip.revealed && !hasAny(changed, "query", "key", "overQuery", "overKey")) return;
+  strip.revealed = link;
   const own = lines.length === 1;
   if (showPlace(lines.at(-1), query ?? (own ? key : null)) || (!own && showPlace(lines[0], key))) measure(strip);
   const places = [lines.at(-1)?.centres.get(query ?? -1), lines[0]?.centres.get(key ?? -1)].filter(
@@ -204,14 +210,22 @@ function reveal(strip) {
 }
 
 /**
+ * What is pointed at or pinned; at rest the link that is told.
+ * @param {StripView} view
+ * @returns {Pair}
+ */
+function shownPair(view) {
+  const active = view.active();
+  return active.query === null && active.key === null ? (view.now.pair ?? active) : active;
+}
+
+/**
  * Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones.
  * @param {Strip} strip
  */
 function tint({view, lines}) {
-  const {head, stream, pair} = view.now;
-  const active = view.active();
-  // At rest the link that is told stands out.
-  const {query, key} = active.query === null && active.key === null ? (pair ?? active) : active;
+  const {head, stream} = view.now;
+  const {query, key} = shownPair(view);
   const {query: pinnedQuery, key: pinnedKey} = view.store.state;
   lines.forEach((line, number) => {
     const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];
