@@ -15,6 +15,7 @@ from attention_viz.steps.head import PRECISIONS, SCALES
 from attention_viz.steps.steps import NOTATIONS, STEPS
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
+from attention_viz.ui.pages.steps.choice import PIPELINE
 from attention_viz.ui.parts.downloads import BUTTONS
 from attention_viz.ui.parts.menu import PAGES as MENU
 from attention_viz.views import VIEWS
@@ -179,7 +180,7 @@ def _parameters(name: str) -> list[Parameter]:
 
 # What is allowed where the declaration leaves it to the trace on the screen.
 _ALLOWED: dict[tuple[str, str], Collection[str]] = {
-    ("steps", "step"): STEPS,
+    ("steps", "step"): (PIPELINE, *STEPS),
     ("steps", "scale"): SCALES,
     ("steps", "precision"): ("model", *PRECISIONS),
     ("steps", "notation"): NOTATIONS,

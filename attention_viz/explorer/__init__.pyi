@@ -8,6 +8,7 @@ from .source import atlas_source as atlas_source
 from .source import channel_source as channel_source
 from .source import component_source as component_source
 from .source import packet_source as packet_source
+from .source import pipeline_source as pipeline_source
 from .source import script as script
 from .source import style_sheet as style_sheet
 from .terms import pack_head as pack_head

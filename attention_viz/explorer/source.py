@@ -43,6 +43,7 @@ __all__ = [
     "component_source",
     "packet_source",
     "page_source",
+    "pipeline_source",
     "script",
     "style_sheet",
 ]
@@ -72,6 +73,12 @@ def atlas_source(height: int) -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the atlas of all heads, `height` pixels high at most; its data are `pack_atlas`'s."""
     html = f'<div class="av-explorer av-atlas" data-testid="atlas" data-height="{height}"></div>\n'
     return html, style_sheet() + _read("atlas/atlas.css"), script("atlas/atlas.js")
+
+
+def pipeline_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of one head as a pipeline for a chosen pair; its data are `pack_pipeline`'s."""
+    html = '<div class="av-explorer av-pipeline" data-testid="pipeline"></div>\n'
+    return html, style_sheet() + _read("pipeline/pipeline.css"), script("pipeline/pipeline.js")
 
 
 def page_source() -> str:

@@ -16,6 +16,7 @@ from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.trace import Trace
 from scripts.javascript import NODE
 from tests.explorer.long_texts import write_long, write_recording
+from tests.explorer.opened_heads import write_opened
 
 FOLDER = Path(__file__).parent / "js"
 TESTED = sorted(FOLDER.glob("*.test.js"))
@@ -46,6 +47,7 @@ def fixtures(many_kinds: Trace, tmp_path_factory: pytest.TempPathFactory) -> Pat
     (folder / "atlas.json").write_text(json.dumps([head for layer in streams["decoder"] for head in layer]))
     write_long(folder)
     write_recording(folder)
+    write_opened(folder)
     return folder
 
 

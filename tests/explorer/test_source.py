@@ -26,6 +26,7 @@ ENTRIES = (
     "page/teaching.js",
     "page/texts.js",
     "page/themes.js",
+    "pipeline/pipeline.js",
 )
 DECLARED = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M)
 IMPORTED = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.M)

@@ -50,10 +50,12 @@ class Row:
     Attributes:
         state: what is chosen.
         bar: the place at the line's end, for what can be taken away and for the badge.
+        options: the end of what stands behind "Options", for what a page itself has there.
     """
 
     state: State
     bar: DeltaGenerator
+    options: DeltaGenerator
 
 
 def begin(*own: Choices[Any], example: State | None = None) -> None:
@@ -116,9 +118,9 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
         st.rerun()
     two_texts.settle_stream(current, stream)
     with places:
-        _show_places(SHARED.current(), stream, leave_out, with_readings)
+        options = _show_places(SHARED.current(), stream, leave_out, with_readings)
     show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
-    return Row(_current_with_notices(), bar)
+    return Row(_current_with_notices(), bar, options)
 
 
 def _hold_bar() -> DeltaGenerator:
@@ -126,8 +128,8 @@ def _hold_bar() -> DeltaGenerator:
     return st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
 
 
-def _show_places(state: State, stream: str | None, leave_out: Collection[str], with_readings: bool) -> None:
-    """The pickers for layer and head, and the button behind which the rest stands."""
+def _show_places(state: State, stream: str | None, leave_out: Collection[str], with_readings: bool) -> DeltaGenerator:
+    """The pickers for layer and head, and the button behind which the rest stands; gives the place at its end."""
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layer_count(state), 116)
@@ -140,6 +142,7 @@ def _show_places(state: State, stream: str | None, leave_out: Collection[str], w
             wording_controls.show_whole_words()
         if state.own and opening.opened() is None:
             _own_settings()
+        return st.container()
 
 
 def _current_with_notices() -> State:

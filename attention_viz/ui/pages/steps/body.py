@@ -1,20 +1,28 @@
-"""The Step by step page's body: every intermediate number of one head, in order, and every cell as its arithmetic."""
+"""The Step by step page's body: one head as a pipeline, every step's matrix, and every cell as its arithmetic."""
 
 import functools
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
 from attention_viz.steps.head import OpenHead
-from attention_viz.steps.steps import step_tensors, steps_of
+from attention_viz.steps.steps import STEPS, step_tensors, steps_of
 from attention_viz.trace.tensors import to_safetensors
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice
-from attention_viz.ui.pages.steps.controls import as_the_model, possible, show_step_list, show_switches, variants
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice, is_pipeline
+from attention_viz.ui.pages.steps.controls import (
+    as_the_model,
+    possible,
+    show_cell_pickers,
+    show_step_list,
+    show_switches,
+    variants,
+)
+from attention_viz.ui.pages.steps.pipeline import asked_step, chosen_pair, show_pipeline
+from attention_viz.ui.pages.steps.places import Places
 from attention_viz.ui.pages.steps.runs import Run, run
 from attention_viz.ui.pages.steps.view import show_all_steps, show_step
 from attention_viz.ui.parts.badge import Badge
@@ -30,51 +38,39 @@ _PAIR = "steps-pair"
 _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 
-def show_body(
-    state: State,
-    controls: DeltaGenerator,
-    bar: DeltaGenerator,
-    notes: DeltaGenerator,
-    picture: DeltaGenerator,
-    height: int,
-) -> None:
+def show_body(state: State, places: Places, height: int) -> None:
     """Run the sentence, open the chosen head, and fill the places.
 
     Args:
         state: what the pickers say.
-        controls: the place of the list of steps and the switches.
-        bar: the place of the badge and of what can be taken away.
-        notes: the place of what was cut and of what can't be had.
-        picture: the place of the step, an `st.empty`.
-        height: of the step, in pixels.
+        places: a place for each part of the page.
+        height: of the picture, in pixels.
     """
-    drawn = draw_in_place(state, picture, height, settle=functools.partial(settle_selection, state=state))
+    settle = functools.partial(settle_selection, state=state)
+    drawn = draw_in_place(state, places.picture, height, settle=settle)
     heads = None
     if drawn is not None:
-        with notes:
+        with places.notes:
             show_notes(drawn, state)
         _follow_selection(drawn, state)
         try:
-            heads = _open(drawn, state, controls, notes, picture)
+            heads = _open(drawn, state, places)
         except AttentionVizError as error:
-            show_problem(error, picture)
+            show_problem(error, places.picture)
     pickers.keep(state, STEP_CHOICES)
     if drawn is not None and heads is not None:
-        with bar:
+        with places.bar:
             _show_bar(*heads, drawn, state)
 
 
-def _open(
-    drawn: Drawn, state: State, controls: DeltaGenerator, notes: DeltaGenerator, place: DeltaGenerator
-) -> tuple[OpenHead, OpenHead]:
-    """Show the controls and the chosen step; gives the head as it is shown, and as the model ran it."""
+def _open(drawn: Drawn, state: State, places: Places) -> tuple[OpenHead, OpenHead]:
+    """Show the pipeline or the chosen step; gives the head as it is shown, and as the model ran it."""
     own = state.own and drawn.fit is not None
     ran = _run(drawn, state, own=own)
-    with controls:
-        as_run, chosen = _controls(ran, drawn, state, own=own)
+    as_run, chosen = _controls(ran, drawn, state, places, own=own)
     _hand_on(drawn, state, chosen)
     opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
-    with notes:
+    with places.notes:
         show_notices(STEP_CHOICES.notices())
         if chosen.precision not in ("model", "float32"):
             st.caption(
@@ -83,9 +79,25 @@ def _open(
             )
         if opened.head != state.head:
             st.caption(f"This variant has one head, head {opened.head}; the picker's is not used.")
-    with place.container():
-        (show_all_steps if chosen.all == "yes" else show_step)(opened, as_run, chosen, state, own=own)
+    with places.picture.container():
+        if is_pipeline(chosen):
+            pair = chosen.query, chosen.key
+            show_pipeline(opened, pair, chosen.terms, on_choice=_take_pipeline_pair, on_open=_open_step)
+        else:
+            (show_all_steps if chosen.all == "yes" else show_step)(opened, as_run, chosen, state, own=own)
     return opened, as_run
+
+
+def _take_pipeline_pair() -> None:
+    """What was chosen in the pipeline becomes the page's own choice."""
+    if (pair := chosen_pair()) is not None:
+        STEP_CHOICES.set(query=pair[0], key=pair[1])
+
+
+def _open_step() -> None:
+    """Open the matrix that was asked for in the pipeline."""
+    if (step := asked_step()) in STEPS:
+        STEP_CHOICES.set(step=step)
 
 
 def _follow_selection(drawn: Drawn, state: State) -> None:
@@ -110,7 +122,7 @@ def _run(drawn: Drawn, state: State, *, own: bool) -> Run:
     return run(drawn, state, chosen.variant)
 
 
-def _controls(ran: Run, drawn: Drawn, state: State, *, own: bool) -> tuple[OpenHead, StepChoice]:
+def _controls(ran: Run, drawn: Drawn, state: State, places: Places, *, own: bool) -> tuple[OpenHead, StepChoice]:
     """The list of steps and the switches; what they say, and the head as the model ran it."""
     as_run = ran.head(state)
     options = possible(as_run)
@@ -122,8 +134,11 @@ def _controls(ran: Run, drawn: Drawn, state: State, *, own: bool) -> tuple[OpenH
         default=StepChoice(query=query, key=key),
         labels=(*as_the_model(as_run).values(), *wording),
     )
-    show_step_list(steps_of(as_run))
-    show_switches(options, as_run, state, own=own)
+    with places.below if is_pipeline(chosen) else places.controls:
+        show_step_list(steps_of(as_run))
+        show_cell_pickers(as_run)
+    with places.options:
+        show_switches(options, as_run, state, own=own)
     return as_run, chosen
 
 

@@ -8,7 +8,12 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["ADDRESS", "STEP_CHOICES", "Possible", "StepChoice"]
+__all__ = ["ADDRESS", "MOST_TERMS", "PIPELINE", "STEP_CHOICES", "Possible", "StepChoice", "is_pipeline"]
+
+# What stands in the place of a step where none is open: all of them for the chosen pair, as a pipeline.
+PIPELINE = "pipeline"
+# How many terms of a score the pipeline can name.
+MOST_TERMS = 10
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class _Place(Number):
 class StepChoice:
     """What the Step by step page keeps in the address beside what all pages share; what is known is `Possible`."""
 
-    step: str = parameter("weights", OneOf(_there("step")), "the step")
+    step: str = parameter(PIPELINE, OneOf(_there("step")), "the step whose matrix is open")
     query: int = parameter(0, _Place(_there("query")), "the position that looks, of the chosen pair")
     key: int = parameter(0, _Place(_there("key")), "the position that is looked at")
     dimension: int = parameter(0, Number(_there("dimension")), "the column of a matrix with dimensions across")
@@ -63,7 +68,13 @@ class StepChoice:
     precision: str = parameter("model", _switch("precision"), "the precision")
     notation: str = parameter("rows", OneOf(_there("notation")), "the notation")
     variant: str = parameter("multi", OneOf(_there("variant")), "the variant, for `scratch`", applies=_own)
+    terms: int = parameter(6, Number(range(1, MOST_TERMS + 1)), "how many terms of the score are named")
     all: str = parameter("no", OneOf(("no", "yes")), "all steps at once")
+
+
+def is_pipeline(chosen: StepChoice) -> bool:
+    """Whether no step is open by itself, nor all of them."""
+    return chosen.step == PIPELINE and chosen.all == "no"
 
 
 STEP_CHOICES = Choices(StepChoice(), "steps-")

@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import streamlit as st
+from torch import Tensor
 
 from attention_viz.scratch.variants import VARIANTS
 from attention_viz.serving.own import LARGEST_WIDTH
@@ -11,13 +12,14 @@ from attention_viz.steps.head import PRECISIONS, OpenHead
 from attention_viz.steps.steps import NOTATIONS, STEPS, Step, steps_of
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.steps.choice import STEP_CHOICES
+from attention_viz.ui.pages.steps.choice import MOST_TERMS, PIPELINE, STEP_CHOICES, is_pipeline
 from attention_viz.views.style.wording import shortened
 
 __all__ = [
     "as_the_model",
     "chosen_cell",
     "possible",
+    "show_cell_pickers",
     "show_step_list",
     "show_switches",
     "take_cell",
@@ -30,11 +32,9 @@ _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as col
 # The switch's key: what it holds is told by the page, which Back and Forward may change.
 _ALL = "steps-all-at-once"
 
-# In pixels, so that all of them stand on one line with the cell's pickers, and two side by side on a phone.
-_WIDTHS = {"scale": 120, "notation": 230, "precision": 115, "variant": 190}
 # Where the place on an axis of tokens is kept; on any other axis it is the dimension.
 _NAMES = {"token": "query", "query": "query", "key": "key"}
-_TOKEN_WIDTH, _DIMENSION_WIDTH, _SLIDER_WIDTH = 140, 130, 175
+_TOKEN_WIDTH, _DIMENSION_WIDTH = 140, 130
 
 
 def possible(as_run: OpenHead) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def possible(as_run: OpenHead) -> dict[str, Any]:
     queries, keys = as_run.attention.shape
     widest = max(as_run.d_model or 0, as_run.d_k, as_run.attention.value.shape[-1])
     return {
-        "step": list(steps_of(as_run)),
+        "step": [PIPELINE, *steps_of(as_run)],
         "query": range(queries),
         "key": range(keys),
         "dimension": range(widest),
@@ -78,12 +78,12 @@ def as_the_model(as_run: OpenHead) -> dict[str, str]:
 
 def show_step_list(steps: dict[str, Step]) -> None:
     """Every step by name, in order, and buttons that walk one on or back."""
-    names = list(steps)
+    names = [PIPELINE, *steps]
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
         st.segmented_control(
             "Step",
             names,
-            format_func=lambda name: steps[name].label,
+            format_func=lambda name: steps[name].label if name in steps else name.capitalize(),
             key=STEP_CHOICES.key("step"),
             required=True,
             wrap=True,
@@ -115,24 +115,24 @@ def _take_all() -> None:
 
 
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
-    """Which cell is opened, and scale, notation and precision; for our own module its variant and d_k, too."""
+    """Scale, notation, precision and how many terms are named; for our own module its variant and d_k, too."""
     labels: dict[str, dict[str, str]] = {
         "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
         "notation": _NOTATION_LABELS,
         "precision": {"model": as_the_model(as_run)["precision"]},
         **({"variant": VARIANTS} if own else {}),
     }
-    with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
-        _show_cell_pickers(as_run)
+    with st.container(key="steps-options"):
         for name, wording in labels.items():
             st.selectbox(
                 name.capitalize(),
                 options[name],
                 format_func=functools.partial(_called, wording),
                 key=STEP_CHOICES.key(name),
-                width=_WIDTHS[name],
                 persist_state="session",
             )
+        key = STEP_CHOICES.key("terms")
+        st.number_input("Named terms", 1, MOST_TERMS, key=key, help="Of a score, the largest.", persist_state="session")
         if own:
             _show_width(state)
 
@@ -156,16 +156,23 @@ def _show_width(state: State) -> None:
             key="steps-d_k",
             on_change=_take_width,
             args=(heads,),
-            width=_SLIDER_WIDTH,
         )
 
 
-def _show_cell_pickers(as_run: OpenHead) -> None:
+def show_cell_pickers(as_run: OpenHead) -> None:
     """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
-    step = STEPS[STEP_CHOICES.current().step]
-    matrix = step.function(as_run)
-    if matrix is None or STEP_CHOICES.current().all == "yes":
+    chosen = STEP_CHOICES.current()
+    if is_pipeline(chosen) or chosen.all == "yes":
         return
+    step = STEPS[chosen.step]
+    matrix = step.function(as_run)
+    if matrix is None:
+        return
+    with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
+        _show_axes(step, matrix, as_run)
+
+
+def _show_axes(step: Step, matrix: Tensor, as_run: OpenHead) -> None:
     for axis, count in zip(step.axes, matrix.shape, strict=True):
         _show_cell_picker(axis, as_run.trace, as_run.stream, count)
 

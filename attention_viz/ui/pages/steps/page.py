@@ -4,12 +4,13 @@ import streamlit as st
 
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.steps.choice import ADDRESS
+from attention_viz.ui.pages.steps.places import Places
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 
 __all__ = ["show_page"]
 
-_HEIGHT = 620
+_HEIGHT = 750
 
 
 def show_page() -> None:
@@ -18,8 +19,10 @@ def show_page() -> None:
     show_header()
     row = pickers.choose()
     state, bar = row.state, row.bar
-    controls = st.container()
-    notes, picture = st.container(), st.empty()
+    controls, notes = st.container(), st.container()
+    with st.container(key="steps-picture"):
+        picture = st.empty()
+    below = st.container()
     with importing("steps", state, picture, _HEIGHT):
         from attention_viz.ui.pages.steps.body import show_body
-    show_body(state, controls, bar, notes, picture, _HEIGHT)
+    show_body(state, Places(controls, row.options, notes, picture, below, bar), _HEIGHT)

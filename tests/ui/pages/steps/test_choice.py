@@ -1,7 +1,9 @@
 """What the Step by step page decides: which numbers stand there, by which words, and what the address keeps."""
 
 import html
+import json
 import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tests.shipped import shipped
 from tests.ui.screens import Screen
 
 STEEP = "The bank is steep, so it's dangerous to stand near it"
+LABELS = ("Embeddings", "Query", "Key", "Value", "Scores", "Scaled", "Allowed", "Weights", "Output", "Heads joined")
 CAT = "/steps?model=scratch&text=The+cat+sat+on+mat&heads=2&d_model=8"
 
 
@@ -63,6 +66,40 @@ def test_a_pretrained_head_multiplies_up_step_by_step(screen: Screen, eager_weig
     expected = eager_weights(STEEP)[3][0, 1]
     assert_close(found["weights"], expected, atol=1e-5, rtol=1e-5)
     assert total(screen) == pytest.approx(expected[14, 2].item(), abs=1e-5)
+
+
+def pipeline(screen: Screen) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What stands before the numbers that the pipeline is sent, and what it is told through its channel."""
+    (sent,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-steps-pipeline")]
+    (length,) = struct.unpack_from("<I", sent)
+    return json.loads(sent[4 : 4 + length]), screen.channel("steps-pipeline")
+
+
+def test_the_page_opens_as_a_pipeline_of_the_chosen_pair_with_the_steps_below(screen: Screen) -> None:
+    screen.back_to("/steps?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded&layer=0&head=4&query=2&key=5")
+    header, told = pipeline(screen)
+    assert (told["query"], told["key"], told["terms"]) == (2, 5, 6)
+    assert (header["layer"], header["head"], header["d_k"]) == (0, 4, 32)
+    assert [label for _, label in header["steps"]] == [*LABELS]
+    assert screen.address["step"] == screen.picker("Step").value == "pipeline"
+    assert list(screen.picker("Step").options) == ["Pipeline", *LABELS]
+    assert not screen.all("plotly_chart")
+    screen.pick("Named terms", 3)
+    assert pipeline(screen)[1]["terms"] == 3 and screen.address["terms"] == "3"
+
+
+def test_a_switch_changes_what_the_pipeline_shows(screen: Screen) -> None:
+    screen.back_to(f"{CAT}&query=3&key=1")
+    assert pipeline(screen)[0]["scale"] == pytest.approx(4**-0.5)
+    screen.pick("Scale", "none")
+    assert pipeline(screen)[0]["scale"] == 1 and "Not as the model: no scale" in screen.words
+
+
+def test_of_a_long_text_the_pipeline_is_sent_the_chosen_row_only(screen: Screen) -> None:
+    screen.back_to(f"/steps?model=all-MiniLM-L6-v2&query=300&key=7&text={'+'.join(['boat'] * 400)}")
+    header, told = pipeline(screen)
+    assert header["queries"] == [300] and 7 in header["keys"] and len(header["keys"]) <= 13
+    assert (told["query"], told["key"]) == (300, 7)
 
 
 def test_a_cell_can_be_checked_by_hand_with_the_numbers_on_the_screen(screen: Screen) -> None:

@@ -38,6 +38,40 @@ def test_the_steps_stand_in_order_as_text_and_the_matrix_on_the_first_screen(sta
     assert table.evaluate("table => table.scrollHeight <= table.clientHeight"), "a sum's terms are all in sight"
 
 
+def test_the_pipeline_tells_chooses_and_opens(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/steps?query=2&key=5", height=860)
+    shown, reading = screen.get_by_test_id("pipeline"), screen.get_by_test_id("pipeline-reading")
+    expect(screen.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 58 % .* from river"))
+    box = reading.bounding_box()
+    assert box is not None and box["y"] + box["height"] <= 860, "all of it is on the first screen"
+    titles = shown.locator(".av-title").all_text_contents()
+    assert [one for one in titles if one in LABELS] == LABELS
+    # The numbers that stand there are one sum: six terms, and the rest as one.
+    terms = [float(one.replace("−", "-")) for one in shown.locator(".av-term").all_text_contents()]
+    score, scaled = (float(one) for one in shown.locator(".av-big").all_text_contents())
+    assert len(terms) == 7 and abs(sum(terms) - score) < 0.05 and abs(score / 32**0.5 - scaled) < 0.01
+    # Pointing writes one line, and Tab does the same.
+    shown.get_by_role("img", name=re.compile("^dimension 6:")).first.hover()
+    expect(reading).to_contain_text(re.compile(r"2\.53 × 3\.46 = \+8\.74.*from query, key to scores"))
+    # Pressing a lane chooses its key, here and in the address; Back takes it back.
+    lane = shown.get_by_role("button", name=re.compile("^flooded: enters"))
+    lane.focus()
+    screen.keyboard.press("Enter")
+    expect(screen.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 16 % .* from flooded"))
+    screen.wait_for_url(re.compile("key=7"))
+    # The small grid opens the whole matrix, at the pair, and Back the pipeline.
+    shown.get_by_role("button", name="Weights: the whole matrix").press("Enter")
+    screen.wait_for_url(re.compile("step=weights"))
+    idle(screen)
+    expect(screen.get_by_test_id("total")).to_have_text("0.16367")
+    screen.go_back()
+    idle(screen)
+    screen.go_back()
+    idle(screen)
+    expect(screen.get_by_test_id("pipeline-claim")).to_contain_text("from river")
+    assert "key=5" in screen.url
+
+
 def test_a_click_on_a_cell_opens_it(stay: OpenPage, idle: Idle) -> None:
     screen = stay(f"{CAT}&step=scores")
     before = screen.get_by_test_id("total").inner_text()

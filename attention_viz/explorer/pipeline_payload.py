@@ -1,0 +1,128 @@
+"""One head's way from two vectors to its output, as bytes for the pipeline: what it needs of a few rows, as recorded.
+
+The layout is that of `explorer.payload`: the length of the header as an unsigned 32-bit number, little-endian; the
+header, JSON in UTF-8; then all numbers as float32, little-endian, row by row. `arrays` in the header says where each
+matrix begins, counted in numbers, and its shape. Of a short text every row is there, so that another pair is drawn
+without asking; of a long one the chosen row, with the vectors of the keys that get a lane of their own.
+"""
+
+import json
+import struct
+from dataclasses import replace
+from typing import Any
+
+import numpy
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.explorer.axes import Axes, generated_by
+from attention_viz.operation.shapes import side_by_side
+from attention_viz.steps.head import OpenHead
+from attention_viz.steps.steps import steps_of
+
+__all__ = ["LANES", "MOST_NUMBERS", "STRIP", "pack_pipeline", "shown_keys"]
+
+# A text of so many keys has a lane for each; of a longer one the heaviest have one, and one is for all others.
+LANES, HEAVIEST = 25, 12
+# Vectors as wide as the model are shown in at most so many parts.
+STRIP = 96
+# Up to so many numbers of all rows are sent at once: a quarter of a megabyte.
+MOST_NUMBERS = 60_000
+
+# What is sent of a row, by the names of the steps; each as wide as there are keys.
+_ROWS = ("scores", "scaled", "softcapped", "biased")
+
+
+def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
+    """What the pipeline shows of one head, opened at a pair; equal heads and rows give equal bytes.
+
+    Args:
+        opened: the head.
+        query: the position that looks.
+        key: the position that is looked at.
+    """
+    call = opened.attention
+    count, keys = call.shape
+    whole = count * (len(_ROWS) * keys + opened.heads * call.value.shape[-1] + 3 * STRIP) <= MOST_NUMBERS
+    queries = list(range(count)) if whole else [query]
+    part = opened if whole else replace(opened, queries=slice(query, query + 1))
+    shown = list(range(keys)) if whole else shown_keys(part.weights[0], key)
+    arrays = _arrays(part, queries, shown)
+    if not whole:
+        others = torch.ones(keys, dtype=torch.bool)
+        others[shown] = False
+        arrays["rest"] = part.weights[:, others].float() @ call.value[others].float()
+    header = _header(opened) | {"whole": whole, "queries": queries, "keys": shown}
+    return _packed(header, arrays)
+
+
+def shown_keys(weights: Float[Tensor, " key"], key: int) -> list[int]:
+    """The keys that get a lane of their own: all of a short text, else the heaviest and the chosen one, in order."""
+    if len(weights) <= LANES:
+        return list(range(len(weights)))
+    return sorted({*weights.float().topk(HEAVIEST).indices.tolist(), key})
+
+
+def _header(opened: OpenHead) -> dict[str, Any]:
+    trace, call = opened.trace, opened.attention
+    axes = Axes(generated_by(trace))
+    query_axis, key_axis = axes.add(trace.query_tokens(opened.stream)), axes.add(trace.key_tokens(opened.stream))
+    return {
+        "stream": opened.stream,
+        "layer": opened.layer,
+        "head": opened.head,
+        "heads": opened.heads,
+        "d_k": opened.d_k,
+        "d_v": call.value.shape[-1],
+        "d_model": opened.d_model,
+        "scale": call.scale,
+        "softcap": call.softcap,
+        "sink": None if call.sinks is None else call.sinks.item(),
+        "steps": [[name, step.label] for name, step in steps_of(opened).items()],
+        "axes": axes.entries,
+        "axis": {"query": query_axis, "key": key_axis},
+    }
+
+
+def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, Tensor | None]:
+    """By name; rows are `queries` or `keys`. None where it isn't known of this trace, or the model has no such step."""
+    call, entry = opened.attention, opened.entry
+    steps = steps_of(opened)
+    all_heads = entry.attention if len(queries) == entry.attention.shape[-2] else entry.attention.rows(queries)
+    entering = opened.entering("key")
+    return {
+        "query": call.query,
+        "key": call.key[keys],
+        "value": call.value[keys],
+        **{name: steps[name].function(opened) if name in steps else None for name in _ROWS},
+        "masked": call.masked,
+        "weights": opened.weights,
+        "output": call.output,
+        "heads": side_by_side(all_heads.output),
+        "embeddings": None if entry.embeddings is None else _pooled(entry.embeddings[queries]),
+        "entering": None if entering is None else _pooled(entering[keys]),
+        "joined": None if entry.joined is None else _pooled(entry.joined[queries]),
+    }
+
+
+def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
+    """At most `STRIP` numbers a row, each the one of its part that is furthest from 0."""
+    width = rows.shape[-1]
+    starts = [part * width // STRIP for part in range(STRIP)] if width > STRIP else list(range(width))
+    numbers = rows.detach().float().cpu().numpy()
+    high, low = (together.reduceat(numbers, starts, axis=1) for together in (numpy.maximum, numpy.minimum))
+    return torch.from_numpy(numpy.where(high >= -low, high, low))
+
+
+def _packed(header: dict[str, Any], arrays: dict[str, Tensor | None]) -> bytes:
+    places, parts, start = dict[str, list[int]](), list[bytes](), 0
+    for name, tensor in arrays.items():
+        if tensor is not None:
+            numbers = tensor.detach().float().cpu().numpy()
+            places[name] = [start, *numbers.shape]
+            parts.append(numbers.astype("<f4").tobytes())
+            start += numbers.size
+    text = json.dumps(header | {"arrays": places}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    packed = text.encode("utf-8", "replace")
+    return b"".join([struct.pack("<I", len(packed)), packed, *parts])

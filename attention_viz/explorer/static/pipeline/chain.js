@@ -1,0 +1,97 @@
+// What becomes of one score before the softmax: each step that the model has, and what it changed.
+
+import {present, rowOf, signed, written} from "./numbers.js";
+
+/** @import {Opened, Pair} from "./numbers.js" */
+
+/**
+ * One step of a score.
+ * @typedef {object} ChainStep
+ * @property {string} name  of the step
+ * @property {string} label
+ * @property {number} before
+ * @property {number} value  after it
+ * @property {string} how  what it does, in a few signs
+ * @property {boolean} skipped  whether it changed nothing in the whole row
+ */
+
+/**
+ * The steps from the sum of the terms to what enters the softmax, the sum itself first.
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @returns {ChainStep[]}
+ */
+export function chainOf(opened, pair) {
+  const {header} = opened;
+  const row = header.queries.indexOf(pair.query);
+  const at = (/** @type {string} */ name) => present(rowOf(opened, name, row))[pair.key];
+  /** @type {ChainStep[]} */
+  const chain = [];
+  let before = at("scores");
+  for (const [name, label] of header.steps) {
+    const told = HOW[name]?.(opened, pair, row);
+    if (!told) continue;
+    const value = name === "allowed" ? pair.row[pair.key] : at(name);
+    chain.push({name, label, before, value, ...told});
+    before = value;
+  }
+  return chain;
+}
+
+/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean}>} */
+const HOW = {
+  scores: () => ({how: "sum", skipped: false}),
+  scaled: ({header}) => ({how: scaling(header), skipped: header.scale === 1}),
+  softcapped: ({header}) => ({how: `${header.softcap} \u00b7 tanh(\u2026 \u00f7 ${header.softcap})`, skipped: false}),
+  biased: (opened, pair, row) => {
+    const after = present(rowOf(opened, "biased", row));
+    const before = present(rowOf(opened, "softcapped", row) ?? rowOf(opened, "scaled", row));
+    const skipped = after.every((number, key) => number === before[key]);
+    const how = skipped
+      ? "adds 0 to this row: skipped"
+      : `${signed(after[pair.key] - before[pair.key])} for these positions`;
+    return {how, skipped};
+  },
+  allowed: (opened, pair) => ({how: blocking(opened, pair), skipped: pair.blocked === 0}),
+};
+
+/** @param {{scale: number, d_k: number}} header */
+export function scaling({scale, d_k: width}) {
+  if (scale === 1) return "not scaled: skipped";
+  if (Math.abs(scale * Math.sqrt(width) - 1) > 1e-6) return `\u00d7 ${Number(scale.toPrecision(3))}`;
+  return `\u00f7 \u221a${width} = ${Math.sqrt(width).toFixed(2)}`;
+}
+
+/**
+ * @param {Opened} opened
+ * @param {Pair} pair
+ */
+function blocking(opened, pair) {
+  if (pair.blocked === 0) return "nothing blocked: skipped";
+  const reasons = new Set(
+    [...pair.row.keys()].filter((key) => pair.row[key] === -Infinity).map((key) => reasonOf(opened, pair, key)),
+  );
+  const kind = reasons.size === 1 ? (reasons.has("later") ? "later " : reasons.has("padding") ? "padding " : "") : "";
+  return `${pair.blocked} ${kind}${pair.blocked === 1 ? "key" : "keys"} blocked`;
+}
+
+/**
+ * Why a query may not look at a key: it is padding, it comes later, or a mask says so.
+ * @param {Opened} opened
+ * @param {{query: number}} pair
+ * @param {number} key
+ * @returns {"padding" | "later" | "mask"}
+ */
+export function reasonOf({header}, {query}, key) {
+  if (header.axes[header.axis.key].padding.includes(key)) return "padding";
+  return header.stream === "decoder" && key > query ? "later" : "mask";
+}
+
+/**
+ * How a number came about, for the line of arithmetic.
+ * @param {ChainStep} step
+ */
+export function stepTold({name, before, value, how}) {
+  if (name === "scaled") return `${written(before)} ${how} \u2192 ${written(value)}`;
+  return `${written(before)}, ${how}: ${written(value)}`;
+}

@@ -1,0 +1,93 @@
+// What enters the layer at the two positions, and its way to the query and the key.
+
+import {flow, label, svg, tidy} from "./scene.js";
+import {rowOf} from "./numbers.js";
+
+/**
+ * @import {Places} from "./geometry.js"
+ * @import {Opened, Pair} from "./numbers.js"
+ * @import {Box, Said, Scene} from "./scene.js"
+ */
+
+/**
+ * @param {Scene} scene
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {Places} places
+ */
+export function drawEntering(scene, opened, pair, places) {
+  const {header, queries, keys} = opened;
+  const {top, room, entering, factors, narrow} = places;
+  const wide = narrow ? 14 : 20;
+  scene.title("embeddings", "Embeddings", entering.x, 16, {
+    below: header.d_model && !narrow ? `${header.d_model} each` : "",
+  });
+  const strips = /** @type {const} */ ([
+    ["query", "av-q", "embeddings", header.queries.indexOf(pair.query), queries.names[pair.query], "W_Q"],
+    ["key", "av-k", "entering", header.keys.indexOf(pair.key), keys.names[pair.key], "W_K"],
+  ]);
+  const bottom = top + room;
+  const rotated = header.steps.some(([name]) => name === "rotated");
+  for (const [number, [side, role, name, row, word, matrix]] of strips.entries()) {
+    const x = entering.x + number * (wide + 6);
+    const vector = rowOf(opened, name, row);
+    const box = {x, y: top, width: wide, height: room};
+    if (vector) scene.add(`enters-${side}`, stripOf(vector, box, role));
+    else scene.add(`enters-${side}`, svg("rect", {...box, class: "av-unknown"}));
+    const turned = rotated ? ", then turned by its position" : "";
+    /** @type {Said[]} */
+    const told = vector
+      ? [[word, role], ` \u00b7 ${matrix}: ${header.d_model} numbers become ${header.d_k}${turned}`]
+      : ["What enters this layer was not recorded"];
+    const from = header.layer > 0 ? "the layers before" : "word and position";
+    scene.hit(box, {group: "enters", tags: [`enters-${side}`, side], told, from, to: side});
+  }
+  const left = entering.x + 2 * wide + 10;
+  const middle = top + room * 0.44;
+  scene.add(
+    "enters-query query",
+    flow(`M${left} ${middle}H${factors.x - 12}`, "av-q", 2.5, {x: factors.x - 8, y: middle, towards: "right"}),
+  );
+  const target = factors.x + factors.width * 0.45;
+  const [start, low] = [entering.x + wide * 1.5 + 6, bottom + 18];
+  const path = `M${start} ${bottom + 4}V${low - 8}Q${start} ${low} ${start + 8} ${low}H${target - 8}Q${target} ${low} ${target} ${low - 8}V${bottom + 8}`;
+  scene.add("enters-key key", flow(path, "av-k", 2.5, {x: target, y: bottom + 4, towards: "up"}));
+  if (narrow) return;
+  scene.add("enters-query query", subscripted(left + 8, middle - 8, "av-q", "Q"));
+  scene.add("enters-key key", subscripted(start + 22, low - 6, "av-k", "K"));
+  if (rotated) scene.title("rotated", "Rotated", left, middle + 22);
+}
+
+/**
+ * W with an index.
+ * @param {number} x
+ * @param {number} y
+ * @param {string} role
+ * @param {string} index
+ */
+function subscripted(x, y, role, index) {
+  const node = label(x, y, `av-below ${role}`, "W");
+  node.append(svg("tspan", {dy: 3, class: "av-index"}, index));
+  return node;
+}
+
+/**
+ * A vector as a strip of colours: the stronger, the further from 0; grey where it is less than that.
+ * @param {Float32Array} vector
+ * @param {Box} box
+ * @param {string} role
+ */
+export function stripOf(vector, {x, y, width, height}, role) {
+  const sizes = [...vector].map(Math.abs).sort((one, other) => one - other);
+  // A few numbers of a hidden state are often a hundred times the others: they may be as deep as it gets.
+  const full = sizes[Math.floor((sizes.length - 1) * 0.97)] || 1;
+  const each = height / vector.length;
+  const parts = [...vector].map((number, at) =>
+    svg("rect", {
+      ...{x, width, y: tidy(y + at * each), height: tidy(each + 0.3)},
+      class: `av-solid ${number < 0 ? "av-less" : role}`,
+      "fill-opacity": tidy(Math.min(1, Math.abs(number) / full)),
+    }),
+  );
+  return svg("g", {}, ...parts, svg("rect", {x, y, width, height, class: "av-frame"}));
+}

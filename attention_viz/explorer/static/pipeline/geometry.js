@@ -1,0 +1,85 @@
+// Where the parts of the pipeline stand: from left to right, or one below the other on a narrow screen.
+
+/**
+ * Places in pixels.
+ * @typedef {object} Places
+ * @property {boolean} narrow
+ * @property {number} width
+ * @property {number} height
+ * @property {number} top  where vectors and lanes begin
+ * @property {number} room  how high the vectors are
+ * @property {Span} entering  what enters the layer
+ * @property {Span} factors  query, key, and their products
+ * @property {Column} sum  the terms, and what becomes of their sum
+ * @property {Column} row  the row before and after the softmax
+ * @property {Column} values
+ * @property {Span & {top: number, room: number}} joined
+ * @property {number} lane  how high a lane is
+ */
+
+/** @typedef {{x: number, width: number}} Span */
+/** @typedef {Span & {top: number}} Column */
+
+// The width for which the columns are drawn; they grow with the screen.
+const DRAWN = 1280;
+const NARROW = 700;
+// What stands above and below the drawing on the first screen; the same numbers are in pipeline.css.
+export const AROUND = 326;
+const [LEAST, MOST, BELOW] = [536, 760, 34];
+// On a narrow screen the vectors' titles stand below that of what enters.
+const [TOP, TOP_BELOW] = [40, 60];
+
+/**
+ * @param {number} width  of the drawing
+ * @param {number} screen  how high the screen is
+ * @param {{d_k: number}} header
+ * @param {{lanes: number, chain: number}} counts  of lanes, and of steps of the score
+ * @returns {Places}
+ */
+export function placesFor(width, screen, header, counts) {
+  return width < NARROW ? below(width, header, counts) : beside(width, screen, counts);
+}
+
+/**
+ * @param {number} width
+ * @param {number} screen
+ * @param {{lanes: number}} counts
+ * @returns {Places}
+ */
+function beside(width, screen, {lanes}) {
+  const scale = width / DRAWN;
+  const room = Math.max(LEAST, Math.min(MOST, screen - AROUND));
+  const span = (/** @type {number} */ x, /** @type {number} */ wide) => ({x: x * scale, width: wide * scale, top: TOP});
+  return {
+    ...{narrow: false, width, height: TOP + room + BELOW, top: TOP, room},
+    entering: {x: 0, width: 46},
+    factors: span(138, 294),
+    sum: span(484, 172),
+    row: span(698, 312),
+    values: span(1024, 158),
+    joined: {x: 1222 * scale, width: width - 1222 * scale, top: TOP, room},
+    lane: Math.min((44 * room) / LEAST, (room - 116) / lanes),
+  };
+}
+
+/**
+ * @param {number} width
+ * @param {{d_k: number}} header
+ * @param {{lanes: number, chain: number}} counts
+ * @returns {Places}
+ */
+function below(width, {d_k: count}, {lanes, chain}) {
+  const [room, lane] = [Math.max(320, Math.min(count, 128) * 6), 30];
+  const sum = TOP_BELOW + room + 70;
+  const row = sum + 7 * 30 + 40 + chain * 66 + 66;
+  const values = row + lanes * lane + 92;
+  return {
+    ...{narrow: true, width, height: values + lanes * lane + 124, top: TOP_BELOW, room, lane},
+    entering: {x: 0, width: 38},
+    factors: {x: 62, width: width - 66},
+    sum: {x: 4, width: width - 8, top: sum},
+    row: {x: 0, width, top: row},
+    values: {x: 0, width: width - 92, top: values},
+    joined: {x: width - 62, width: 62, top: values, room: lanes * lane + 100},
+  };
+}

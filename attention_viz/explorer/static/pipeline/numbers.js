@@ -1,0 +1,243 @@
+// The numbers of the pipeline: what came from the trace, the products of two vectors, and how numbers are written.
+
+import {readPayload} from "../data/payload.js";
+import {readAxis} from "../data/tokens.js";
+
+/**
+ * @import {PackedAxis} from "../data/payload.js"
+ * @import {Axis} from "../data/tokens.js"
+ */
+
+/**
+ * What stands before the numbers, as pipeline_payload.py writes it.
+ * @typedef {object} PipelineHeader
+ * @property {string} stream
+ * @property {number} layer
+ * @property {number} head
+ * @property {number} heads
+ * @property {number} d_k
+ * @property {number} d_v
+ * @property {number | null} d_model
+ * @property {number} scale  what the scores are multiplied by
+ * @property {number | null} softcap
+ * @property {number | null} sink  one more entry of each row's softmax, whose share is dropped
+ * @property {[name: string, label: string][]} steps
+ * @property {PackedAxis[]} axes
+ * @property {{query: number, key: number}} axis
+ * @property {boolean} whole  whether every row and every key is there
+ * @property {number[]} queries  the rows that are there
+ * @property {number[]} keys  the keys whose vectors are there
+ * @property {Record<string, [start: number, rows: number, columns: number]>} arrays
+ */
+
+/**
+ * One head opened.
+ * @typedef {object} Opened
+ * @property {PipelineHeader} header
+ * @property {Axis} queries
+ * @property {Axis} keys
+ * @property {Float32Array} numbers  of all arrays
+ */
+
+/**
+ * What one key is to the chosen query, or all keys without a lane of their own together, or the sink.
+ * @typedef {object} Lane
+ * @property {"key" | "others" | "sink"} kind
+ * @property {number} key  its position; -1 for what is no key
+ * @property {string} name
+ * @property {number} entry  what enters the softmax; of others the least
+ * @property {number} most  of others the largest entry
+ * @property {number} weight
+ * @property {ArrayLike<number> | null} value  of others their weighted sum; null for the sink
+ */
+
+/**
+ * A pair of positions, with all numbers on its way.
+ * @typedef {object} Pair
+ * @property {number} query
+ * @property {number} key
+ * @property {Float32Array} q
+ * @property {Float32Array} k
+ * @property {Float64Array} terms  q × k, by dimension
+ * @property {number[]} named  the dimensions of the largest terms, largest first
+ * @property {number} rest  the sum of all other terms
+ * @property {number} weight
+ * @property {boolean} isBlocked
+ * @property {number} blocked  how many keys the query may not look at
+ * @property {Float32Array} row  what enters the softmax, by key
+ * @property {Float32Array} weights  by key
+ * @property {Lane[]} lanes
+ */
+
+// The same numbers as in pipeline_payload.py: how many keys have a lane each, and how many where there are more.
+const [MOST_LANES, HEAVIEST_LANES] = [25, 12];
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {Opened}
+ */
+export function readOpened(bytes) {
+  /** @type {{header: PipelineHeader, body: Uint8Array}} */
+  const {header, body} = readPayload(bytes);
+  const [queries, keys] = [header.axis.query, header.axis.key].map((axis) => readAxis(header.axes[axis]));
+  return {header, queries, keys, numbers: new Float32Array(body.slice().buffer)};
+}
+
+/**
+ * One row of a matrix, or null where there is no such matrix or row.
+ * @param {Opened} opened
+ * @param {string} name
+ * @param {number} row  counted among the rows that are there
+ */
+export function rowOf({header, numbers}, name, row) {
+  const place = header.arrays[name];
+  if (!place || row < 0 || row >= place[1]) return null;
+  const [start, , columns] = place;
+  return numbers.subarray(start + row * columns, start + (row + 1) * columns);
+}
+
+/**
+ * Whether all numbers of a pair are there.
+ * @param {Opened} opened
+ * @param {number} query
+ * @param {number} key
+ */
+export function hasPair({header}, query, key) {
+  return header.queries.includes(query) && header.keys.includes(key);
+}
+
+/**
+ * A pair, opened.
+ * @param {Opened} opened
+ * @param {number} query
+ * @param {number} key
+ * @param {number} count  how many terms are named
+ * @returns {Pair}
+ */
+export function openPair(opened, query, key, count) {
+  const row = opened.header.queries.indexOf(query);
+  const [q, masked, weights] = ["query", "masked", "weights"].map((name) => present(rowOf(opened, name, row)));
+  const k = present(rowOf(opened, "key", opened.header.keys.indexOf(key)));
+  const terms = Float64Array.from(q, (number, dimension) => number * k[dimension]);
+  const order = [...terms.keys()].sort((one, other) => Math.abs(terms[other]) - Math.abs(terms[one]));
+  const blocked = masked.reduce((sum, entry) => sum + Number(entry === -Infinity), 0);
+  return {
+    ...{query, key, q, k, terms, blocked, weights, row: masked},
+    named: order.slice(0, count),
+    rest: order.slice(count).reduce((sum, dimension) => sum + terms[dimension], 0),
+    weight: weights[key],
+    isBlocked: masked[key] === -Infinity,
+    lanes: lanesOf(opened, key, masked, weights),
+  };
+}
+
+/**
+ * What each key is to the query, in the text's order; of a long text the heaviest, the chosen one, and all others.
+ * @param {Opened} opened
+ * @param {number} key
+ * @param {Float32Array} masked
+ * @param {Float32Array} weights
+ * @returns {Lane[]}
+ */
+function lanesOf(opened, key, masked, weights) {
+  const {header, keys} = opened;
+  const shown = header.whole ? lanesAmong(weights, key) : header.keys;
+  /** @type {Lane[]} */
+  const lanes = shown.map((at) => ({
+    ...{kind: "key", key: at, name: keys.names[at], entry: masked[at], most: masked[at], weight: weights[at]},
+    value: rowOf(opened, "value", header.keys.indexOf(at)),
+  }));
+  if (shown.length < weights.length) lanes.push(othersOf(opened, new Set(shown), masked, weights));
+  if (header.sink !== null) {
+    const weight = 1 - weights.reduce((sum, one) => sum + one, 0);
+    lanes.push({kind: "sink", key: -1, name: "sink", entry: header.sink, most: header.sink, weight, value: null});
+  }
+  return lanes;
+}
+
+/**
+ * @param {Float32Array} weights
+ * @param {number} key
+ */
+export function lanesAmong(weights, key) {
+  const all = [...weights.keys()];
+  if (all.length <= MOST_LANES) return all;
+  const heaviest = all.sort((one, other) => weights[other] - weights[one] || one - other).slice(0, HEAVIEST_LANES);
+  return [...new Set([...heaviest, key])].sort((one, other) => one - other);
+}
+
+/**
+ * All keys without a lane of their own.
+ * @param {Opened} opened
+ * @param {Set<number>} shown
+ * @param {Float32Array} masked
+ * @param {Float32Array} weights
+ * @returns {Lane}
+ */
+function othersOf(opened, shown, masked, weights) {
+  const others = [...weights.keys()].filter((at) => !shown.has(at));
+  const entries = others.map((at) => masked[at]).filter((entry) => entry !== -Infinity);
+  return {
+    kind: "others",
+    key: -1,
+    name: `${others.length} others`,
+    entry: entries.length ? Math.min(...entries) : -Infinity,
+    most: entries.length ? Math.max(...entries) : -Infinity,
+    weight: others.reduce((sum, at) => sum + weights[at], 0),
+    value: rowOf(opened, "rest", 0) ?? mixed(opened, others, weights),
+  };
+}
+
+/**
+ * The weighted sum of some keys' values, all of which are there.
+ * @param {Opened} opened
+ * @param {number[]} keys
+ * @param {Float32Array} weights
+ */
+function mixed(opened, keys, weights) {
+  const sum = new Float64Array(opened.header.d_v);
+  for (const at of keys) {
+    const value = present(rowOf(opened, "value", opened.header.keys.indexOf(at)));
+    for (let i = 0; i < sum.length; i++) sum[i] += weights[at] * value[i];
+  }
+  return sum;
+}
+
+/**
+ * @template T
+ * @param {T | null} found
+ * @returns {T}
+ */
+export function present(found) {
+  if (found === null) throw new Error("the pipeline was handed fewer numbers than it shows");
+  return found;
+}
+
+/**
+ * A number with so many digits after the point, and with a minus that is one.
+ * @param {number} number
+ * @param {number} digits
+ */
+export function written(number, digits = 2) {
+  if (!Number.isFinite(number)) return number < 0 ? "\u2212\u221e" : "\u221e";
+  const text = Math.abs(number) >= 1e5 ? Math.abs(number).toExponential(2) : Math.abs(number).toFixed(digits);
+  return (number < 0 && Number(text) !== 0 ? "\u2212" : "") + text;
+}
+
+/**
+ * The same with its sign.
+ * @param {number} number
+ */
+export function signed(number) {
+  const text = written(number);
+  return text.startsWith("\u2212") ? text : `+${text}`;
+}
+
+/**
+ * A weight: three digits, 0 only where it is 0.
+ * @param {number} weight
+ */
+export function share(weight) {
+  if (weight === 0) return "0";
+  return weight < 0.0005 ? "<0.001" : weight.toFixed(3);
+}

@@ -1,0 +1,278 @@
+// One head as a pipeline for a chosen pair, in a Streamlit page. Called again for new data and for a change of theme.
+//
+// Which pair the page shows comes through the channel beside it (see channel.js). The reader's choices go to the page
+// with a serial number, so that an older answer never moves the choice.
+
+import {chainOf} from "./chain.js";
+import {drawFactors} from "./factors.js";
+import {drawMixture} from "./mixture.js";
+import {hasPair, openPair, readOpened} from "./numbers.js";
+import {placesFor} from "./geometry.js";
+import {claimOf, writeWords} from "./words.js";
+import {saidNodes, tellWay} from "./reading.js";
+import {drawRow} from "./row.js";
+import {drawSum} from "./sum.js";
+import {createScene, finish, svg} from "./scene.js";
+import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {element, focused, within} from "../parts/element.js";
+
+/**
+ * @import {Message, Mounting} from "../hosts/hosting.js"
+ * @import {Opened, Pair} from "./numbers.js"
+ * @import {Scene} from "./scene.js"
+ */
+
+/** @typedef {Message & {terms: number}} PipelineMessage */
+
+/**
+ * A pipeline on the page.
+ * @typedef {object} Pipeline
+ * @property {HTMLElement} root
+ * @property {HTMLElement} parentElement
+ * @property {HTMLElement} claim
+ * @property {HTMLElement} strip
+ * @property {SVGSVGElement} stage
+ * @property {HTMLElement} reading
+ * @property {Uint8Array | null} bytes
+ * @property {Opened | null} opened
+ * @property {{query: number, key: number} | null} chosen
+ * @property {number} terms  how many are named
+ * @property {Scene | null} scene
+ * @property {Pair | null} pair
+ * @property {Element | null} told  the place that is pointed at
+ * @property {string} drawn  what is on the screen
+ * @property {number} serial  of the reader's last choice
+ * @property {number} leaving
+ * @property {AbortController} listening
+ * @property {Mounting["setStateValue"]} setStateValue
+ * @property {Mounting["setTriggerValue"]} setTriggerValue
+ */
+
+const [SOON, AGAIN] = [50, 1000];
+/** @type {WeakMap<HTMLElement, Pipeline>} */
+const pipelines = new WeakMap();
+
+/** @param {Mounting} mounting */
+export default function pipelineComponent({data, parentElement, setStateValue, setTriggerValue}) {
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
+  const pipeline = pipelines.get(parentElement) ?? begin(parentElement, setStateValue, setTriggerValue);
+  clearTimeout(pipeline.leaving);
+  Object.assign(pipeline, {setStateValue, setTriggerValue});
+  pipeline.root.dataset["theme"] = themeOf(pipeline.root);
+  if (!pipeline.bytes || !sameBytes(pipeline.bytes, bytes)) {
+    Object.assign(pipeline, {bytes, opened: readOpened(bytes), drawn: ""});
+    const message = latestFor(parentElement);
+    if (message) hear(pipeline, message);
+  }
+  show(pipeline);
+  return () => leave(parentElement, pipeline);
+}
+
+/**
+ * @param {HTMLElement} parentElement
+ * @param {Mounting["setStateValue"]} setStateValue
+ * @param {Mounting["setTriggerValue"]} setTriggerValue
+ * @returns {Pipeline}
+ */
+function begin(parentElement, setStateValue, setTriggerValue) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-pipeline"));
+  const claim = element("p", {class: "av-claim", "data-testid": "pipeline-claim"});
+  const strip = element("div", {class: "av-pair-words"});
+  const stage = /** @type {SVGSVGElement} */ (
+    svg("svg", {class: "av-flowchart", role: "group", "aria-label": "From two words to one head\u2019s output"})
+  );
+  const reading = element("div", {class: "av-reading", role: "status", "data-testid": "pipeline-reading"});
+  root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
+  /** @type {Pipeline} */
+  const pipeline = {
+    ...{root, parentElement, claim, strip, stage, reading, setStateValue, setTriggerValue},
+    ...{bytes: null, opened: null, chosen: null, terms: 6, scene: null, pair: null, told: null, drawn: ""},
+    ...{serial: 0, leaving: 0, listening: new AbortController()},
+  };
+  attend(pipeline);
+  pipelines.set(parentElement, pipeline);
+  return pipeline;
+}
+
+/**
+ * Follow the page, unless the reader has chosen something since that the page hasn't heard of.
+ * @param {Pipeline} pipeline
+ * @param {Message} message
+ */
+function hear(pipeline, message) {
+  if (!isMeant(pipeline.parentElement, message)) return;
+  const {query, key, seen = 0, terms} = /** @type {PipelineMessage} */ (message);
+  pipeline.terms = terms;
+  if (query == null || key == null || (pipeline.chosen && seen < pipeline.serial)) return;
+  pipeline.serial = Math.max(pipeline.serial, seen);
+  pipeline.chosen = {query, key};
+}
+
+/**
+ * @param {Pipeline} pipeline
+ * @param {number} query
+ * @param {number} key
+ */
+function choosePair(pipeline, query, key) {
+  pipeline.serial += 1;
+  pipeline.chosen = {query, key};
+  pipeline.setStateValue("choice", {query, key, serial: pipeline.serial});
+  show(pipeline);
+}
+
+/**
+ * Draw what is chosen, if its numbers are there and it isn't on the screen.
+ * @param {Pipeline} pipeline
+ */
+function show(pipeline) {
+  const {opened, chosen, stage, terms} = pipeline;
+  const width = stage.clientWidth;
+  if (!opened || !chosen || !width) return;
+  const {query, key} = chosen;
+  const state = [query, key, terms, width, window.innerHeight].join(" ");
+  if (state === pipeline.drawn) return;
+  const isThere = hasPair(opened, query, key);
+  pipeline.root.setAttribute("aria-busy", String(!isThere));
+  if (!isThere) return;
+  const pair = openPair(opened, query, key, terms);
+  pipeline.claim.replaceChildren(...claimOf(opened, pair));
+  writeWords(pipeline.strip, opened, pair, (...to) => choosePair(pipeline, ...to));
+  paint(pipeline, opened, pair, width);
+  pipeline.drawn = state;
+}
+
+/**
+ * @param {Pipeline} pipeline
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {number} width
+ */
+function paint(pipeline, opened, pair, width) {
+  const {stage} = pipeline;
+  const counts = {lanes: pair.lanes.length, chain: chainOf(opened, pair).length};
+  const places = placesFor(width, window.innerHeight, opened.header, counts);
+  const reached = focused(stage);
+  const before = reached && stage.contains(reached) ? reached.getAttribute("aria-label") : null;
+  stage.setAttribute("viewBox", `0 0 ${width} ${places.height}`);
+  stage.style.height = `${places.height}px`;
+  const hatch = svg("pattern", {
+    id: "av-pipeline-hatch",
+    width: 6,
+    height: 6,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
+  });
+  hatch.append(svg("path", {d: "M0 0V6", class: "av-hatch-line"}));
+  stage.replaceChildren(svg("defs", {}, hatch));
+  const scene = createScene(stage);
+  const product = drawFactors(scene, opened, pair, places);
+  const score = drawSum(scene, opened, pair, places, product);
+  drawRow(scene, opened, pair, places, score);
+  drawMixture(scene, opened, pair, places);
+  finish(scene, opened.header.steps);
+  Object.assign(pipeline, {scene, pair, told: null});
+  stage.classList.remove("av-pointed");
+  tellWay(pipeline);
+  const again = [...stage.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === before);
+  if (again instanceof SVGElement) again.focus({preventScroll: true});
+}
+
+/**
+ * Tell of the place that is pointed at, and let all else fade.
+ * @param {Pipeline} pipeline
+ * @param {Element | null} node
+ */
+function point(pipeline, node) {
+  const {scene, stage, reading} = pipeline;
+  if (!scene || pipeline.told === node) return;
+  pipeline.told = node;
+  const hit = node ? scene.hits.get(node) : undefined;
+  stage.classList.toggle("av-pointed", hit !== undefined);
+  for (const [mark, tags] of scene.marks)
+    mark.classList.toggle("av-lit", hit?.tags.some((tag) => tags.includes(tag)) ?? false);
+  if (!hit) {
+    tellWay(pipeline);
+    return;
+  }
+  const ends = element("p", {class: "av-ends"}, "from ", element("b", {}, hit.from), " to ", element("b", {}, hit.to));
+  reading.replaceChildren(element("p", {}, ...saidNodes(hit.told)), ends);
+}
+
+/**
+ * What a press does: open a matrix, or choose a key.
+ * @param {Pipeline} pipeline
+ * @param {Event} event
+ */
+function press(pipeline, event) {
+  const opens = within(event, "[data-open]");
+  if (opens) {
+    pipeline.setTriggerValue("open", opens.dataset["open"]);
+    return;
+  }
+  const hit = pipeline.scene?.hits.get(/** @type {Element} */ (event.target));
+  if (hit?.key !== undefined && pipeline.chosen) choosePair(pipeline, pipeline.chosen.query, hit.key);
+}
+
+/** @param {Pipeline} pipeline */
+function attend(pipeline) {
+  const {root, stage, listening} = pipeline;
+  const {signal} = listening;
+  const hitOf = (/** @type {Event} */ event) => within(event, ".av-hit");
+  stage.addEventListener("pointerover", (event) => point(pipeline, hitOf(event)), {signal});
+  stage.addEventListener("pointerleave", () => point(pipeline, null), {signal});
+  stage.addEventListener("focusin", (event) => point(pipeline, hitOf(event)), {signal});
+  stage.addEventListener("focusout", () => point(pipeline, null), {signal});
+  stage.addEventListener("click", (event) => press(pipeline, event), {signal});
+  stage.addEventListener("keydown", (event) => walkHits(pipeline, event), {signal});
+  listenToChannel((message) => {
+    hear(pipeline, message);
+    show(pipeline);
+  }, signal);
+  const observer = new ResizeObserver(() => show(pipeline));
+  observer.observe(root);
+  const resized = () => show(pipeline);
+  window.addEventListener("resize", resized, {signal});
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/**
+ * Arrow keys go to the next place of the same group; Enter and Space press.
+ * @param {Pipeline} pipeline
+ * @param {KeyboardEvent} event
+ */
+function walkHits(pipeline, event) {
+  if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    press(pipeline, event);
+    return;
+  }
+  const step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key];
+  const hit = pipeline.scene?.hits.get(/** @type {Element} */ (event.target));
+  if (!step || !hit || !pipeline.scene) return;
+  const group = [...pipeline.scene.hits]
+    .filter(([, other]) => other.group === hit.group)
+    .map(([node]) => /** @type {SVGElement} */ (node));
+  const next = group[group.indexOf(/** @type {SVGElement} */ (event.target)) + step];
+  if (!next) return;
+  event.preventDefault();
+  for (const node of group) node.setAttribute("tabindex", node === next ? "0" : "-1");
+  next.focus();
+}
+
+/**
+ * Streamlit lets go of an element for a moment now and then: it is looked at a little later.
+ * @param {HTMLElement} parentElement
+ * @param {Pipeline} pipeline
+ * @param {number} wait
+ */
+function leave(parentElement, pipeline, wait = SOON) {
+  clearTimeout(pipeline.leaving);
+  pipeline.leaving = window.setTimeout(() => {
+    if (parentElement.isConnected) {
+      leave(parentElement, pipeline, AGAIN);
+      return;
+    }
+    pipeline.listening.abort();
+    pipelines.delete(parentElement);
+  }, wait);
+}

@@ -1,0 +1,32 @@
+// The line of arithmetic below the pipeline.
+
+import {chainOf} from "./chain.js";
+import {element} from "../parts/element.js";
+import {share, written} from "./numbers.js";
+
+/**
+ * @import {Opened, Pair} from "./numbers.js"
+ * @import {Said} from "./scene.js"
+ */
+
+/**
+ * The line at rest: the pair's whole way.
+ * @param {{opened: Opened | null, pair: Pair | null, reading: HTMLElement}} pipeline
+ */
+export function tellWay({opened, pair, reading}) {
+  if (!opened || !pair) return;
+  /** @type {Said[]} */
+  const parts = [["q", "av-q"], " \u00b7 ", ["k", "av-k"]];
+  for (const {name, how, value, skipped} of chainOf(opened, pair)) {
+    if (skipped) continue;
+    const step = name !== "allowed" ? how.split(" = ")[0] : Number.isFinite(value) ? "allowed" : "blocked";
+    parts.push(name === "scores" ? ` = ${written(value)}` : ` \u2192 ${step} = ${written(value)}`);
+  }
+  parts.push(" \u2192 softmax = ", [share(pair.weight), "av-strong"], " \u2192 \u00d7 ", ["v", "av-v"]);
+  reading.replaceChildren(element("p", {}, ...saidNodes(parts)));
+}
+
+/** @param {Said[]} parts */
+export function saidNodes(parts) {
+  return parts.map((one) => (typeof one === "string" ? one : element("bdi", {class: one[1]}, one[0])));
+}

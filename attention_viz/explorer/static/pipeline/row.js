@@ -1,0 +1,253 @@
+// The chosen query's row: a lane for each key, from what enters the softmax to what comes out of it.
+
+import {bar, cut, flow, label, svg, tidy} from "./scene.js";
+import {share, written} from "./numbers.js";
+import {entryTold, exponentials, weightTold} from "./told.js";
+
+/**
+ * @import {Places} from "./geometry.js"
+ * @import {Lane, Opened, Pair} from "./numbers.js"
+ * @import {Said, Scene} from "./scene.js"
+ */
+
+/** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number}} RowSpans */
+
+const GAP = 34;
+const SIGN = 7.9;
+
+/**
+ * @param {Scene} scene
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {Places} places
+ * @param {{x: number, y: number, turned: boolean}} score  where the score's way begins
+ */
+export function drawRow(scene, opened, pair, places, score) {
+  const {row, lane} = places;
+  const {lanes} = pair;
+  const spans = spansOf(places, lanes);
+  const height = lane * lanes.length;
+  scene.title("", "The row", spans.scores, row.top - 24, {below: rowWords(opened)});
+  const total = opened.header.sink === null ? "sum 1" : "sum 1 with the sink";
+  scene.title("weights", "Weights", spans.weights, row.top - 24, {
+    below: pair.weights.some((one) => one > 0) ? total : "nothing allowed: all 0",
+  });
+  drawSoftmax(scene, pair, row.top, height, spans);
+  if (!places.narrow) drawArrival(scene, pair, places, score);
+  const scale = scaleOf(lanes, spans);
+  scene.add("", svg("path", {d: `M${tidy(scale.zero)} ${row.top}v${tidy(height)}`, class: "av-axis"}));
+  for (const [at, one] of lanes.entries())
+    drawLane(scene, opened, pair, one, {y: row.top + (at + 0.5) * lane, lane, x: row.x, spans, scale});
+}
+
+/** @param {Opened} opened */
+function rowWords({header}) {
+  const names = header.steps.map(([name]) => name);
+  const changed = names.includes("biased") ? "biased" : names.includes("softcapped") ? "soft-capped" : "scaled";
+  return header.scale === 1 && changed === "scaled" ? "scores" : changed;
+}
+
+/**
+ * @param {Places} places
+ * @param {Lane[]} lanes
+ * @returns {RowSpans}
+ */
+function spansOf({row: {x, width}}, lanes) {
+  const longest = Math.max(...lanes.map(({name}) => Math.min(12, [...name].length)));
+  const wide = Math.max(40, longest * SIGN + 20);
+  const scores = x + wide + 6;
+  const half = width - wide - GAP - 10;
+  const weights = scores + half * 0.46 + GAP;
+  return {words: x, scores, soft: scores + half * 0.46 + GAP / 2, weights, wide, full: half * 0.46};
+}
+
+/**
+ * @param {Lane[]} lanes
+ * @param {RowSpans} spans
+ */
+function scaleOf(lanes, {scores, full}) {
+  const ends = lanes.flatMap(({kind, entry}) => (kind === "others" || !Number.isFinite(entry) ? [] : [entry]));
+  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const unit = full / (high - low || 1);
+  return {zero: scores - low * unit, unit};
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Pair} pair
+ * @param {number} top
+ * @param {number} height
+ * @param {RowSpans} spans
+ */
+function drawSoftmax(scene, {lanes}, top, height, {soft}) {
+  const box = {x: tidy(soft - 9), y: top, width: 18, height: tidy(height)};
+  const turned = `translate(${tidy(soft + 4.5)} ${tidy(top + height / 2)}) rotate(-90)`;
+  const words = label(0, 0, "av-below", "softmax", {transform: turned, "text-anchor": "middle"});
+  words.removeAttribute("x");
+  scene.add("softmax", svg("rect", {...box, rx: 9, class: "av-pill"}), words);
+  const {sum, largest} = exponentials(lanes);
+  /** @type {Said[]} */
+  const told = [
+    `weight = e^(entry \u2212 ${written(largest)}) \u00f7 \u03a3, the row\u2019s sum \u03a3 = `,
+    [written(sum, 3), "av-strong"],
+  ];
+  scene.hit(box, {group: "softmax", tags: ["softmax", "entry", "weight"], told, from: "the whole row", to: "weights"});
+}
+
+/**
+ * The way of the chosen score to its lane.
+ * @param {Scene} scene
+ * @param {Pair} pair
+ * @param {Places} places
+ * @param {{x: number, y: number, turned: boolean}} score
+ */
+function drawArrival(scene, pair, {row, lane}, score) {
+  const place = pair.lanes.findIndex(({key}) => key === pair.key);
+  const target = row.top + (place + 0.5) * lane;
+  const [start, end] = [score.turned ? score.x - 26 : score.x + 6, row.x - 5];
+  const low = score.turned ? score.y + 46 : score.y - 3;
+  const middle = (score.x + end) / 2 + 2;
+  const bend = Math.min(12, Math.abs(target - low) / 2);
+  const way = target < low ? -1 : 1;
+  const down = score.turned
+    ? `M${tidy(start)} ${tidy(score.y + 13)}V${tidy(low - 12)}Q${tidy(start)} ${tidy(low)} ${tidy(start + 12)} ${tidy(low)}`
+    : `M${tidy(start)} ${tidy(low)}`;
+  const path = `${down}H${tidy(middle - bend)}Q${tidy(middle)} ${tidy(low)} ${tidy(middle)} ${tidy(low + way * bend)}V${tidy(target - way * bend)}Q${tidy(middle)} ${tidy(target)} ${tidy(middle + bend)} ${tidy(target)}H${tidy(end - 6)}`;
+  scene.add(
+    `chain-allowed chain-scaled entry-${pair.key}`,
+    flow(path, "av-more", 3.5, {x: end, y: target, towards: "right"}),
+  );
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {Lane} one
+ * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: {zero: number, unit: number}}} place
+ */
+function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale}) {
+  const isChosen = one.kind === "key" && one.key === pair.key;
+  const tag = tagOf(one);
+  const box = {x: x - 2, y: tidy(y - lane / 2 + 0.5), height: tidy(lane - 1)};
+  /** @type {{key?: number}} */
+  const chooses = one.kind === "key" ? {key: one.key} : {};
+  const entry = {
+    group: "row",
+    tags: [`entry-${tag}`, `weight-${tag}`, ...(isChosen ? ["chain-allowed", "chain-scaled"] : [])],
+  };
+  scene.hit(
+    {...box, width: spans.scores + spans.full - x + 4},
+    {...entry, ...chooses, told: entryTold(opened, pair, one), from: "q \u00b7 k", to: "softmax"},
+    one.kind === "key" ? "av-lane" : "",
+  );
+  drawWord(scene, one, isChosen, {x, y, lane, wide: spans.wide});
+  drawEntry(scene, one, isChosen, {y, lane, spans, scale});
+  drawWeight(scene, one, isChosen, {y, lane, spans});
+  const weight = {group: "weights", tags: ["softmax", "entry", `weight-${tag}`, `value-${tag}`]};
+  scene.hit(
+    {...box, x: spans.weights - 4, width: spans.full * 1.18 + 8},
+    {
+      ...weight,
+      ...chooses,
+      told: weightTold(pair, one),
+      from: "the whole row",
+      to: one.kind === "sink" ? "nothing" : "value",
+    },
+  );
+}
+
+/** @param {Lane} one */
+export function tagOf({kind, key}) {
+  return kind === "key" ? String(key) : kind;
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Lane} one
+ * @param {boolean} isChosen
+ * @param {{x: number, y: number, lane: number, wide: number}} place
+ */
+function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
+  const tag = tagOf(one);
+  const height = Math.min(26, lane * 0.9);
+  const tags = `entry entry-${tag} weight-${tag} value-${tag}`;
+  if (isChosen)
+    scene.add(
+      tags,
+      svg("rect", {x, y: tidy(y - height / 2), width: tidy(wide), height: tidy(height), rx: 6, class: "av-chip"}),
+    );
+  const role = isChosen ? "av-on-chip" : one.kind === "key" ? "av-k av-mono" : "av-below";
+  const small = lane < 18 ? "av-small" : "";
+  scene.add(
+    tags,
+    label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), {"text-anchor": "end"}),
+  );
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Lane} one
+ * @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans, scale: {zero: number, unit: number}}} place
+ */
+function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) {
+  const tags = `entry entry-${tagOf(one)}`;
+  const thick = Math.min(20, lane * 0.62);
+  if (one.entry === -Infinity) {
+    const box = {x: tidy(spans.scores), y: tidy(y - thick / 2), width: tidy(spans.full), height: tidy(thick)};
+    scene.add(tags, svg("rect", {...box, class: "av-hatched"}));
+    return;
+  }
+  const low = one.entry * unit;
+  if (one.kind === "others") {
+    const range = `${written(one.entry, 1)} to ${written(one.most, 1)}`;
+    scene.add(tags, label(spans.scores + 4, y + 4, "av-small av-muted", range));
+    return;
+  }
+  scene.add(tags, bar(zero, y - thick / 2, low, thick, `av-solid ${isChosen ? "av-k" : "av-less av-middling"}`));
+  const words = written(one.entry);
+  const length = Math.abs(low);
+  const inside = length > 42;
+  const fits = low < 0 ? zero + 36 < spans.scores + spans.full + 8 : zero + length + 36 < spans.scores + spans.full + 8;
+  const end = low < 0 ? zero - length : zero + length;
+  const x = inside ? (low < 0 ? end + 4 : end - 4) : fits ? (low < 0 ? zero : end) + 4 : (low < 0 ? end : zero) - 4;
+  const anchor = inside ? (low < 0 ? "start" : "end") : fits ? "start" : "end";
+  scene.add(
+    tags,
+    label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, {"text-anchor": anchor}),
+  );
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Lane} one
+ * @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans}} place
+ */
+function drawWeight(scene, one, isChosen, {y, lane, spans}) {
+  const tags = `weight weight-${tagOf(one)}`;
+  const thick = Math.min(20, lane * 0.62);
+  const room = spans.full * 1.15;
+  const length = one.weight * room;
+  const inside = length > 48;
+  const blocked = one.entry === -Infinity;
+  if (!blocked)
+    scene.add(
+      tags,
+      bar(
+        spans.weights,
+        y - thick / 2,
+        length,
+        thick,
+        `av-solid ${one.kind === "sink" ? "av-less" : "av-weight"} ${isChosen ? "" : "av-middling"}`,
+      ),
+    );
+  const kind = `${lane < 18 ? "av-small" : "av-weighed"} ${isChosen ? "av-strong" : ""} ${inside && isChosen ? "av-on-weight" : ""} ${blocked ? "av-muted" : ""}`;
+  scene.add(
+    tags,
+    label(spans.weights + (inside ? length - 5 : length + 5), y + 4.5, kind, share(one.weight), {
+      "text-anchor": inside ? "end" : "start",
+    }),
+  );
+}

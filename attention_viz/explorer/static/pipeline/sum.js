@@ -1,0 +1,177 @@
+// The terms of a score, largest first, and what becomes of their sum before the softmax.
+
+import {chainOf, stepTold} from "./chain.js";
+import {termTold} from "./factors.js";
+import {bar, flow, label, svg, tidy} from "./scene.js";
+import {signed, written} from "./numbers.js";
+
+/**
+ * @import {Places} from "./geometry.js"
+ * @import {ChainStep} from "./chain.js"
+ * @import {Opened, Pair} from "./numbers.js"
+ * @import {Hit, Said, Scene} from "./scene.js"
+ */
+
+/** @typedef {{dimension: number | null, value: number, before: number}} SumTerm */
+
+/**
+ * Draw the terms and their sum; gives where its way to the row begins.
+ * @param {Scene} scene
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {Places} places
+ * @param {(dimension: number) => {x: number, y: number}} product  where a product's bar ends
+ * @returns {{x: number, y: number, turned: boolean}}
+ */
+export function drawSum(scene, opened, pair, places, product) {
+  const {sum: column, room, narrow} = places;
+  const chain = chainOf(opened, pair);
+  const terms = sumTerms(pair);
+  // What changes nothing is a line, anything else a number.
+  const heights = chain.slice(1).map(({skipped}) => (skipped ? 52 : chain.length > 3 ? 62 : 80));
+  const needed = heights.reduce((all, one) => all + one, 0) + 52;
+  const step = narrow ? 30 : Math.max(20, Math.min(54, (room - needed) / terms.length));
+  scene.title("scores", "Scores", column.x, column.top - 24, {below: "q · k, largest first"});
+  drawTerms(scene, pair, places, terms, step, product);
+  return drawChain(scene, places, chain, heights, column.top + 6 + terms.length * step + 28);
+}
+
+/**
+ * @param {Pair} pair
+ * @returns {SumTerm[]}
+ */
+function sumTerms({named, terms, rest, q}) {
+  /** @type {SumTerm[]} */
+  const found = [];
+  let before = 0;
+  const add = (/** @type {number | null} */ dimension, /** @type {number} */ value) => {
+    found.push({dimension, value, before});
+    before += value;
+  };
+  for (const dimension of named) add(dimension, terms[dimension]);
+  if (named.length < q.length) add(null, rest);
+  return found;
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Pair} pair
+ * @param {Places} places
+ * @param {SumTerm[]} terms
+ * @param {number} step
+ * @param {(dimension: number) => {x: number, y: number}} product
+ */
+function drawTerms(scene, pair, {sum: {x, width, top}, narrow}, terms, step, product) {
+  const ends = terms.flatMap(({before, value}) => [before, before + value]);
+  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const unit = width / (high - low || 1);
+  const zero = x - low * unit;
+  const largest = Math.max(...pair.terms.map(Math.abs), 1e-9);
+  const thick = step < 26 ? 5 : 8;
+  for (const [at, {dimension, value, before}] of terms.entries()) {
+    const y = top + 6 + at * step;
+    const tag = dimension === null ? "rest" : `term-${dimension}`;
+    const role = value < 0 ? "av-less" : "av-more";
+    const others = pair.q.length - pair.named.length;
+    if (dimension !== null && !narrow) {
+      const {x: fromX, y: fromY} = product(dimension);
+      const middle = (fromX + x - 6) / 2;
+      const path = `M${tidy(fromX)} ${tidy(fromY)}C${tidy(middle)} ${tidy(fromY)} ${tidy(middle)} ${tidy(y + 12)} ${tidy(x - 6)} ${tidy(y + 12)}`;
+      scene.add(`${tag} ribbons`, flow(path, `${role} av-ribbon`, Math.max(1.2, (Math.abs(value) / largest) * 7)));
+    }
+    const name = dimension === null ? `${others} ${others === 1 ? "other" : "others"}` : `dim ${dimension}`;
+    const joint =
+      at < terms.length - 1
+        ? svg("path", {
+            d: `M${tidy(zero + (before + value) * unit)} ${tidy(y + 16)}v${tidy(step + thick)}`,
+            class: "av-joint",
+          })
+        : null;
+    scene.add(
+      `${tag} sum`,
+      label(x, y + 11, "av-below", name),
+      label(x + width, y + 11, "av-term", signed(value), {"text-anchor": "end"}),
+      joint,
+      bar(zero + before * unit, y + 16, value * unit, thick, `av-solid ${role} ${dimension === null ? "av-pale" : ""}`),
+    );
+    /** @type {Said[]} */
+    const told =
+      dimension === null
+        ? [`${others} smaller terms together: `, [signed(value), "av-strong"]]
+        : termTold(pair, [dimension]);
+    scene.hit(
+      {x: x - 4, y: y - 2, width: width + 8, height: step - 2},
+      {group: "sum", tags: [tag], told, from: "q \u00d7 k", to: "scores"},
+    );
+  }
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Places} places
+ * @param {ChainStep[]} chain
+ * @param {number[]} heights
+ * @param {number} start
+ */
+function drawChain(scene, {sum: {x, width}, narrow}, chain, heights, start) {
+  const right = x + width;
+  scene.add("", svg("path", {d: `M${x} ${tidy(start - 24)}H${tidy(right)}`, class: "av-rule"}));
+  let [y, last] = [start, start];
+  const tagged = chain.map(({name}) => `chain-${name}`).join(" ");
+  for (const [at, step] of chain.entries()) {
+    if (at > 0) y += heights[at - 1];
+    const first = at === 0;
+    const skipped = step.skipped;
+    if (!first && !skipped) {
+      scene.add(
+        tagged,
+        flow(`M${tidy(right - 26)} ${tidy(last + 13)}V${tidy(y - 26)}`, "av-more", 3, {
+          x: right - 26,
+          y: y - 21,
+          towards: "down",
+        }),
+      );
+    }
+    const tag = `chain-${step.name}`;
+    if (first) scene.add(tag, label(x, y + 4, "av-below", step.how));
+    else {
+      scene.title(step.name, step.label, x, y, {});
+      scene.add(tag, label(x, y + 18, "av-below", step.how));
+    }
+    if (!skipped)
+      scene.add(
+        tag,
+        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, written(step.value), {
+          "text-anchor": "end",
+        }),
+      );
+    const box = skipped
+      ? {x, y: y + 5, width, height: 18}
+      : {x: x + width * 0.42, y: y - 20, width: width * 0.6, height: 42};
+    scene.hit(box, chainHit(chain, at));
+    if (!skipped) last = y;
+  }
+  const turned = chain[chain.length - 1].skipped;
+  return {x: right, y: narrow ? y + 30 : last, turned: turned || narrow};
+}
+
+/**
+ * @param {ChainStep[]} chain
+ * @param {number} at
+ * @returns {Hit}
+ */
+function chainHit(chain, at) {
+  const step = chain[at];
+  const [before, after] = [chain[at - 1], chain[at + 1]];
+  const tags = [`chain-${step.name}`, ...(before ? [`chain-${before.name}`] : ["sum", "ribbons", "product"])];
+  /** @type {Said[]} */
+  const told =
+    at === 0 ? ["the terms' sum = ", [written(step.value), "av-strong"]] : step.skipped ? [step.how] : [stepTold(step)];
+  return {
+    group: "chain",
+    tags,
+    told,
+    from: before?.label.toLowerCase() ?? "q \u00d7 k",
+    to: after?.label.toLowerCase() ?? "softmax",
+  };
+}

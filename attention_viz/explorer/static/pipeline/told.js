@@ -1,0 +1,62 @@
+// What the lanes of the row say when pointed at: how an entry and a weight come about.
+
+import {reasonOf} from "./chain.js";
+import {share, written} from "./numbers.js";
+
+/**
+ * @import {Lane, Opened, Pair} from "./numbers.js"
+ * @import {Said} from "./scene.js"
+ */
+
+const REASONS = {
+  padding: "it is padding",
+  later: "it comes later than the query",
+  mask: "a mask doesn\u2019t allow it",
+};
+
+/**
+ * What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
+ * @param {Lane[]} lanes
+ */
+export function exponentials(lanes) {
+  const entries = lanes.filter(({kind}) => kind !== "others");
+  const largest = Math.max(...entries.map(({entry}) => entry));
+  const heaviest = entries.find(({entry}) => entry === largest);
+  return {largest, sum: heaviest && heaviest.weight > 0 ? 1 / heaviest.weight : 0};
+}
+
+/**
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {Lane} one
+ * @returns {Said[]}
+ */
+export function entryTold(opened, pair, one) {
+  if (one.kind === "sink")
+    return ["sink: one more entry, learned, ", [written(one.entry), "av-strong"], "; its share goes to no token"];
+  if (one.kind === "others")
+    return [`${one.name}: entries from `, [written(one.entry), "av-strong"], " to ", [written(one.most), "av-strong"]];
+  if (one.entry === -Infinity)
+    return [
+      [one.name, "av-k"],
+      `: blocked, ${REASONS[reasonOf(opened, pair, one.key)]}: `,
+      ["\u2212\u221e", "av-strong"],
+    ];
+  return [[one.name, "av-k"], ": enters the softmax as ", [written(one.entry), "av-strong"]];
+}
+
+/**
+ * @param {Pair} pair
+ * @param {Lane} one
+ * @returns {Said[]}
+ */
+export function weightTold({lanes}, one) {
+  if (one.entry === -Infinity) return [`${one.name}: blocked, so its weight is `, ["0", "av-strong"]];
+  if (one.kind === "others") return [`${one.name} together: `, [share(one.weight), "av-strong"]];
+  const {largest, sum} = exponentials(lanes);
+  const power = Math.exp(one.entry - largest);
+  return [
+    `e^(${written(one.entry)} \u2212 ${written(largest)}) \u00f7 \u03a3 = ${written(power, 3)} \u00f7 ${written(sum, 3)} = `,
+    [share(one.weight), "av-strong"],
+  ];
+}

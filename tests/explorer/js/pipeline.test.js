@@ -1,0 +1,123 @@
+import {test} from "node:test";
+import assert from "node:assert/strict";
+
+import {chainOf, reasonOf, scaling} from "../../../attention_viz/explorer/static/pipeline/chain.js";
+import {linesOf, termTold} from "../../../attention_viz/explorer/static/pipeline/factors.js";
+import {
+  hasPair,
+  lanesAmong,
+  openPair,
+  readOpened,
+  share,
+  signed,
+  written,
+} from "../../../attention_viz/explorer/static/pipeline/numbers.js";
+import {entryTold, exponentials, weightTold} from "../../../attention_viz/explorer/static/pipeline/told.js";
+import {expected, packed} from "./fixtures.js";
+
+const near = (one, other, apart = 1e-4) => assert.ok(Math.abs(one - other) <= apart, `${one} is not ${other}`);
+const plain = (said) => said.map((one) => (typeof one === "string" ? one : one[0])).join("");
+const openedPair = (name, count = 6) => {
+  const opened = readOpened(packed(name));
+  const {pair} = expected(name);
+  return {opened, pair: openPair(opened, ...pair, count), told: expected(name)};
+};
+
+const BOTH = ["every_term", "long_row"];
+
+test("the named terms, the largest first, and all others sum to the recorded score", () => {
+  for (const {pair, told} of BOTH.map((name) => openedPair(name, 3))) {
+    const sizes = pair.named.map((dimension) => Math.abs(pair.terms[dimension]));
+    assert.equal(pair.named.length, 3);
+    assert.deepEqual(
+      sizes,
+      [...sizes].sort((one, other) => other - one),
+    );
+    near(
+      pair.named.reduce((sum, dimension) => sum + pair.terms[dimension], pair.rest),
+      told.chain.scores,
+    );
+  }
+});
+
+test("each step of the score is as recorded, and one that changes nothing says so", () => {
+  for (const name of BOTH) {
+    const {opened, pair, told} = openedPair(name);
+    const chain = chainOf(opened, pair);
+    const had = opened.header.steps.map(([step]) => step).filter((step) => told.chain[step] !== undefined);
+    assert.deepEqual(
+      chain.map((step) => step.name),
+      had,
+    );
+    for (const step of chain) near(step.value, told.chain[step.name]);
+    assert.equal(chain.at(-1).skipped, name === "long_row");
+    assert.equal(chain.at(-1).how, name === "long_row" ? "nothing blocked: skipped" : "1 later key blocked");
+  }
+});
+
+test("the lanes hold the whole row, and their values by their weights sum to the output", () => {
+  for (const name of BOTH) {
+    const {pair, told} = openedPair(name);
+    const total = pair.lanes.reduce((sum, {weight}) => sum + weight, 0);
+    near(total, 1, 1e-5);
+    const factor = (lane) => (lane.kind === "others" ? 1 : lane.weight);
+    const made = (at) => pair.lanes.reduce((all, lane) => all + (lane.value ? lane.value[at] * factor(lane) : 0), 0);
+    told.output.forEach((number, at) => near(number, made(at)));
+    assert.deepEqual(
+      pair.lanes.map(({kind}) => kind).filter((kind) => kind !== "key"),
+      [name === "long_row" ? "others" : "sink"],
+    );
+  }
+});
+
+test("the softmax's sum follows from the row, and each weight from its entry", () => {
+  for (const {pair, told} of BOTH.map((name) => openedPair(name))) {
+    const {largest, sum} = exponentials(pair.lanes);
+    for (const one of pair.lanes.filter(({kind}) => kind === "key"))
+      near(Math.exp(one.entry - largest) / sum, told.weights[one.key], 1e-5);
+  }
+});
+
+test("a pair is there with its rows: all of a short text, one of a long one", () => {
+  const [short, long] = ["every_term", "long_row"].map((name) => openedPair(name).opened);
+  assert.ok(hasPair(short, 0, 4) && hasPair(long, 3, 1));
+  assert.ok(!hasPair(long, 4, 1));
+});
+
+test("a blocked key says why, and weighs nothing", () => {
+  const {opened} = openedPair("every_term");
+  const pair = openPair(opened, 1, 4, 6);
+  assert.ok(pair.isBlocked && pair.weight === 0 && pair.blocked === 3);
+  assert.equal(reasonOf(opened, pair, 4), "later");
+  assert.match(plain(entryTold(opened, pair, pair.lanes[4])), /blocked, it comes later than the query: −∞$/);
+  assert.match(plain(weightTold(pair, pair.lanes[4])), /its weight is 0$/);
+});
+
+test("what divides the scores is told as it is", () => {
+  assert.equal(scaling({scale: 1 / 8, d_k: 64}), "÷ √64 = 8.00");
+  assert.equal(scaling({scale: 0.3, d_k: 64}), "× 0.3");
+  assert.equal(scaling({scale: 1, d_k: 64}), "not scaled: skipped");
+});
+
+test("of a wide vector neighbours share a line, which tells all their products", () => {
+  assert.equal(linesOf(160).length, 160);
+  assert.deepEqual(linesOf(256)[1], [2, 3]);
+  assert.deepEqual(linesOf(320).flat(), [...Array(320).keys()]);
+  const pair = {q: [1, 2], k: [3, -4], terms: [3, -8]};
+  assert.equal(plain(termTold(pair, [0])), "dimension 0: 1.00 × 3.00 = +3.00");
+  assert.equal(plain(termTold(pair, [0, 1])), "dimensions 0 to 1: 1.00 × 3.00 + 2.00 × −4.00 = −5.00");
+});
+
+test("lanes: all keys of a short text, else the heaviest and the chosen one, in the text's order", () => {
+  assert.equal(lanesAmong(new Float32Array(25), 3).length, 25);
+  const weights = Float32Array.from({length: 40}, (_, at) => at);
+  assert.deepEqual(lanesAmong(weights, 2), [2, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39]);
+});
+
+test("numbers: a real minus, no minus at 0, and a weight that is there is never 0", () => {
+  assert.deepEqual(
+    [written(-1.005, 1), written(-0.001), written(-Infinity), signed(2)],
+    ["−1.0", "0.00", "−∞", "+2.00"],
+  );
+  assert.deepEqual([share(0), share(1e-5), share(0.58)], ["0", "<0.001", "0.580"]);
+});

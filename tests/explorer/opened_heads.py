@@ -1,0 +1,64 @@
+"""Heads for the pipeline, and what it has to say of them: one with every term, and one of a long text."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import attention_viz as av
+from attention_viz.explorer.pipeline_payload import pack_pipeline
+from attention_viz.operation.attention import Attention
+from attention_viz.steps.head import OpenHead, open_head
+from attention_viz.steps.steps import STEPS
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+__all__ = ["LONG", "every_term", "long_text", "write_opened"]
+
+LONG = 700
+_PAIR = (3, 1)
+
+
+def _numbers(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def _opened(call: Attention, head: int) -> OpenHead:
+    count = call.shape[-1]
+    tokens = Tokens.of_ids(range(count))
+    joined = call.output.transpose(0, 1).flatten(1) @ _numbers(call.shape[0] * call.value.shape[-1], 200)
+    layer = Layer(call, "0", _numbers(count, 200), joined, call.query * 0.5, call.key * 0.5)
+    axis, measured = {"decoder": tokens}, Fidelity(0.0, 0.0, 1e-5, "nothing")
+    trace = Trace({"decoder": (layer,)}, axis, axis, torch.zeros(count, 2), Provenance("made for a test"), measured)
+    return open_head(trace, 0, head)
+
+
+@cache
+def every_term() -> OpenHead:
+    """Six query heads on two key heads, soft-capped, biased, causal, with sinks, and turned by position."""
+    query, key, value, bias, sinks = (_numbers(*shape) for shape in ((6, 5, 8), (2, 5, 8), (2, 5, 7), (6, 5, 5), (6,)))
+    call = av.attend(query, key, value, av.masks.causal(5), scale=0.3, softcap=2.5, bias=bias, sinks=sinks)
+    return _opened(call, 4)
+
+
+@cache
+def long_text() -> OpenHead:
+    """So many tokens that only the chosen row is sent."""
+    return _opened(av.attend(4 * _numbers(2, LONG, 8), _numbers(2, LONG, 8), _numbers(2, LONG, 8)), 1)
+
+
+def write_opened(folder: Path) -> None:
+    """Write both for the browser's own tests, with what they have to find."""
+    for name, opened in (("every_term", every_term()), ("long_row", long_text())):
+        query, key = _PAIR
+        found = {step: STEPS[step].function(opened) for step in ("scores", "scaled", "softcapped", "biased", "allowed")}
+        told = {
+            "pair": _PAIR,
+            "chain": {step: None if one is None else float(one[query, key]) for step, one in found.items()},
+            "weights": opened.weights[query].tolist(),
+            "output": opened.attention.output[query].tolist(),
+        }
+        (folder / f"{name}.bin").write_bytes(pack_pipeline(opened, query, key))
+        (folder / f"{name}.json").write_text(json.dumps(told))

@@ -1,0 +1,66 @@
+"""What the pipeline is sent: the recorded numbers of the rows that it shows, and no more of a long text."""
+
+import json
+import struct
+from typing import Any
+
+import numpy
+import pytest
+import torch
+
+from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, shown_keys
+from attention_viz.operation.shapes import side_by_side
+from attention_viz.steps.steps import STEPS, steps_of
+from tests.explorer.opened_heads import LONG, every_term, long_text
+
+
+def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, numpy.ndarray]]:
+    """The header, and each array in its shape."""
+    (length,) = struct.unpack_from("<I", payload)
+    header = json.loads(payload[4 : 4 + length])
+    numbers = numpy.frombuffer(payload[4 + length :], "<f4")
+    places = header["arrays"].items()
+    return header, {name: numbers[at : at + rows * wide].reshape(rows, wide) for name, (at, rows, wide) in places}
+
+
+def test_of_a_short_text_all_rows_are_sent_as_recorded_whatever_pair_is_chosen() -> None:
+    opened = every_term()
+    packed = pack_pipeline(opened, 3, 1)
+    assert packed == pack_pipeline(opened, 0, 4)
+    header, arrays = unpacked(packed)
+    assert header["whole"] and header["queries"] == header["keys"] == list(range(5))
+    assert [name for name, _ in header["steps"]] == list(steps_of(opened))
+    for name in ("scores", "scaled", "softcapped", "biased", "weights", "output"):
+        numpy.testing.assert_array_equal(arrays[name], STEPS[name].function(opened))
+    for name in ("query", "key", "value", "masked"):
+        numpy.testing.assert_array_equal(arrays[name], getattr(opened.attention, name))
+    numpy.testing.assert_array_equal(arrays["heads"], side_by_side(opened.entry.attention.output))
+    sinks = opened.entry.attention.sinks
+    assert sinks is not None and header["sink"] == pytest.approx(sinks[4].item())
+
+
+def test_a_wide_vector_is_sent_in_parts_each_its_number_furthest_from_0() -> None:
+    entry, (_, arrays) = every_term().entry, unpacked(pack_pipeline(every_term(), 3, 1))
+    for name, rows in (("embeddings", entry.embeddings), ("entering", entry.embeddings), ("joined", entry.joined)):
+        assert rows is not None and arrays[name].shape == (5, STRIP)
+        for part, number in enumerate(arrays[name][2]):
+            under = rows[2, part * 200 // STRIP : (part + 1) * 200 // STRIP]
+            assert number == under[under.abs().argmax()]
+
+
+def test_of_a_long_text_the_row_is_sent_and_what_has_no_lane_as_one() -> None:
+    opened = long_text()
+    payload = pack_pipeline(opened, 3, 1)
+    header, arrays = unpacked(payload)
+    weights = opened.weights[3]
+    assert not header["whole"] and header["queries"] == [3] and len(payload) < 60_000
+    assert set(weights.topk(HEAVIEST).indices.tolist()) | {1} == set(header["keys"])
+    numpy.testing.assert_allclose(arrays["weights"][0], weights, rtol=1e-5, atol=1e-9)
+    shown = weights[header["keys"]].numpy() @ arrays["value"]
+    numpy.testing.assert_allclose(shown + arrays["rest"][0], arrays["output"][0], atol=1e-5)
+
+
+def test_a_lane_is_for_each_key_of_a_short_text_and_else_for_the_heaviest_and_the_chosen() -> None:
+    assert shown_keys(torch.ones(LANES), 0) == list(range(LANES))
+    weights = torch.arange(LONG) / LONG
+    assert shown_keys(weights, 4) == [4, *range(LONG - HEAVIEST, LONG)]
