@@ -7,6 +7,7 @@ from .payload import pack as pack
 from .source import atlas_source as atlas_source
 from .source import channel_source as channel_source
 from .source import component_source as component_source
+from .source import masks_source as masks_source
 from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source
 from .source import script as script

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, UInt16
+from jaxtyping import Bool, Float, Num, UInt16
 
 __all__ = ["ERROR", "LEVELS", "Body", "Masks", "codes_of", "split_numbers", "steps_of"]
 
@@ -29,7 +29,7 @@ class Body:
         compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
         return self._put(compressor.compress(plane) + compressor.flush())
 
-    def add_numbers(self, numbers: Float[np.ndarray, "*any"]) -> tuple[int, int]:
+    def add_numbers(self, numbers: Num[np.ndarray, "*any"]) -> tuple[int, int]:
         """A plane of numbers as they are, since deflating makes no noise smaller; (offset, length)."""
         return self._put(np.ascontiguousarray(numbers).astype(numbers.dtype.newbyteorder("<"), copy=False).tobytes())
 

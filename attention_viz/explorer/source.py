@@ -41,6 +41,7 @@ __all__ = [
     "atlas_source",
     "channel_source",
     "component_source",
+    "masks_source",
     "packet_source",
     "page_source",
     "pipeline_source",
@@ -79,6 +80,12 @@ def pipeline_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of one head as a pipeline for a chosen pair; its data are `pack_pipeline`'s."""
     html = '<div class="av-explorer av-pipeline" data-testid="pipeline"></div>\n'
     return html, style_sheet() + _read("pipeline/pipeline.css"), script("pipeline/pipeline.js")
+
+
+def masks_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of the mask that is painted; its data are `pack_board`'s."""
+    html = '<div class="av-explorer av-masks" data-testid="masks"></div>\n'
+    return html, style_sheet() + _read("masks/masks.css"), script("masks/masks.js")
 
 
 def page_source() -> str:
@@ -123,6 +130,7 @@ def _variables(palette: Palette) -> str:
         for name in ("background", "surface", "ink", "muted", "line", "accent", "query", "key", "value", "blocked")
     }
     colours["ramp"] = " ".join(palette.weights)
+    colours["differences"] = " ".join(palette.differences)
     return "".join(f"  --av-{name}: {value};\n" for name, value in colours.items())
 
 

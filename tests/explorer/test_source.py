@@ -21,6 +21,7 @@ ENTRIES = (
     "hosts/in_page.js",
     "hosts/in_streamlit.js",
     "hosts/packet.js",
+    "masks/masks.js",
     "page/fold.js",
     "page/pen.js",
     "page/teaching.js",

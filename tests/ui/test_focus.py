@@ -36,7 +36,10 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
     [
         ("/", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
         ("/steps", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
-        ("/masks", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Mask")),
+        (
+            "/masks",
+            ("Sentence", "Model", "Layer", "Head", "Mask", "Options", "Export", "Verified", "causal", "Difference"),
+        ),
         ("/heads", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Metric")),
         ("/compare", ("Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
         (

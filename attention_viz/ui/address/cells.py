@@ -14,7 +14,7 @@ __all__ = ["LONGEST_DRAWN", "Cells", "DrawnCells", "from_code", "to_code"]
 Cells = Bool[numpy.ndarray, "query key"]
 
 # The longest row that a drawing can have: beyond it, cells are too small to be hit, and links too long.
-LONGEST_DRAWN = 128
+LONGEST_DRAWN = 512
 
 
 class DrawnCells(Kind):

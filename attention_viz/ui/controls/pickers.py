@@ -1,7 +1,7 @@
 """Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -92,13 +92,20 @@ def untouched_head() -> bool:
     return st.session_state.get(_HELD) == (SHARED.current().layer, SHARED.current().head)
 
 
-def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_readings: bool = False) -> Row:
+def choose(
+    stream: str | None = None,
+    *,
+    leave_out: Collection[str] = (),
+    with_readings: bool = False,
+    beside: Callable[[State], None] | None = None,
+) -> Row:
     """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
 
     Args:
         stream: the only one that the page is about; by default a model with several has a picker for it.
         leave_out: what of `wording_controls.WORDING` the page has no use for.
         with_readings: whether the page shows weights as weights, so that they can be read otherwise.
+        beside: draws a picker of the page's own after that for the head.
     """
     asked = two_texts.asks_target(SHARED.current())
     # The height holds until the page's style has arrived.
@@ -118,7 +125,7 @@ def choose(stream: str | None = None, *, leave_out: Collection[str] = (), with_r
         st.rerun()
     two_texts.settle_stream(current, stream)
     with places:
-        options = _show_places(SHARED.current(), stream, leave_out, with_readings)
+        options = _show_places(SHARED.current(), stream, leave_out, with_readings, beside)
     show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
     return Row(_current_with_notices(), bar, options)
 
@@ -128,12 +135,20 @@ def _hold_bar() -> DeltaGenerator:
     return st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
 
 
-def _show_places(state: State, stream: str | None, leave_out: Collection[str], with_readings: bool) -> DeltaGenerator:
+def _show_places(
+    state: State,
+    stream: str | None,
+    leave_out: Collection[str],
+    with_readings: bool,
+    beside: Callable[[State], None] | None,
+) -> DeltaGenerator:
     """The pickers for layer and head, and the button behind which the rest stands; gives the place at its end."""
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layer_count(state), 116)
     _pick("head", _head_count(SHARED.current()), 116, together=with_readings and readings.together(state))
+    if beside is not None:
+        beside(SHARED.current())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))
         wording_controls.show_wording(state, leave_out)

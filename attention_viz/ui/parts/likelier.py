@@ -12,7 +12,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["predicted", "show_likelier"]
+__all__ = ["likelier_at", "predicted", "show_likelier", "title_of"]
 
 # Of a text with many masks; the others can be had in Python.
 _MOST_PLACES = 3
@@ -36,23 +36,30 @@ def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
 def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[int]) -> None:
     """A small table for each of these places: the likeliest tokens of both runs."""
     for place in places:
-        st.markdown(f"**{plain(_title(before.trace, place))}**")
-        st.markdown(_table(_likelier(before.trace, after.trace, place, state)))
+        st.markdown(f"**{plain(title_of(before.trace, place))}**")
+        st.markdown(_table(likelier_at(before, after, state, place)))
 
 
-def _title(trace: Trace, place: int) -> str:
+def title_of(trace: Trace, place: int) -> str:
+    """What is predicted at a position, in words."""
     label = _tokens(trace).written[place]
     if trace.streams == ("encoder",):
         return f"What stands behind {label} (position {place})"
     return f"What comes after “{label}” (position {place})"
 
 
-def _likelier(before: Trace, after: Trace, place: int, state: State) -> list[tuple[str, float, float]]:
-    """Each token with its probability before and after."""
-    found = likelier(before, after, place)
+def likelier_at(before: Drawn, after: Drawn, state: State, place: int) -> list[tuple[str, float, float]]:
+    """Each of the likeliest tokens with its probability before and after.
 
+    Args:
+        before: the run without the changes.
+        after: the run with them.
+        state: what the pickers say.
+        place: one of those that `predicted` tells.
+    """
+    found = likelier(before.trace, after.trace, place)
     labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
-    return [(_tokens(before).write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
+    return [(_tokens(before.trace).write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
 
 
 def _tokens(trace: Trace) -> Tokens:

@@ -72,11 +72,3 @@ def test_a_token_of_another_text_is_no_position_of_this(
     screen.pick("Change", "block")
     label = "Who may not look" if key == "edit-query" else "At whom"
     assert leave(key, stale).picker(label).value == (2 if stale == 99 else 1)
-
-
-def test_a_line_of_a_drawing_for_a_longer_text_stands_for_everyone(
-    screen: Screen, leave: Callable[[str, object], Screen]
-) -> None:
-    screen.back_to(f"/masks?{OWN}&mask=drawn")
-    for stale in ("7 river", 99):
-        assert leave("board-Who is looking", stale).picker("Who is looking").value == "all"

@@ -108,12 +108,12 @@ def test_on_a_narrow_screen_the_row_is_a_line_that_opens(stay: OpenPage, address
 
 
 @pytest.mark.parametrize("address", ["/masks?mask=window", "/masks?mask=prefix"])
-def test_on_a_narrow_screen_what_belongs_to_a_mask_stands_on_one_line(stay: OpenPage, address: str) -> None:
+def test_on_a_narrow_screen_the_number_of_a_mask_stands_below_its_picture(stay: OpenPage, address: str) -> None:
     screen = stay(address, width=390, height=844)
-    where = [box(screen.get_by_role("combobox", name=re.compile(name))) for name in ("Blocks in$", "Blocks for$")]
-    number = box(screen.get_by_role("spinbutton", name=re.compile("Window|Prefix")))
-    assert number["left"] < where[0]["left"] < where[1]["left"]
-    assert max(abs(number["top"] - one["top"]) for one in where) <= 2
+    mask = re.search("mask=(.*)", address)
+    assert mask is not None
+    picture, number = screen.locator(f"[data-mask={mask[1]}]"), screen.get_by_role("group", name=mask[1], exact=True)
+    assert box(picture)["bottom"] <= box(number)["top"] and box(number)["bottom"] <= 844
 
 
 def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Callable[[Page], None]) -> None:
@@ -133,8 +133,8 @@ def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Ca
 
 @pytest.mark.parametrize("words", [7, 128])
 def test_the_title_of_a_colour_bar_stands_clear_of_its_first_number(stay: OpenPage, words: int) -> None:
-    screen = stay(f"/masks?model=scratch&mask=window&text={'+'.join(['boat'] * words)}")
-    bar = screen.locator(".st-key-after .colorbar")
+    screen = stay(f"/heads?model=scratch&text={'+'.join(['boat'] * words)}")
+    bar = screen.locator(".st-key-heads-one .colorbar")
     expect(bar.locator(".cbaxis text")).to_have_count(5)
     numbers = [box(number)["top"] for number in bar.locator(".cbaxis text").all()]
     assert box(bar.locator(".cbtitle text").first)["bottom"] + 3 <= min(numbers)

@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, from_code, to_code
+from attention_viz.ui.address.cells import Cells, from_code, to_code
 from attention_viz.ui.controls.pen import show_pen, strokes
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
@@ -19,6 +19,9 @@ from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import palette
 
 __all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen"]
+
+# Of a longer text, cells on the picture are too small to be hit.
+_LONGEST = 128
 
 
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:
@@ -28,8 +31,8 @@ def cannot_draw(trace: Trace, stream: str, state: State) -> str:
     if stream == "cross":
         return "A pattern is drawn on the attention of a text to itself: choose another stream, or search by words."
     count = len(trace.query_tokens(stream))
-    if count > LONGEST_DRAWN:
-        return f"Patterns can be drawn for texts of up to {LONGEST_DRAWN} tokens, and this one has {count}. Shorten it."
+    if count > _LONGEST:
+        return f"Patterns can be drawn for texts of up to {_LONGEST} tokens, and this one has {count}. Shorten it."
     return ""
 
 

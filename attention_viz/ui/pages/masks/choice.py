@@ -10,10 +10,23 @@ from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from attention_viz.edits.kinds.masks import Allow
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["ADDRESS", "BATCHED", "MASKS", "MASK_CHOICES", "ROWS", "MaskChoice", "edits", "window_words"]
+__all__ = [
+    "ADDRESS",
+    "BATCHED",
+    "MASKS",
+    "MASK_CHOICES",
+    "ROWS",
+    "SHOWN",
+    "MaskChoice",
+    "added_cells",
+    "edits",
+    "window_words",
+]
 
 # Every mask by its name in the address: what that means in a few words, and in a sentence.
 MASKS = {
@@ -25,6 +38,9 @@ MASKS = {
     "prefix": ("the start open to all", "The first tokens are open to everyone; after them, no looking ahead."),
     "drawn": ("by hand", "What you drew."),
 }
+
+# Which weights the matrix shows.
+SHOWN = ("before", "after", "difference")
 
 # The rows of a batch of two sentences; of two of the same length, the first counts as the shorter.
 ROWS = ("shorter", "longer")
@@ -65,6 +81,8 @@ class MaskChoice:
         None, Number(lambda _, state: range(state.head_count), nothing="all"), "the only head", applies=_is_any
     )
 
+    weights: str = parameter("difference", OneOf(SHOWN), "which weights the matrix shows", brief=True)
+
     @property
     def batched(self) -> bool:
         """Whether two sentences stand in one batch."""
@@ -94,9 +112,20 @@ def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "t
     Raises:
         ShapeError: a window, prefix or drawing that doesn't fit the text.
     """
+    from attention_viz.edits.kinds.masks import Allow
+
+    allowed = added_cells(choice, tokens)
+    return () if allowed is None else (Allow(allowed, choice.in_layer, choice.in_head, stream),)
+
+
+def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
+    """What the chosen mask leaves open, (query, key), True for open; None for "none".
+
+    Raises:
+        ShapeError: a window, prefix or drawing that doesn't fit the text.
+    """
     import torch
 
-    from attention_viz.edits.kinds.masks import Allow
     from attention_viz.operation import masks
 
     count = len(tokens)
@@ -109,6 +138,4 @@ def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "t
         "prefix": lambda: masks.prefix(count, choice.prefix),
         "drawn": lambda: torch.from_numpy(~from_code(choice.cells, count)),
     }
-    if choice.mask not in make:
-        return ()
-    return (Allow(make[choice.mask](), choice.in_layer, choice.in_head, stream),)
+    return make[choice.mask]() if choice.mask in make else None

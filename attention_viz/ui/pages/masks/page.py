@@ -7,11 +7,12 @@ import streamlit as st
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.wording import WORDING
 from attention_viz.ui.pages.masks.choice import ADDRESS, MASK_CHOICES, MaskChoice
-from attention_viz.ui.pages.masks.pickers import begin_masks, choose_mask
+from attention_viz.ui.pages.masks.pickers import begin_masks, pick_mask, pick_numbers, show_batch
 from attention_viz.ui.pages.masks.places import HEIGHT, Places
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_page"]
 
@@ -21,14 +22,29 @@ def show_page() -> None:
     pickers.begin(*ADDRESS)
     batched = begin_masks()
     show_header()
-    row = pickers.choose(leave_out=WORDING if batched else ("more",))
+    with_mask = opening.opened() is None
+    row = pickers.choose(
+        leave_out=WORDING if batched else ("more",),
+        beside=pick_mask if with_mask else None,
+    )
     chosen = row.state
     # A pair and a batch are two things, and a mask is put on what was typed, not on what the model went on with.
     chosen = replace(chosen, second="" if batched else chosen.second)
     state = replace(chosen, more=0)
-    choice, line = (MaskChoice("none"), st.empty()) if opening.opened() else choose_mask(state)
+    if with_mask:
+        with row.options:
+            pick_numbers(state)
+    else:
+        MASK_CHOICES.settle(state)
+    choice = MASK_CHOICES.current() if with_mask else MaskChoice("none", weights=MASK_CHOICES.current().weights)
+    if with_mask and choice.batched:
+        show_batch()
+    show_notices(MASK_CHOICES.notices())
     pickers.keep(chosen, MASK_CHOICES)
-    notes, pictures = st.container(), st.empty()
+    notes = st.container()
+    with st.container(key="stage", height=HEIGHT, border=False):
+        pictures = st.empty()
+        board = st.container()
     with importing("masks", state, pictures, HEIGHT):
         from attention_viz.ui.pages.masks.body import show_body
-    show_body(choice, chosen, Places(line, row.bar, notes, pictures))
+    show_body(choice, chosen, Places(row.bar, notes, pictures, board))

@@ -6,8 +6,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 __all__ = ["HEIGHT", "Places"]
 
-# Of both pictures, in pixels.
-HEIGHT = 430
+# Of the matrix with what stands beside it, in pixels.
+HEIGHT = 660
 
 
 @dataclass(frozen=True)
@@ -15,13 +15,13 @@ class Places:
     """A place for each part of the page.
 
     Attributes:
-        line: this page's own pickers, on which there is room for a drawing board.
         bar: the badge, and what can be taken away.
         notes: what was cut, and what can't be masked.
-        pictures: the head before and after, an `st.empty`; what follows from the mask stands below.
+        pictures: holds the place while it runs, and tells of problems, an `st.empty`.
+        board: the matrix, and beside it what the mask did; what else follows stands below.
     """
 
-    line: DeltaGenerator
     bar: DeltaGenerator
     notes: DeltaGenerator
     pictures: DeltaGenerator
+    board: DeltaGenerator

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.ui.address.cells import from_code, to_code
+from attention_viz.ui.address.cells import to_code
 from tests.ui.screens import Screen
 
 POSITION = numpy.arange(9)
@@ -26,27 +26,25 @@ def example(screen: Screen, address: str) -> Screen:
 
 
 def test_the_pickers_change_the_numbers_and_the_address(screen: Screen) -> None:
-    causal = example(screen, "mask=causal").matrix("after")
-    window = screen.pick("Mask", "window").pick("Window", 3).matrix("after")
+    causal = example(screen, "mask=causal").weights()
+    window = screen.pick("Mask", "window").pick("Window", 3).weights()
     assert ((window > 0) == (abs(POSITION[:, None] - POSITION) < 3)).all()
     assert (window != causal).any()
-    everywhere = screen.pick("Blocks in", 5).matrix("after")
+    everywhere = screen.pick("Blocks in", 5).weights()
     assert (everywhere > 0).all()
     assert {"mask": "window", "window": "3", "in_layer": "5"}.items() <= screen.address.items()
-    assert (example(screen, "mask=window&window=3&in_layer=5").matrix("after") == everywhere).all()
+    assert (example(screen, "mask=window&window=3&in_layer=5").weights() == everywhere).all()
 
 
 def test_back_and_forward_show_what_the_address_says(screen: Screen) -> None:
-    seen = [(example(screen, "mask=window&window=2").matrix("after"), screen.address)]
+    seen = [(example(screen, "mask=window&window=2").weights(), screen.address)]
     for label, value in (("Window", 4), ("Blocks for", 3), ("Mask", "drawn")):
-        seen.append((screen.pick(label, value).matrix("after"), screen.address))
-    seen.append((screen.press("Block").matrix("after"), screen.address))
-    assert ["cells" in address for _, address in seen] == [False, False, False, False, True]
-    for place in (3, 2, 1, 0, 1, 2, 3, 4):
+        seen.append((screen.pick(label, value).weights(), screen.address))
+    for place in (2, 1, 0, 1, 2, 3):
         expected, asked = seen[place]
         screen.back_to("/masks?" + "&".join(f"{name}={value}" for name, value in asked.items()))
         assert screen.address == asked
-        assert (screen.matrix("after") == expected).all()
+        assert (screen.weights() == expected).all()
 
 
 def test_with_a_causal_mask_the_csv_equals_transformers_given_the_same_mask(screen: Screen) -> None:
@@ -84,66 +82,40 @@ def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(screen: Screen) 
     for prefix in (2, 5):
         screen.pick("Prefix", prefix)
         open_cells = (POSITION[None] <= POSITION[:, None]) | (POSITION[None] < prefix)
-        assert ((screen.matrix("after") > 0) == open_cells).all()
+        assert ((screen.weights() > 0) == open_cells).all()
         assert screen.address["prefix"] == str(prefix)
 
 
 def test_a_mask_for_one_head_leaves_the_others_as_they_were(screen: Screen) -> None:
-    own = example(screen, "mask=none&layer=0&head=4").matrix("after")
-    assert (screen.pick("Mask", "causal").matrix("after")[numpy.triu_indices(9, 1)] == 0).all()
+    own = example(screen, "mask=none&layer=0&head=4").weights()
+    assert (screen.pick("Mask", "causal").weights()[numpy.triu_indices(9, 1)] == 0).all()
     # In the first layer nothing that a head reads has changed: head 4 is as it was, to the last digit.
-    assert (screen.pick("Blocks for", 3).matrix("after") == own).all()
+    assert (screen.pick("Blocks for", 3).weights() == own).all()
     assert "in the head on the screen it blocks nothing" in screen.words
-    assert (screen.pick("Head", 3).matrix("after")[numpy.triu_indices(9, 1)] == 0).all()
-    assert (screen.pick("Mask", "none").matrix("after") > 0).all()
+    assert (screen.pick("Head", 3).weights()[numpy.triu_indices(9, 1)] == 0).all()
+    assert (screen.pick("Mask", "none").weights() > 0).all()
 
 
 def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(screen: Screen) -> None:
-    matrix = example(screen, "mask=padding&row=shorter&batch=A+boat").matrix("after")
+    matrix = example(screen, "mask=padding&row=shorter&batch=A+boat").weights()
     assert (matrix[:, 4:] == 0).all()
     assert matrix[:, :4].sum(axis=1) == pytest.approx(1, abs=1e-5)
-    assert (screen.pick("Shown", "longer").matrix("after") > 0).all()
+    assert (screen.pick("Shown", "longer").weights() > 0).all()
     assert screen.address["row"] == "longer"
 
 
 def test_our_own_module_takes_every_mask(screen: Screen) -> None:
     address = "mask=both&row=shorter&model=scratch&head=1&text=The+cat+sat+on+mat&batch=The+cat"
-    matrix = screen.back_to(f"/masks?{address}").matrix("after")
+    matrix = screen.back_to(f"/masks?{address}").weights()
     assert ((matrix > 0) == (numpy.tri(5, dtype=bool) & (numpy.arange(5) < 2))).all()
     assert "Verified" in screen.words
 
 
-def test_whole_rows_are_drawn_with_the_pickers_and_cleared(screen: Screen) -> None:
-    screen.back_to("/masks?mask=drawn&model=scratch&head=0&text=The+cat+sat+on+mat")
-    screen.pick("Who is looking", 0).press("Block")
-    matrix = screen.matrix("after")
-    assert (matrix[0] == 0).all() and (matrix[1:] > 0).all()
-    assert (from_code(screen.address["cells"], 5)[0]).all()
-    assert "“The” (row 0) has nothing left to look at" in screen.words
-    assert (screen.press("Clear").matrix("after") > 0).all()
-    assert "cells" not in screen.address
-
-
 def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(screen: Screen) -> None:
     example(screen, f"mask=drawn&cells={to_code(numpy.ones((9, 9), dtype=bool))}")
-    assert not screen.matrix("after").any()
+    assert not screen.weights().any()
     assert "and 3 more have nothing left to look at" in screen.words
     assert not screen.app.error and not screen.app.warning
-
-
-def test_the_demonstration_holds_the_numbers_of_the_head_on_the_screen(screen: Screen) -> None:
-    screen.back_to("/masks?model=scratch&head=1&text=The+cat+sat+on+mat&mask=causal")
-    some, nothing = [one.value for one in screen.app.markdown if one.value.startswith("| added")]
-    assert some.count("Leak 0: the row is exact.") == 6
-    row = av.scratch("The cat sat on mat").attention(0).head(1).scaled[2]
-    assert f"Leak {float(row.softmax(-1).max()):.3g}: the weights of no mask" in nothing
-    assert "Leak 0.2: every cell alike" in nothing
-    assert nothing.count("NaN") == 3
-
-
-def test_the_demonstration_says_where_its_row_is_made_up(screen: Screen) -> None:
-    assert "For comparison, as no row above is blocked in part" in example(screen, "mask=none").words
-    assert "A row that may look at 5 of 9" in example(screen, "mask=causal").words
 
 
 @pytest.mark.parametrize(
@@ -157,7 +129,8 @@ def test_the_demonstration_says_where_its_row_is_made_up(screen: Screen) -> None
 def test_a_mask_that_changes_nothing_says_why(screen: Screen, model: str, address: str, why: str) -> None:
     words = screen.back_to(f"/masks?{address}&model={model}").words
     assert why in words and "it changes nothing here" in words
-    assert "What changed, here and further on" not in words
+    run = screen.channel("masks-board")["run"]
+    assert not any(run["outputs"]) and not any(map(any, run["heads"]))
 
 
 def test_another_model_with_fewer_heads_is_told_and_the_mask_acts_in_all(screen: Screen) -> None:

@@ -1,0 +1,191 @@
+"""What the painted mask needs in the browser: the run without it once, and what each run with it changed.
+
+The first is bytes, laid out as in `explorer.payload`: the length of the header as an unsigned 32-bit number,
+little-endian; the header, JSON in UTF-8; then planes behind it. The head on the screen comes as what entered its
+softmax, so that the browser can take the softmax anew over what is still open; the other heads as 65,534ths of a
+weight, where they are few enough. The second is small enough for the channel: numbers, and weights in base64.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from jaxtyping import Bool, UInt16
+
+from attention_viz.edits.effects import moved_output, moved_weight
+from attention_viz.explorer.planes import Body
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["MOST_CELLS", "STEPS", "Likelihood", "pack_board", "run_of", "written_bits"]
+
+# What a weight of 1 is sent as.
+STEPS = 65_534
+# All heads' cells are sent up to so many; of more, only the head on the screen.
+MOST_CELLS = 400_000
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """How likely a token was before a mask, and is with it.
+
+    Attributes:
+        token: as it is written.
+        before: its probability without the mask.
+        after: its probability with it.
+    """
+
+    token: str
+    before: float
+    after: float
+
+
+def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
+    """The run without the mask at one head, as an id and bytes; equal traces give equal ones.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+        layer: of the head on the screen, from 0.
+        head: from 0.
+
+    Raises:
+        TraceError: the trace keeps only some layers.
+    """
+    trace.check_every_layer("the board of masks", stream)
+    one, body = trace.attention(layer, stream).head(head), Body()
+    allowed = _allowed(trace, stream, layer)[head]
+    sinks = None if one.sinks is None else float(one.sinks.detach().float().reshape(-1)[0])
+    logits = one.masked.detach().float().cpu().numpy()
+    full = _few(trace, stream)
+    header: dict[str, Any] = {
+        "queries": _axis(trace.query_tokens(stream)),
+        "keys": _axis(trace.key_tokens(stream)),
+        "layers": [
+            {"label": one.label, "heads": trace.head_count(number, stream)}
+            for number, one in enumerate(trace.layers[stream])
+        ],
+        "layer": layer,
+        "head": head,
+        "sinks": sinks,
+        "logits": body.add_numbers(logits.reshape(-1)),
+        "open": body.add(numpy.packbits(allowed).tobytes()),
+        "weights": body.add_numbers(_steps(trace, stream)) if full else None,
+        "opens": _opens(trace, stream, body) if full else None,
+    }
+    of = hashlib.blake2b(json.dumps(header).encode("utf-8", "replace"), digest_size=12)
+    for part in body.parts:
+        of.update(part)
+    header["id"] = of.hexdigest()
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return header["id"], b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def run_of(
+    before: "Trace",
+    after: "Trace",
+    stream: str,
+    layer: int,
+    head: int,
+    likelier: Sequence[Likelihood] = (),
+) -> dict[str, Any]:
+    """What a mask did, as plain values.
+
+    Args:
+        before: the run without it.
+        after: the run with it.
+        stream: the attention that is shown.
+        layer: of the head on the screen.
+        head: the head on the screen.
+        likelier: of a model that predicts, how likely tokens were and are.
+
+    Raises:
+        TraceError: the runs aren't of the same tokens.
+    """
+    same = after is before
+    heads = [[0.0] * before.head_count(layer, stream) for layer in range(before.layer_count(stream))]
+    moved = heads if same else moved_weight(before, after, stream).tolist()
+    outputs = [0.0] * len(before.output) if same else moved_output(before, after).tolist()
+    said = before.query_tokens(before.streams[-1])
+    weights = after.attention(layer, stream).head(head).weights.detach().float().cpu().numpy()
+    return {
+        "weights": _coded(_levels(weights)),
+        "others": _coded(_steps(after, stream)) if _few(after, stream) else None,
+        "open": written_bits(_allowed(after, stream, layer)[head]),
+        "heads": [[None if math.isnan(one) else round(one, 6) for one in row] for row in moved],
+        "outputs": [round(one, 6) for one in outputs],
+        "said": list(said.written),
+        "cosine": _cosine(before, after),
+        "likelier": [[one.token, round(one.before, 6), round(one.after, 6)] for one in likelier],
+    }
+
+
+def written_bits(cells: Bool[numpy.ndarray, "query key"]) -> str:
+    """Cells as letters: eight in a byte, row by row, in base64."""
+    return base64.b64encode(numpy.packbits(cells).tobytes()).decode()
+
+
+def _few(trace: "Trace", stream: str) -> bool:
+    """Whether all heads' cells are few enough to be sent."""
+    return sum(math.prod(layer.attention.shape) for layer in trace.layers[stream]) <= MOST_CELLS
+
+
+def _opens(trace: "Trace", stream: str, body: Body) -> list[list[tuple[int, int]]]:
+    """Where the cells stand that are open by themselves: of each layer, for every head or once for all."""
+    places: list[list[tuple[int, int]]] = []
+    for layer in range(trace.layer_count(stream)):
+        own, allowed = trace.attention(layer, stream).allowed, _allowed(trace, stream, layer)
+        apart = own is not None and own.dim() > 2 and own.shape[-3] > 1
+        places.append([body.add(numpy.packbits(one).tobytes()) for one in (allowed if apart else allowed[:1])])
+    return places
+
+
+def _steps(trace: "Trace", stream: str) -> UInt16[numpy.ndarray, " cells"]:
+    """The weights of all heads, layer by layer."""
+    layers = range(trace.layer_count(stream))
+    weights = [trace.attention(layer, stream).weights.detach().float().cpu().numpy().reshape(-1) for layer in layers]
+    return _levels(numpy.concatenate(weights))
+
+
+def _levels(weights: numpy.ndarray) -> UInt16[numpy.ndarray, " cells"]:
+    return numpy.rint(weights.reshape(-1).clip(0, 1) * STEPS).astype("<u2")
+
+
+def _coded(levels: UInt16[numpy.ndarray, " cells"]) -> str:
+    return base64.b64encode(levels.tobytes()).decode()
+
+
+def _allowed(trace: "Trace", stream: str, layer: int) -> Bool[numpy.ndarray, "head query key"]:
+    """Who may look at whom in each head of a layer."""
+    attention = trace.attention(layer, stream)
+    if attention.allowed is None:
+        return numpy.ones(attention.shape, dtype=bool)
+    return numpy.broadcast_to(attention.allowed.cpu().numpy(), attention.shape)
+
+
+def _axis(tokens: "Tokens") -> dict[str, Any]:
+    """A row of tokens as they are written, and which of them aren't words."""
+    return {
+        "tokens": list(tokens.written),
+        "special": [place for place, special in enumerate(tokens.special) if special],
+        "padding": [place for place, padding in enumerate(tokens.padding) if padding],
+    }
+
+
+def _cosine(before: "Trace", after: "Trace") -> float | None:
+    """How far the mean of all outputs turned; None where either has no length."""
+    real = ~numpy.array(before.query_tokens(before.streams[-1]).padding, dtype=bool)
+    old, new = (
+        trace.output.detach().double().cpu().numpy()[real].mean(axis=0)  # the sentence's vector, of such models
+        for trace in (before, after)
+    )
+    lengths = float(numpy.linalg.norm(old) * numpy.linalg.norm(new))
+    return round(float(old @ new) / lengths, 6) if lengths else None

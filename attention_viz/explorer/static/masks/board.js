@@ -1,0 +1,214 @@
+// What is known of a mask and of what it did: from the run without it, from the run with it, and from arithmetic.
+
+import {numbersAt, readPayload, readPlane} from "../data/payload.js";
+import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./rules.js";
+
+/**
+ * @import {Payload, Place} from "../data/payload.js"
+ * @import {Message} from "../hosts/hosting.js"
+ * @import {Cells, MaskChoice} from "./rules.js"
+ */
+
+/** @typedef {{tokens: string[], special: number[], padding: number[]}} BoardAxis */
+
+/**
+ * What stands before the planes, as `pack_board` in mask_payload.py writes it.
+ * @typedef {object} BoardHeader
+ * @property {string} id
+ * @property {BoardAxis} queries
+ * @property {BoardAxis} keys
+ * @property {{label: string, heads: number}[]} layers
+ * @property {number} layer
+ * @property {number} head
+ * @property {number | null} sinks
+ * @property {Place} logits
+ * @property {Place} open
+ * @property {Place | null} weights  of all heads, where they are few enough
+ * @property {Place[][] | null} opens  of each layer, for each head or once for all
+ */
+
+/**
+ * What a run with the mask came to, as `run_of` in mask_payload.py writes it.
+ * @typedef {object} PackedRun
+ * @property {string} weights
+ * @property {string | null} others
+ * @property {string} open
+ * @property {(number | null)[][]} heads
+ * @property {number[]} outputs
+ * @property {string[]} said
+ * @property {number | null} cosine
+ * @property {[token: string, before: number, after: number][]} likelier
+ */
+
+/**
+ * @typedef {object} Run
+ * @property {Float64Array} weights  of the head on the screen
+ * @property {Uint16Array | null} others
+ * @property {Cells} open
+ * @property {(number | null)[][]} heads
+ * @property {number[]} outputs
+ * @property {string[]} said
+ * @property {number | null} cosine
+ * @property {[token: string, before: number, after: number][]} likelier
+ */
+
+/** @typedef {"before" | "after" | "difference"} Shown */
+
+/**
+ * What the page says: the mask that it shows, its cells, and what it did; `board` names the bytes that it belongs to.
+ * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string,
+ *   predicts: string, run: PackedRun | null}} BoardMessage
+ */
+
+/**
+ * The run without the mask.
+ * @typedef {object} Ground
+ * @property {BoardHeader} header
+ * @property {number} rows
+ * @property {number} columns
+ * @property {Float32Array} logits
+ * @property {Cells} own  what the model itself leaves open
+ * @property {Float64Array} before
+ * @property {Uint16Array | null} others
+ * @property {Cells[][]} opens
+ * @property {number[]} starts  the number of each layer's first head among all
+ */
+
+/**
+ * What is drawn of a head. Without `after` it isn't known yet.
+ * @typedef {object} Matrices
+ * @property {number} layer
+ * @property {number} head
+ * @property {Float64Array} before
+ * @property {Float64Array | null} after
+ * @property {Cells} own
+ * @property {Cells} open  what is open with the mask
+ */
+
+// What a weight of 1 is sent as, as in mask_payload.py.
+const WHOLE = 65_534;
+
+/**
+ * The run without the mask, from its bytes.
+ * @param {Uint8Array} bytes
+ * @returns {Promise<Ground>}
+ */
+export async function readGround(bytes) {
+  /** @type {Payload<BoardHeader>} */
+  const payload = readPayload(bytes);
+  const {header} = payload;
+  const [rows, columns] = [header.queries.tokens.length, header.keys.tokens.length];
+  const size = rows * columns;
+  const logits = new Float32Array(numbersAt(payload, header.logits));
+  const own = unpackBits(await readPlane(payload, header.open), size);
+  const places = header.opens ?? [];
+  const opens = await Promise.all(
+    places.map((layer) => Promise.all(layer.map(async (at) => unpackBits(await readPlane(payload, at), size)))),
+  );
+  return {
+    ...{header, rows, columns, logits, own, opens},
+    before: softmaxOver(logits, own, columns, header.sinks),
+    others: header.weights && new Uint16Array(numbersAt(payload, header.weights)),
+    starts: header.layers.map((_, layer) => header.layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0)),
+  };
+}
+
+/**
+ * What a run came to.
+ * @param {PackedRun} packed
+ * @param {number} size  how many cells a head has
+ * @returns {Run}
+ */
+export function readRun({weights, others, open, ...numbers}, size) {
+  return {
+    ...numbers,
+    weights: shares(new Uint16Array(bytesOf(weights).buffer)),
+    others: others === null ? null : new Uint16Array(bytesOf(others).buffer),
+    open: unpackBits(bytesOf(open), size),
+  };
+}
+
+/** @param {Uint16Array} levels */
+function shares(levels) {
+  return Float64Array.from(levels, (level) => level / WHOLE);
+}
+
+/**
+ * A head before and after the mask: from the run where there is one, else from arithmetic where that is exact.
+ * @param {Ground} ground
+ * @param {{choice: MaskChoice, added: Cells, run: Run | null, peek: {layer: number, head: number} | null}} state
+ * @returns {Matrices}
+ */
+export function matricesOf(ground, {choice, added, run, peek}) {
+  const {header, logits, columns} = ground;
+  const at = peek ?? header;
+  const {layer, head} = at;
+  const mine = layer === header.layer && head === header.head;
+  const own = mine ? ground.own : (ground.opens[layer][head] ?? ground.opens[layer][0]);
+  const acts = actsIn(choice, layer, head);
+  const open = acts ? both(own, added) : own;
+  if (mine) {
+    const live = readsTheSame(choice, layer) ? softmaxOver(logits, open, columns, header.sinks) : null;
+    return {layer, head, own, open, before: ground.before, after: run ? run.weights : live};
+  }
+  const before = headOf(ground, /** @type {Uint16Array} */ (ground.others), layer, head);
+  const unchanged = readsTheSame(choice, layer) && !acts ? before : null;
+  return {layer, head, own, open, before, after: run?.others ? headOf(ground, run.others, layer, head) : unchanged};
+}
+
+/**
+ * @param {Ground} ground
+ * @param {Uint16Array} levels
+ * @param {number} layer
+ * @param {number} head
+ */
+function headOf({starts, rows, columns}, levels, layer, head) {
+  const size = rows * columns;
+  const start = (starts[layer] + head) * size;
+  return shares(levels.subarray(start, start + size));
+}
+
+/**
+ * Whether a head's weights are at hand, so that it can be looked at without being chosen.
+ * @param {Ground} ground
+ * @param {{layer: number, head: number}} place
+ */
+export function isAtHand({header, others}, {layer, head}) {
+  return others !== null || (layer === header.layer && head === header.head);
+}
+
+/**
+ * The tokens that are no words.
+ * @param {Ground} ground
+ */
+export function wordless({header: {keys}}) {
+  return new Set([...keys.special, ...keys.padding]);
+}
+
+/**
+ * How many cells are blocked that the model leaves open.
+ * @param {Matrices} matrices
+ */
+export function countCut({own, open}) {
+  let count = 0;
+  for (let at = 0; at < own.length; at++) count += own[at] & ~open[at];
+  return count;
+}
+
+/**
+ * The end of a scale for the largest of some numbers: the next round one.
+ * @param {number} most
+ */
+export function roundEnd(most) {
+  const ends = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 2, 3, 4, 6, 10];
+  return ends.find((end) => most <= end) ?? most;
+}
+
+/**
+ * A share as people write it.
+ * @param {number} share
+ */
+export function percent(share) {
+  if (share < 0.0005) return share > 0 ? "<0.1 %" : "0 %";
+  return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
+}

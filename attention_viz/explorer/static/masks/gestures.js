@@ -1,0 +1,216 @@
+// Painting and pointing: with the pointer, and from the keyboard.
+
+import {matricesOf} from "./board.js";
+import {listenToBars, listenToHeads, markRow} from "./pointing.js";
+import {BATCHED, opens, paint} from "./rules.js";
+import {cellAt} from "./sheet.js";
+import {threeDigits} from "../data/scale.js";
+import {element, within} from "../parts/element.js";
+
+/**
+ * @import {Brush} from "./rules.js"
+ * @import {Cell} from "./ink.js"
+ * @import {Hear} from "./pointing.js"
+ * @import {Stage} from "./stage.js"
+ */
+
+/** @type {Record<string, [down: number, across: number]>} */
+const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
+
+/**
+ * Hear what happens to the matrix, the bars and the heads.
+ * @param {Stage} stage
+ * @param {Hear} hear
+ */
+export function listenTo(stage, hear) {
+  listenToSheet(stage, hear);
+  listenToKeys(stage, hear);
+  listenToBars(stage, hear);
+  listenToHeads(stage, hear);
+}
+
+/**
+ * Why nothing can be painted now; empty where it can.
+ * @param {Stage} stage
+ */
+function unpaintable({message, choice, peek}) {
+  if (!message || message.locked) return message?.locked ?? "Not there yet.";
+  if (peek) return "Press the head to choose it, then paint.";
+  return BATCHED.includes(choice.mask) ? "Two sentences stand here: choose another mask, then paint." : "";
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Hear} hear
+ */
+function listenToSheet(stage, hear) {
+  const {signal} = stage.listening;
+  const {canvas, node} = stage.sheet;
+  /** @type {{open: boolean, at: Cell} | null} */
+  let stroke = null;
+  canvas.addEventListener(
+    "pointerdown",
+    (event) => {
+      const at = cellAt(stage.sheet, event);
+      if (!at || event.button !== 0 || refuse(stage)) return;
+      event.preventDefault();
+      canvas.setPointerCapture(event.pointerId);
+      stroke = {at, open: touch(stage, at, stage.brush, null)};
+      stage.pair = at;
+      hear.pointed();
+    },
+    {signal},
+  );
+  canvas.addEventListener(
+    "pointermove",
+    (event) => {
+      const at = cellAt(stage.sheet, event);
+      const same = at?.query === stage.over?.query && at?.key === stage.over?.key;
+      if (stroke && at && (at.query !== stroke.at.query || at.key !== stroke.at.key)) {
+        for (const cell of between(stroke.at, at)) touch(stage, cell, stage.brush, stroke.open);
+        stroke.at = at;
+      }
+      point(stage, at, event);
+      if (!same) hear.pointed();
+    },
+    {signal},
+  );
+  const end = () => {
+    if (!stroke) return;
+    stroke = null;
+    hear.painted();
+  };
+  canvas.addEventListener("pointerup", end, {signal});
+  canvas.addEventListener("pointercancel", end, {signal});
+  canvas.addEventListener("pointerleave", () => stroke ?? (point(stage, null), hear.pointed()), {signal});
+  node.addEventListener(
+    "click",
+    (event) => {
+      const label = within(event, "button");
+      if (!label || refuse(stage)) return;
+      const [row, column] = [label.dataset["row"], label.dataset["column"]];
+      touch(stage, {query: Number(row ?? 0), key: Number(column ?? 0)}, row === undefined ? "column" : "row", null);
+      hear.painted();
+    },
+    {signal},
+  );
+}
+
+/**
+ * Say why nothing can be painted, if so.
+ * @param {Stage} stage
+ */
+function refuse(stage) {
+  const why = unpaintable(stage);
+  if (why) stage.parts.live.textContent = why;
+  stage.parts.locked.textContent = why;
+  stage.parts.locked.hidden = !why;
+  return why !== "";
+}
+
+/**
+ * Touch a cell with a brush: what a stroke does is decided where it begins.
+ * @param {Stage} stage
+ * @param {Cell} at
+ * @param {Brush} brush
+ * @param {boolean | null} open
+ */
+function touch({ground, added, size, ...stage}, at, brush, open) {
+  if (!ground) return false;
+  const does = open ?? opens(added, ground.own, ground.columns, {...at, brush});
+  paint(added, ground.own, ground.columns, {...at, brush, size: brush === stage.brush ? size : 1, open: does});
+  return does;
+}
+
+/**
+ * The cells on the way from one to another.
+ * @param {Cell} from
+ * @param {Cell} to
+ * @returns {Cell[]}
+ */
+function between(from, to) {
+  const steps = Math.max(Math.abs(to.query - from.query), Math.abs(to.key - from.key), 1);
+  return Array.from({length: steps}, (_, at) => ({
+    query: Math.round(from.query + ((to.query - from.query) * (at + 1)) / steps),
+    key: Math.round(from.key + ((to.key - from.key) * (at + 1)) / steps),
+  }));
+}
+
+/**
+ * Tell of the cell under the pointer, and mark its row here and its bar.
+ * @param {Stage} stage
+ * @param {Cell | null} at
+ * @param {PointerEvent} [event]
+ */
+function point(stage, at, event) {
+  stage.over = at;
+  markRow(stage, at?.query ?? null);
+  if (at && event) stage.tooltip.show(event.clientX, event.clientY, ...wordsOf(stage, at));
+  else stage.tooltip.hide();
+}
+
+/**
+ * A cell in words: its tokens, its weight before and after, and whether it is blocked.
+ * @param {Stage} stage
+ * @param {Cell} at
+ */
+function wordsOf(stage, {query, key}) {
+  const {ground} = stage;
+  if (!ground) return [];
+  const {before, after, own, open} = matricesOf(ground, stage);
+  const cell = query * ground.columns + key;
+  const {queries, keys} = ground.header;
+  const blocked = own[cell] ? (open[cell] ? "" : ", blocked") : ", blocked by the model itself";
+  const then = after ? ` \u2192 ${threeDigits(after[cell])}` : " \u2192 \u2026";
+  return [
+    element("bdi", {class: "av-query"}, queries.tokens[query]),
+    element("span", {}, " \u2192 "),
+    element("bdi", {class: "av-keys"}, keys.tokens[key]),
+    element("span", {}, `: ${threeDigits(before[cell])}${then}${blocked}`),
+  ];
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Hear} hear
+ */
+function listenToKeys(stage, hear) {
+  const {application, live} = stage.parts;
+  const {signal} = stage.listening;
+  const tell = () => {
+    const words = stage.cursor ? wordsOf(stage, stage.cursor) : [];
+    live.textContent = words.map((one) => one.textContent).join("");
+  };
+  const move = (/** @type {KeyboardEvent} */ event) => {
+    const {ground} = stage;
+    if (!ground) return;
+    const way = Object.hasOwn(ARROWS, event.key) ? ARROWS[event.key] : null;
+    const from = stage.cursor ?? stage.pair ?? {query: 0, key: 0};
+    if (way) {
+      const within_ = (/** @type {number} */ place, /** @type {number} */ count) =>
+        Math.max(0, Math.min(count - 1, place));
+      const [down, across] = stage.cursor ? way : [0, 0];
+      stage.cursor = {query: within_(from.query + down, ground.rows), key: within_(from.key + across, ground.columns)};
+    } else if ((event.key === " " || event.key === "Enter") && event.target === application) {
+      if (!refuse(stage)) {
+        stage.cursor = from;
+        stage.pair = from;
+        touch(stage, from, stage.brush, null);
+        hear.painted();
+      }
+    } else return;
+    event.preventDefault();
+    markRow(stage, stage.cursor?.query ?? null);
+    hear.pointed();
+    tell();
+  };
+  application.addEventListener("keydown", move, {signal});
+  application.addEventListener(
+    "focusout",
+    () => {
+      stage.cursor = null;
+      hear.pointed();
+    },
+    {signal},
+  );
+}

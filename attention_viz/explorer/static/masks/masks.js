@@ -1,0 +1,280 @@
+// A mask that is painted, in a Streamlit page: the matrix, and beside it what the mask did. Called again for new data.
+//
+// The run without the mask comes as bytes, once for a head. Which mask the page shows, and what the run with it came to,
+// comes through the channel (see channel.js). The reader's choices go to the page with a serial number, so that the
+// answer to an older one is never taken for that to the latest.
+
+import {readGround, readRun} from "./board.js";
+import {listenTo} from "./gestures.js";
+import {bitsOf, BATCHED, bytesOf, nameOf, openCells, unpackBits} from "./rules.js";
+import {createSheet} from "./sheet.js";
+import {drawMatrix, drawStage, takeGround} from "./stage.js";
+import {BRUSHES, createPresets, createStepper, createSwitch, SHOWN} from "./tools.js";
+import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {element} from "../parts/element.js";
+import {createTooltip} from "../parts/tooltip.js";
+
+/**
+ * @import {BoardMessage} from "./board.js"
+ * @import {Stage} from "./stage.js"
+ * @import {Message, Mounting} from "../hosts/hosting.js"
+ */
+
+const [LEAVING, STAYING] = [50, 1000];
+const MOST_SIZE = 16;
+/** @type {WeakMap<HTMLElement, Stage>} */
+const mounted = new WeakMap();
+
+/** @param {Mounting} mounting */
+export default function masksComponent({data, parentElement, setStateValue}) {
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
+  const stage = mounted.get(parentElement) ?? create(parentElement, setStateValue);
+  clearTimeout(stage.leaving);
+  stage.setStateValue = setStateValue;
+  stage.root.dataset["theme"] = themeOf(stage.root);
+  if (stage.bytes && sameBytes(stage.bytes, bytes)) drawStage(stage);
+  else load(stage, bytes);
+  return () => cleanUp(parentElement, stage);
+}
+
+/**
+ * @param {HTMLElement} parentElement
+ * @param {Mounting["setStateValue"]} setStateValue
+ * @returns {Stage}
+ */
+function create(parentElement, setStateValue) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-masks"));
+  /** @type {Stage} */
+  const stage = {
+    ...{root, parentElement, setStateValue, parts: createParts(), sheet: createSheet(), tooltip: createTooltip(root)},
+    presets: createPresets((mask) => choosePreset(stage, mask)),
+    stepper: createStepper((by) => step(stage, by)),
+    sizer: createStepper((by) => {
+      stage.size = Math.max(1, Math.min(MOST_SIZE, by > 0 ? stage.size * 2 : stage.size / 2));
+      drawStage(stage);
+    }),
+    switches: {
+      brush: createSwitch("Brush", BRUSHES, (brush) => {
+        stage.brush = brush;
+        drawStage(stage);
+      }),
+      shown: createSwitch("Weights", SHOWN, (shown) => {
+        stage.shown = shown;
+        send(stage, stage.run !== null);
+      }),
+      scope: createSwitch("Acts in", {all: "every head", layer: "this layer", head: "this head only"}, (scope) =>
+        chooseScope(stage, scope),
+      ),
+    },
+    ...{cells: new Map(), layout: null, bytes: null, id: "", ground: null, message: null},
+    choice: {mask: "none", window: 2, prefix: 2, in_layer: null, in_head: null},
+    ...{added: new Uint8Array(0), drawn: null, run: null, last: null, shown: "difference", brush: "cell", size: 1},
+    ...{peek: null, pair: null, over: null, overRow: null, cursor: null},
+    ...{serial: 0, width: 0, leaving: 0, listening: new AbortController()},
+  };
+  arrange(stage);
+  const {signal} = stage.listening;
+  listenTo(stage, {
+    painted: () => finishStroke(stage),
+    kept: (place) => send(stage, false, place),
+    draw: () => drawStage(stage),
+    pointed: () => drawMatrix(stage),
+  });
+  listenToChannel((message) => follow(stage, message), signal);
+  const observer = new ResizeObserver(() => {
+    if (root.clientWidth === stage.width) return;
+    stage.width = root.clientWidth;
+    drawStage(stage);
+  });
+  observer.observe(root);
+  window.addEventListener("resize", () => drawStage(stage), {signal});
+  signal.addEventListener("abort", () => observer.disconnect());
+  mounted.set(parentElement, stage);
+  return stage;
+}
+
+/** @returns {Stage["parts"]} */
+function createParts() {
+  const list = (/** @type {string} */ name) =>
+    element("ol", {class: `av-list av-${name}`, "data-testid": `mask-${name}`});
+  return {
+    claim: element("p", {class: "av-claim", "aria-live": "polite", "data-testid": "mask-claim"}),
+    legend: element("div", {class: "av-mask-legend"}),
+    outputs: list("outputs"),
+    table: element("div", {class: "av-cells", role: "grid", "aria-label": "Weight moved: layers down, heads across"}),
+    whole: list("whole"),
+    outputsTitle: element("h2", {}, "Output moved by"),
+    outputsNote: element("span", {class: "av-quiet"}),
+    headsNote: element("span", {class: "av-quiet"}),
+    wholeTitle: element("h2"),
+    scopeNote: element("span", {class: "av-quiet"}),
+    live: element("p", {class: "av-live", "aria-live": "polite"}),
+    locked: element("p", {class: "av-quiet", hidden: true}),
+    application: element("div", {
+      class: "av-application",
+      role: "application",
+      tabindex: 0,
+      "aria-label": "Mask: arrow keys move, Space blocks or opens",
+    }),
+  };
+}
+
+/** @param {Stage} stage */
+function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
+  parts.application.append(sheet.node);
+  const brush = element("div", {class: "av-brush"}, switches.brush.node, sizer.node);
+  const hint = element("span", {class: "av-quiet"}, "drag to block or open");
+  brush.append(hint);
+  const tools = element("div", {class: "av-mask-tools"}, presets.node, stepper.node, brush);
+  const line = element("div", {class: "av-mask-line"}, switches.shown.node, parts.legend);
+  const left = element("section", {}, tools, line, parts.application, parts.locked, parts.live);
+  const titled = (/** @type {(Node | string)[]} */ head, /** @type {Node} */ body) =>
+    element("section", {}, element("header", {}, ...head), body);
+  const right = element(
+    "div",
+    {class: "av-mask-side"},
+    element("header", {class: "av-scope"}, element("h2", {}, "Acts in ", parts.scopeNote), switches.scope.node),
+    titled([parts.outputsTitle, parts.outputsNote], parts.outputs),
+    titled([element("h2", {}, "Weight moved"), parts.headsNote], parts.table),
+    titled([parts.wholeTitle], parts.whole),
+  );
+  const top = element("div", {class: "av-mask-claim"}, parts.claim);
+  root.append(top, element("div", {class: "av-mask-columns"}, left, right));
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Uint8Array} bytes
+ */
+async function load(stage, bytes) {
+  stage.bytes = bytes;
+  const ground = await readGround(bytes);
+  if (stage.bytes !== bytes) return;
+  takeGround(stage, ground);
+  stage.message = null;
+  const message = latestFor(stage.parentElement);
+  if (message) follow(stage, message);
+}
+
+/**
+ * Show what the page shows, unless the reader has chosen something since that the page hasn't heard of, or the bytes
+ * that it belongs to aren't there yet.
+ * @param {Stage} stage
+ * @param {Message} told
+ */
+function follow(stage, told) {
+  const {ground} = stage;
+  if (!isMeant(stage.parentElement, told) || !ground) return;
+  const message = /** @type {BoardMessage} */ (told);
+  const {header, rows, columns} = ground;
+  if (message.board !== header.id) return;
+  const heard = (message.seen ?? 0) >= stage.serial;
+  if (stage.message && !heard) return;
+  const size = rows * columns;
+  stage.serial = Math.max(stage.serial, message.seen ?? 0);
+  stage.message = message;
+  stage.choice = {...message.choice};
+  stage.shown = message.weights;
+  stage.added = message.added ? unpackBits(bytesOf(message.added), size) : new Uint8Array(size).fill(1);
+  if (message.choice.mask === "drawn") stage.drawn = stage.added.slice();
+  else if (stage.drawn && stage.drawn.length !== size) stage.drawn = null;
+  stage.run = message.run && readRun(message.run, size);
+  stage.last = stage.run ?? stage.last;
+  const {query, key} = message;
+  stage.pair = query == null || key == null ? null : {query, key};
+  drawStage(stage);
+}
+
+/**
+ * Tell the page what is chosen now.
+ * @param {Stage} stage
+ * @param {boolean} ran  whether what ran stays what is chosen
+ * @param {{layer: number, head: number} | null} keep  another head, to be chosen
+ */
+function send(stage, ran = false, keep = null) {
+  const {ground, choice, added, pair, shown} = stage;
+  if (!ground) return;
+  stage.serial += 1;
+  if (!ran && !keep) stage.run = null;
+  const {layer, head} = keep ?? ground.header;
+  const blocked = choice.mask === "drawn" ? bitsOf(added.map((cell) => 1 - cell)) : null;
+  const place = {layer, head, query: pair?.query ?? null, key: pair?.key ?? null};
+  stage.setStateValue("choice", {
+    ...choice,
+    ...place,
+    cells: blocked,
+    count: ground.columns,
+    weights: shown,
+    serial: stage.serial,
+  });
+  drawStage(stage);
+}
+
+/** @param {Stage} stage */
+function finishStroke(stage) {
+  const {ground, choice, added} = stage;
+  if (!ground) return;
+  const mask = nameOf(added, ground.own, ground.columns, choice);
+  stage.choice = {...choice, mask};
+  stage.drawn = mask === "drawn" ? added.slice() : stage.drawn;
+  send(stage);
+}
+
+/**
+ * @param {Stage} stage
+ * @param {string} mask
+ */
+function choosePreset(stage, mask) {
+  const {ground} = stage;
+  if (!ground) return;
+  const size = ground.rows * ground.columns;
+  const cells = mask === "drawn" ? (stage.drawn ?? new Uint8Array(size).fill(1)) : null;
+  const open = cells ?? openCells(mask, ground.rows, stage.choice);
+  // What follows from two sentences is known once they have been read together.
+  if (open && !BATCHED.includes(stage.choice.mask)) stage.added = open.slice();
+  stage.choice = {...stage.choice, mask};
+  send(stage);
+}
+
+/**
+ * @param {Stage} stage
+ * @param {number} by
+ */
+function step(stage, by) {
+  const {ground, choice} = stage;
+  const name = choice.mask === "window" ? "window" : "prefix";
+  if (!ground) return;
+  const least = name === "window" ? 1 : 0;
+  stage.choice = {...choice, [name]: Math.max(least, Math.min(ground.rows, choice[name] + by))};
+  stage.added = openCells(choice.mask, ground.rows, stage.choice) ?? stage.added;
+  send(stage);
+}
+
+/**
+ * @param {Stage} stage
+ * @param {string} scope
+ */
+function chooseScope(stage, scope) {
+  const {ground, choice} = stage;
+  if (!ground) return;
+  const {layer, head} = ground.header;
+  stage.choice = {...choice, in_layer: scope === "all" ? null : layer, in_head: scope === "head" ? head : null};
+  send(stage);
+}
+
+/**
+ * Clean up once the element has left the page; until then it may be called for again.
+ * @param {HTMLElement} parentElement
+ * @param {Stage} stage
+ * @param {number} wait
+ */
+function cleanUp(parentElement, stage, wait = LEAVING) {
+  stage.leaving = setTimeout(() => {
+    if (parentElement.isConnected) {
+      cleanUp(parentElement, stage, STAYING);
+      return;
+    }
+    stage.listening.abort();
+    mounted.delete(parentElement);
+  }, wait);
+}

@@ -1,0 +1,179 @@
+// The matrix that is painted: cells on a canvas, its tokens beside it.
+
+import {cellImage, hatchBlocked, markCells, ruleCells, writeNumbers} from "./ink.js";
+import {channels, LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
+import {element, fitCanvas} from "../parts/element.js";
+
+/**
+ * @import {Ground, Matrices, Shown} from "./board.js"
+ * @import {Cell, Frame, Marks, SheetColours} from "./ink.js"
+ */
+
+/** @typedef {{node: HTMLElement, canvas: HTMLCanvasElement, rows: HTMLElement, columns: HTMLElement, frame: Frame,
+ *   built: Ground | null, laid: string}} Sheet */
+
+const LABEL = 13;
+const WIDEST = {wide: 96, narrow: 66};
+const TALLEST = 96;
+const NUMBERS = {width: 34, height: 17};
+const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
+
+/** @returns {Sheet} */
+export function createSheet() {
+  const canvas = element("canvas", {"aria-hidden": "true"});
+  const rows = element("div", {class: "av-sheet-rows"});
+  const columns = element("div", {class: "av-sheet-columns"});
+  const node = element("div", {class: "av-sheet", "data-testid": "mask-sheet"}, canvas, rows, columns);
+  const frame = {left: 0, top: 0, width: 0, height: 0, cell: {width: 1, height: 1}};
+  return {node, canvas, rows, columns, frame, built: null, laid: ""};
+}
+
+/**
+ * Lay the cells out in their room, and write the tokens beside them.
+ * @param {Sheet} sheet
+ * @param {Ground} ground
+ * @param {number} room  how high it may be, in pixels
+ */
+export function laySheet(sheet, ground, room) {
+  const {rows, columns, header} = ground;
+  const width = sheet.node.clientWidth;
+  if (sheet.built === ground && sheet.laid === `${width} ${room}`) return;
+  sheet.laid = `${width} ${room}`;
+  const narrow = width < 500;
+  const longest = Math.max(...header.queries.tokens.map((token) => token.length));
+  const left = Math.min(narrow ? WIDEST.narrow : WIDEST.wide, 16 + longest * 8);
+  const across = Math.max(1, (width - left - 2) / columns);
+  const turned = across < 62 && Math.max(...header.keys.tokens.map((token) => token.length)) * 8 > across;
+  const top = turned ? 58 : 28;
+  const down = Math.min(TALLEST, narrow ? across : Math.max(1, (room - top - 2) / rows));
+  const cell = {width: Math.min(across, Math.max(150, down * 2)), height: down};
+  // Cells that are small are as wide as high.
+  if (Math.min(cell.width, cell.height) < 12) cell.width = cell.height = Math.min(cell.width, cell.height);
+  sheet.frame = {left, top, cell, width: cell.width * columns, height: cell.height * rows};
+  sheet.node.style.height = `${top + sheet.frame.height + 2}px`;
+  sheet.built = ground;
+  writeLabels(sheet.rows, header.queries.tokens, "row", cell.height, (label, at) => {
+    Object.assign(label.style, {top: `${top + at * cell.height}px`, width: `${left - 8}px`});
+    Object.assign(label.style, {height: `${Math.max(LABEL, cell.height)}px`});
+  });
+  writeLabels(sheet.columns, header.keys.tokens, "column", cell.width, (label, at) => {
+    const middle = left + (at + 0.5) * cell.width;
+    label.classList.toggle("av-turned", turned);
+    Object.assign(label.style, {left: `${middle}px`, top: `${top - 24}px`});
+    label.style.maxWidth = turned ? "62px" : `${Math.max(LABEL, cell.width)}px`;
+  });
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {string[]} tokens
+ * @param {"row" | "column"} kind
+ * @param {number} pitch
+ * @param {(label: HTMLElement, at: number) => void} put
+ */
+function writeLabels(place, tokens, kind, pitch, put) {
+  const every = Math.max(1, Math.ceil(LABEL / pitch));
+  const labels = tokens.flatMap((token, at) => {
+    if (at % every) return [];
+    const label = element(
+      "button",
+      {type: "button", tabindex: -1, [`data-${kind}`]: at, title: `Block or open the ${kind}`},
+      element("bdi", {}, token),
+    );
+    put(label, at);
+    return [label];
+  });
+  place.replaceChildren(...labels);
+}
+
+/**
+ * The numbers that are drawn, and what the deepest colour stands for.
+ * @param {Matrices} matrices
+ * @param {Shown} shown
+ */
+export function drawnNumbers({before, after}, shown) {
+  if (shown === "before" || !after) return {numbers: before, end: 1, signed: false};
+  if (shown === "after") return {numbers: after, end: 1, signed: false};
+  const numbers = after.map((weight, at) => weight - before[at]);
+  const most = numbers.reduce((found, one) => Math.max(found, Math.abs(one)), 0);
+  return {numbers, end: ENDS.find((end) => most <= end) ?? 1, signed: true};
+}
+
+/**
+ * Draw the cells with their numbers and marks.
+ * @param {Sheet} sheet
+ * @param {Matrices} matrices
+ * @param {Shown} shown
+ * @param {SheetColours} colours
+ * @param {Marks} marks
+ */
+export function drawSheet(sheet, matrices, shown, colours, marks) {
+  const ground = /** @type {Ground} */ (sheet.built);
+  const {frame} = sheet;
+  const {left, top, width, height, cell} = frame;
+  const {rows, columns} = ground;
+  const context = fitCanvas(sheet.canvas, left + width + 4, top + height + 4);
+  context.clearRect(0, 0, left + width + 4, top + height + 4);
+  const {numbers, end, signed} = drawnNumbers(matrices, shown);
+  const ramp = signed ? colours.differences : colours.ramp;
+  const colourOf = (/** @type {number} */ at) => onRamp(ramp, signed ? (numbers[at] / end + 1) / 2 : numbers[at]);
+  const large = Math.min(cell.width, cell.height) >= 6;
+  const waiting = !matrices.after && shown !== "before";
+  context.save();
+  if (waiting) context.globalAlpha = 0.35;
+  context.imageSmoothingEnabled = cell.width < 1;
+  context.drawImage(
+    cellImage(rows, columns, (at) => pixel(colourOf(at))),
+    left,
+    top,
+    width,
+    height,
+  );
+  context.restore();
+  const open = shown === "before" ? matrices.own : matrices.open;
+  hatchBlocked(context, frame, rows, columns, open, signed ? colours.ink : colours.blocked, signed ? 0.4 : 1);
+  if (large) ruleCells(context, frame, rows, columns, colours.line);
+  if (cell.width >= NUMBERS.width && cell.height >= NUMBERS.height && !waiting) {
+    context.font = `${cell.width < 46 ? 11 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
+    writeNumbers(context, frame, columns, (at) => {
+      const number = numbers[at];
+      if (Math.abs(number) < LEAST_NUMBER || (!open[at] && !signed)) return null;
+      const text = Math.abs(number).toFixed(cell.width < 46 ? 2 : 3);
+      const sign = number < 0 ? "\u2212" : "+";
+      return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};
+    });
+  }
+  markCells(context, frame, marks, colours);
+}
+
+/**
+ * The cell at a point of the window; null beside the cells.
+ * @param {Sheet} sheet
+ * @param {{clientX: number, clientY: number}} point
+ * @returns {Cell | null}
+ */
+export function cellAt({canvas, frame, built}, {clientX, clientY}) {
+  if (!built) return null;
+  const box = canvas.getBoundingClientRect();
+  const key = Math.floor((clientX - box.left - frame.left) / frame.cell.width);
+  const query = Math.floor((clientY - box.top - frame.top) / frame.cell.height);
+  return key < 0 || query < 0 || key >= built.columns || query >= built.rows ? null : {query, key};
+}
+
+/**
+ * The colours that the style sheet gives this theme.
+ * @param {HTMLElement} root
+ * @returns {SheetColours}
+ */
+export function sheetColours(root) {
+  const style = getComputedStyle(root);
+  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
+  const stops = (/** @type {string} */ name) => value(name).split(/\s+/).map(channels);
+  return {
+    ...{ink: value("ink"), line: value("line"), query: value("query"), key: value("key"), blocked: value("blocked")},
+    surface: value("surface"),
+    background: channels(value("background")),
+    ramp: stops("ramp"),
+    differences: stops("differences"),
+  };
+}

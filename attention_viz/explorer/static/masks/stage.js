@@ -1,0 +1,216 @@
+// The parts of the page of masks, and how they are drawn from what is known.
+
+import {countCut, isAtHand, matricesOf} from "./board.js";
+import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
+import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
+import {claimOf} from "./telling.js";
+import {drawPresets, writeLegend} from "./tools.js";
+import {readsTheSame} from "./rules.js";
+
+/**
+ * @import {BoardMessage, Ground, Run, Shown} from "./board.js"
+ * @import {Brush, Cells, MaskChoice} from "./rules.js"
+ * @import {Cell} from "./ink.js"
+ * @import {Sheet} from "./sheet.js"
+ * @import {Head} from "./sides.js"
+ * @import {createPresets, createStepper, createSwitch} from "./tools.js"
+ * @import {Tooltip} from "../parts/tooltip.js"
+ * @import {Layout} from "../heads/layout.js"
+ * @import {Mounting} from "../hosts/hosting.js"
+ */
+
+/**
+ * The mask as the reader has it, what the page made of it, and what is pointed at.
+ * @typedef {object} Stage
+ * @property {HTMLElement} root
+ * @property {HTMLElement} parentElement
+ * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" |
+ *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
+ * @property {ReturnType<typeof createPresets>} presets
+ * @property {ReturnType<typeof createStepper>} stepper
+ * @property {ReturnType<typeof createStepper>} sizer
+ * @property {{brush: ReturnType<typeof createSwitch>, shown: ReturnType<typeof createSwitch>,
+ *   scope: ReturnType<typeof createSwitch>}} switches
+ * @property {Sheet} sheet
+ * @property {Tooltip} tooltip
+ * @property {Map<string, HTMLElement>} cells  of the heads
+ * @property {Layout | null} layout
+ * @property {Uint8Array | null} bytes
+ * @property {string} id  of the bytes that are drawn
+ * @property {Ground | null} ground
+ * @property {BoardMessage | null} message
+ * @property {MaskChoice} choice
+ * @property {Cells} added  open with the mask that is put on, whatever the model blocks
+ * @property {Cells | null} drawn  what was last painted by hand
+ * @property {Run | null} run  with the mask that is chosen; null while that is being run
+ * @property {Run | null} last  the last that there was
+ * @property {Shown} shown
+ * @property {Brush} brush
+ * @property {number} size  of the brush, in cells
+ * @property {Head | null} peek
+ * @property {Cell | null} pair
+ * @property {Cell | null} over
+ * @property {number | null} overRow
+ * @property {Cell | null} cursor
+ * @property {number} serial
+ * @property {number} width
+ * @property {number} leaving
+ * @property {AbortController} listening
+ * @property {Mounting["setStateValue"]} setStateValue
+ */
+
+const WIDE = 760;
+// What stands above and below the matrix on the first screen, in pixels.
+const AROUND = 350;
+const LEAST_ROOM = 330;
+const MOST_ROOM = 860;
+// What stands beside the bars of the outputs.
+const BESIDE = {whole: 400, next: 490};
+
+/** @type {Record<string, (number: number) => string>} */
+const NUMBER_WORDS = {
+  window: (number) => (number <= 1 ? "only itself" : `${number - 1} each side`),
+  prefix: (number) => `${number} open to all`,
+};
+
+/**
+ * Draw everything anew.
+ * @param {Stage} stage
+ */
+export function drawStage(stage) {
+  const {ground, message} = stage;
+  if (!ground || !message) return;
+  drawMatrix(stage);
+  drawTools(stage, ground, message);
+  drawSides(stage, ground, roomOf(), sheetColours(stage.root));
+}
+
+/**
+ * Draw what follows the pointer: the matrix, and the sentence above it.
+ * @param {Stage} stage
+ */
+export function drawMatrix(stage) {
+  const {ground, message} = stage;
+  if (!ground || !message) return;
+  const matrices = matricesOf(ground, stage);
+  const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
+  const colours = sheetColours(stage.root);
+  stage.parts.claim.replaceChildren(...claimOf(ground, mine, stage.run, stage.choice.mask === "none"));
+  laySheet(stage.sheet, ground, roomOf());
+  const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
+  drawSheet(stage.sheet, matrices, stage.shown, colours, marks);
+  const {end, signed} = drawnNumbers(matrices, stage.shown);
+  writeLegend(stage.parts.legend, {
+    ...{end, signed, ramp: signed ? colours.differences : colours.ramp},
+    words: legendWords(stage, ground, matrices.after !== null),
+    hatched: matrices.own.includes(0) || countCut(matrices) > 0,
+  });
+}
+
+/** How high the matrix may be, in pixels. */
+function roomOf() {
+  return Math.max(LEAST_ROOM, Math.min(MOST_ROOM, window.innerHeight - AROUND));
+}
+
+/**
+ * Which head the matrix is, and what its numbers are.
+ * @param {Stage} stage
+ * @param {Ground} ground
+ * @param {boolean} known
+ */
+function legendWords({peek, shown, run, choice}, {header}, known) {
+  const {layer, head} = peek ?? header;
+  const where = `layer ${header.layers[layer].label}, head ${head}`;
+  if (shown === "before") return where;
+  if (!known) return `${where}: before, while it runs \u2026`;
+  return run || readsTheSame(choice, layer) ? where : `${where}: while it runs \u2026`;
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Ground} ground
+ * @param {BoardMessage} message
+ */
+function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked}) {
+  const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
+  const style = getComputedStyle(root);
+  const colour = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
+  drawPresets(
+    presets.buttons,
+    ground,
+    choice,
+    {added, drawn},
+    {open: colour("accent"), shut: colour("line"), ground: colour("background")},
+  );
+  for (const button of presets.buttons) button.disabled = locked !== "";
+  const {mask} = choice;
+  const number = mask === "window" ? choice.window : mask === "prefix" ? choice.prefix : null;
+  stepper.show(mask, number, number === null ? "" : NUMBER_WORDS[mask](number));
+  sizer.show(
+    "Size of the brush",
+    Math.min(sheet.frame.cell.width, sheet.frame.cell.height) < 12 ? size : null,
+    "cells",
+  );
+  switches.brush.show(brush);
+  switches.shown.show(shown);
+  const scope = scopeOf(choice, ground);
+  switches.scope.show(scope);
+  parts.scopeNote.textContent = scope === null ? scopeWords(choice) : "";
+  for (const one of [switches.brush, switches.scope]) one.disable(locked !== "");
+  parts.locked.textContent = locked;
+  parts.locked.hidden = locked === "";
+}
+
+/**
+ * @param {MaskChoice} choice
+ * @param {Ground} ground
+ */
+function scopeOf({in_layer, in_head}, {header: {layer, head}}) {
+  if (in_layer === null && in_head === null) return "all";
+  if (in_layer === layer) return in_head === null ? "layer" : in_head === head ? "head" : null;
+  return null;
+}
+
+/**
+ * Where a mask acts that was put on for another head than the one on the screen.
+ * @param {MaskChoice} choice
+ */
+function scopeWords({in_layer, in_head}) {
+  const layer = in_layer === null ? "every layer" : `layer ${in_layer}`;
+  return `${layer}, ${in_head === null ? "every head" : `head ${in_head}`}`;
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Ground} ground
+ * @param {number} room
+ * @param {{ramp: number[][]}} colours
+ */
+function drawSides(stage, ground, room, {ramp}) {
+  const {root, parts, run, last, cells, choice, message} = stage;
+  const told = run ?? last;
+  const stale = run === null && choice.mask !== "none";
+  root.classList.toggle("av-stale", stale);
+  parts.outputsNote.textContent = stale ? "being run in the model \u2026" : "last layer, share of its length";
+  parts.headsNote.textContent = stale
+    ? "being run in the model \u2026"
+    : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
+  const shown = stage.peek ?? ground.header;
+  stage.layout = drawHeads(parts.table, cells, ground, {heads: told?.heads ?? null, shown, ramp});
+  if (!told) return;
+  const next = told.likelier.length > 0;
+  parts.wholeTitle.textContent = next ? (message?.predicts ?? "") : "Mean of all outputs, against before";
+  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : room + 130 - (next ? BESIDE.next : BESIDE.whole));
+  writeWhole(parts.whole, told);
+}
+
+/**
+ * Build the heads' cells, where others are there now.
+ * @param {Stage} stage
+ * @param {Ground} ground
+ */
+export function takeGround(stage, ground) {
+  stage.ground = ground;
+  stage.peek = null;
+  stage.cells = buildHeads(stage.parts.table, ground);
+}

@@ -1,0 +1,84 @@
+// What the mask did, in a sentence.
+
+import {countCut, percent, wordless} from "./board.js";
+import {heaviestCut, largestOf} from "./rules.js";
+import {threeDigits} from "../data/scale.js";
+import {element} from "../parts/element.js";
+
+/** @import {Ground, Matrices, Run} from "./board.js" */
+
+/**
+ * The heaviest link that was cut, what its query turns to, and how far that word's output moved; what isn't known yet is
+ * left out.
+ * @param {Ground} ground
+ * @param {Matrices} matrices
+ * @param {Run | null} run
+ * @param {boolean} none  whether no mask is put on
+ * @returns {(Node | string)[]}
+ */
+export function claimOf(ground, matrices, run, none) {
+  if (none) return ["No mask is put on: every word looks where the model lets it."];
+  if (!countCut(matrices)) return [...nothingCut(matrices, run)];
+  const {before, after, open} = matrices;
+  const cut = heaviestCut(before, open, ground.columns, wordless(ground));
+  if (!cut) return ["The cells that are blocked had no weight."];
+  return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
+}
+
+/**
+ * @param {Ground} ground
+ * @param {Matrices} matrices
+ * @param {{query: number, key: number, weight: number}} cut
+ */
+function cutParts({header, columns}, {open, before, after}, {query, key, weight}) {
+  const from = () => token(header.queries.tokens[query], "av-query");
+  const to = (/** @type {number} */ at) => token(header.keys.tokens[at], "av-keys");
+  const lost = [from(), " loses ", to(key), " (", number(weight), ")"];
+  if (!open.subarray(query * columns, (query + 1) * columns).includes(1)) return [...lost, " and may look nowhere"];
+  if (!after) return lost;
+  const [was, is] = [before, after].map((matrix) => largestOf(matrix, query, columns));
+  const more = was === is ? " and looks more at " : " and turns to ";
+  return [...lost, more, to(is), " (", number(after[query * columns + is]), ")"];
+}
+
+/**
+ * @param {Ground} ground
+ * @param {Run | null} run
+ * @param {number} query
+ */
+function outputParts({header}, run, query) {
+  if (!run) return ["; how far its output moves is being run \u2026"];
+  // Of a model with two texts, what comes out stands beside the other one.
+  if (run.said.length !== header.queries.tokens.length || run.said[query] !== header.queries.tokens[query])
+    return ["."];
+  return ["; its output moves by ", element("strong", {class: "av-claim-number"}, percent(run.outputs[query])), "."];
+}
+
+/**
+ * @param {Matrices} matrices
+ * @param {Run | null} run
+ */
+function nothingCut({own}, run) {
+  const most = run ? Math.max(...run.outputs) : 0;
+  if (run && most > 0) {
+    const said = token(run.said[run.outputs.indexOf(most)], "av-query");
+    const far = element("strong", {class: "av-claim-number"}, percent(most));
+    return ["In this head nothing is blocked; the output moves most at ", said, ", by ", far, "."];
+  }
+  if (!run) return ["In this head nothing is blocked; what the mask does elsewhere is being run \u2026"];
+  if (own.includes(0)) return ["The model blocks all these cells already: it changes nothing here."];
+  return ["Nothing is blocked: every word may look at every word."];
+}
+
+/**
+ * @param {string} text
+ * @param {string} role
+ */
+function token(text, role) {
+  return element("bdi", {class: role}, `\u201c${text}\u201d`);
+}
+
+/** @param {number} weight */
+function number(weight) {
+  return element("strong", {class: "av-claim-number"}, threeDigits(weight));
+}

@@ -1,0 +1,172 @@
+// What stands above the matrix: the masks as small pictures of themselves, the brush, and what is shown.
+
+import {cellImage, ruleCells} from "./ink.js";
+import {both, BATCHED, openCells} from "./rules.js";
+import {channels, pixel} from "../data/scale.js";
+import {element, fitCanvas} from "../parts/element.js";
+
+/**
+ * @import {Ground, Shown} from "./board.js"
+ * @import {Brush, Cells, MaskChoice} from "./rules.js"
+ */
+
+export const PRESETS = ["none", "causal", "window", "prefix", "padding", "both", "drawn"];
+const PICTURE = 36;
+const FRAME = {left: 0, top: 0, width: PICTURE, height: PICTURE};
+
+/** @type {Record<string, string>} */
+const MEANINGS = {
+  none: "nothing is added to the model's own mask",
+  causal: "nobody looks ahead",
+  window: "each token sees those less than so many away",
+  prefix: "the first tokens are open to all; after them, nobody looks ahead",
+  padding: "nobody looks at what fills up the shorter of two sentences",
+  both: "padding and causal together",
+  drawn: "what was painted by hand",
+};
+
+/**
+ * The buttons of the masks, each with its picture.
+ * @param {(mask: string) => void} choose
+ */
+export function createPresets(choose) {
+  const buttons = PRESETS.map((mask) => {
+    const picture = element("canvas", {"aria-hidden": "true"});
+    const attributes = {type: "button", class: "av-preset", "data-mask": mask, title: MEANINGS[mask]};
+    return element("button", {...attributes, onclick: () => choose(mask)}, picture, element("span", {}, mask));
+  });
+  const node = element("div", {class: "av-presets", role: "group", "aria-label": "Masks"}, ...buttons);
+  return {node, buttons};
+}
+
+/**
+ * Draw each mask as it would be here, open cells dark; those of two sentences as a sketch, until one is chosen.
+ * @param {HTMLButtonElement[]} buttons
+ * @param {Ground} ground
+ * @param {MaskChoice} choice
+ * @param {{added: Cells, drawn: Cells | null}} cells
+ * @param {{open: string, shut: string, ground: string}} colours
+ */
+export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
+  const square = ground.rows === ground.columns;
+  for (const button of buttons) {
+    const mask = button.dataset["mask"] ?? "";
+    button.setAttribute("aria-pressed", String(mask === choice.mask));
+    const canvas = /** @type {HTMLCanvasElement} */ (button.firstElementChild);
+    const chosen = mask === choice.mask || (mask === "drawn" && !drawn) ? added : drawn;
+    const open = mask === "drawn" || mask === choice.mask ? chosen : openCells(mask, ground.rows, choice);
+    if (!square) drawPicture(canvas, 1, Uint8Array.of(mask === "none" ? 1 : 0), colours);
+    else if (open) drawPicture(canvas, ground.rows, both(open, ground.own), colours);
+    else if (BATCHED.includes(mask)) drawPicture(canvas, 6, sketch(mask), colours);
+  }
+}
+
+/**
+ * Six tokens, of which two fill up.
+ * @param {string} mask
+ */
+function sketch(mask) {
+  return Uint8Array.from({length: 36}, (_, at) => {
+    const [query, key] = [Math.floor(at / 6), at % 6];
+    return key < 4 && (mask === "padding" || key <= query) ? 1 : 0;
+  });
+}
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} count
+ * @param {Cells} open
+ * @param {{open: string, shut: string, ground: string}} colours
+ */
+function drawPicture(canvas, count, open, colours) {
+  const context = fitCanvas(canvas, PICTURE, PICTURE);
+  const pitch = PICTURE / count;
+  context.fillStyle = colours.shut;
+  context.fillRect(0, 0, PICTURE, PICTURE);
+  const shown = [colours.shut, colours.open].map((colour) => pixel(channels(colour)));
+  // Smoothed where many cells are under a pixel, as else some would be left out.
+  context.imageSmoothingEnabled = pitch < 1;
+  context.drawImage(
+    cellImage(count, count, (at) => shown[open[at]]),
+    0,
+    0,
+    PICTURE,
+    PICTURE,
+  );
+  if (pitch > 3) ruleCells(context, {...FRAME, cell: {width: pitch, height: pitch}}, count, count, colours.ground);
+}
+
+/**
+ * Buttons of which one is pressed.
+ * @template {string} T
+ * @param {string} label
+ * @param {Record<T, string>} options
+ * @param {(value: T) => void} choose
+ */
+export function createSwitch(label, options, choose) {
+  const values = /** @type {T[]} */ (Object.keys(options));
+  const buttons = values.map((value) =>
+    element("button", {type: "button", onclick: () => choose(value)}, options[value]),
+  );
+  const node = element("div", {class: "av-switch", role: "group", "aria-label": label}, ...buttons);
+  return {
+    node,
+    /** @param {T | null} value */
+    show(value) {
+      buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(values[at] === value)));
+    },
+    /** @param {boolean} off */
+    disable(off) {
+      for (const button of buttons) button.disabled = off;
+    },
+  };
+}
+
+/**
+ * A number with a button on either side.
+ * @param {(by: number) => void} step
+ */
+export function createStepper(step) {
+  const value = element("span", {class: "av-stepped", "aria-live": "polite"});
+  const buttons = [
+    element("button", {type: "button", "aria-label": "Less", onclick: () => step(-1)}, "\u2212"),
+    element("button", {type: "button", "aria-label": "More", onclick: () => step(1)}, "+"),
+  ];
+  const means = element("span", {class: "av-quiet"});
+  const line = element("span", {class: "av-stepper-line"}, buttons[0], value, buttons[1]);
+  const node = element("div", {class: "av-stepper", role: "group"}, line, means);
+  return {
+    node,
+    /**
+     * @param {string} label
+     * @param {number | null} number
+     * @param {string} words
+     */
+    show(label, number, words) {
+      node.hidden = number === null;
+      node.setAttribute("aria-label", label);
+      value.textContent = String(number);
+      means.textContent = words;
+    },
+  };
+}
+
+/**
+ * What the colours mean, and of which head.
+ * @param {HTMLElement} place
+ * @param {{ramp: number[][], end: number, signed: boolean, words: string, hatched: boolean}} legend
+ */
+export function writeLegend(place, {ramp, end, signed, words, hatched}) {
+  const bar = element("span", {class: "av-legend-bar", "aria-hidden": "true"});
+  bar.style.background = `linear-gradient(to right, ${ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
+  place.replaceChildren(
+    element("span", {class: "av-legend-words"}, words),
+    element("span", {class: "av-legend-scale"}, signed ? `\u2212${end}` : "0", bar, signed ? `+${end}` : "1"),
+    ...(hatched ? [element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked")] : []),
+  );
+}
+
+/** @type {Record<Brush, string>} */
+export const BRUSHES = {cell: "cell", row: "row", column: "column"};
+/** @type {Record<Shown, string>} */
+export const SHOWN = {before: "Before", after: "After", difference: "Difference"};

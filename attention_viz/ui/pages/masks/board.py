@@ -1,0 +1,120 @@
+"""The mask that is painted, as a browser component: what it is told, and what the reader chose in it."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+import streamlit as st
+from streamlit.components import v2 as components
+from torch import Tensor
+
+from attention_viz.explorer import masks_source
+from attention_viz.explorer.mask_payload import written_bits
+from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, to_code
+from attention_viz.ui.controls import reading
+from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MASKS, SHOWN, MaskChoice
+from attention_viz.ui.parts.explorer import show_channel
+from attention_viz.ui.parts.selection import take_pair
+
+__all__ = ["show_board"]
+
+_KEY = "masks-board"
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_html, _css, _js = masks_source()
+_board = components.component("attention_viz_masks", html=_html, css=_css, js=_js)
+
+
+def show_board(
+    packed: tuple[str, bytes],
+    added: Tensor | None,
+    choice: MaskChoice,
+    place: tuple[int, int],
+    pair: tuple[int | None, int | None],
+    run: Mapping[str, Any] | None,
+    *,
+    locked: str = "",
+    predicts: str = "",
+) -> None:
+    """Show the mask on the matrix of a head and what it did, and hear of the reader's choices.
+
+    Args:
+        packed: from `pack_board`; sent to the browser only when it changes.
+        added: what the mask leaves open, (query, key); None for everything.
+        choice: the mask.
+        place: layer and head that the page shows.
+        pair: the positions of the query and the key that were chosen, to be marked.
+        run: from `run_of`; None where there is none.
+        locked: why nothing can be painted; empty where it can.
+        predicts: what is predicted, where it is.
+    """
+    board, data = packed
+    _board(key=_KEY, data=data, height="content", on_choice_change=_take_choice)
+    layer, head = place
+    rows_and_columns = None if added is None else added.cpu().numpy()
+    show_channel(
+        _KEY,
+        board=board,
+        layer=layer,
+        head=head,
+        query=pair[0],
+        key=pair[1],
+        seen=_whole(_chosen(), "serial") or 0,
+        choice={name: getattr(choice, name) for name in ("mask", "window", "prefix", "in_layer", "in_head")},
+        weights=choice.weights,
+        added="" if rows_and_columns is None else written_bits(rows_and_columns),
+        locked=locked,
+        predicts=predicts,
+        run=None if run is None else dict(run),
+    )
+
+
+def _chosen() -> Mapping[str, Any]:
+    """What the reader chose in the component; nothing where there is nothing of ours: a browser may send anything."""
+    choice: Any = getattr(st.session_state.get(_KEY), "choice", None)
+    return choice if isinstance(choice, Mapping) else {}
+
+
+def _take_choice() -> None:
+    """What was chosen in the component becomes the page's own choice; what is none of its values is left out."""
+    chosen = _chosen()
+    found: dict[str, Any] = {name: _whole(chosen, name) for name in ("window", "prefix")}
+    found = {name: number for name, number in found.items() if number is not None}
+    found |= {name: _whole(chosen, name) for name in ("in_layer", "in_head")}
+    if chosen.get("mask") in MASKS:
+        found["mask"] = chosen["mask"]
+    if chosen.get("weights") in SHOWN:
+        found["weights"] = chosen["weights"]
+    if chosen.get("mask") == "drawn":
+        cells = _cells(chosen.get("cells"), _whole(chosen, "count") or 0)
+        if cells is None:
+            return
+        found["cells"] = to_code(cells) if cells.any() else ""
+    MASK_CHOICES.set(**found)
+    take_pair(_whole(chosen, "query"), _whole(chosen, "key"))
+    layer, head = _whole(chosen, "layer"), _whole(chosen, "head")
+    if layer is not None and head is not None:
+        st.session_state["layer"] = layer
+        reading.take_head(head)
+
+
+def _cells(text: object, count: int) -> Cells | None:
+    """The blocked cells of a square matrix with that many rows, eight in a byte; None for what is none."""
+    if not isinstance(text, str) or not 1 <= count <= LONGEST_DRAWN:
+        return None
+    try:
+        packed = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(packed) != -(-count * count // 8):
+        return None
+    bits = numpy.unpackbits(numpy.frombuffer(packed, dtype=numpy.uint8), count=count * count)
+    return bits.reshape(count, count).astype(bool)
+
+
+def _whole(choice: Mapping[str, Any], name: str) -> int | None:
+    """A whole number, 0 or more, as our script sends it."""
+    number = choice.get(name)
+    return number if type(number) is int and 0 <= number < 1_000_000 else None
