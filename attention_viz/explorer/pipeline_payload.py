@@ -66,6 +66,7 @@ def shown_keys(weights: Float[Tensor, " key"], key: int) -> list[int]:
 
 def _header(opened: OpenHead) -> dict[str, Any]:
     trace, call = opened.trace, opened.attention
+    entering = {side: opened.entering(side) for side in ("query", "key")}
     axes = Axes(generated_by(trace))
     query_axis, key_axis = axes.add(trace.query_tokens(opened.stream)), axes.add(trace.key_tokens(opened.stream))
     return {
@@ -76,6 +77,8 @@ def _header(opened: OpenHead) -> dict[str, Any]:
         "d_k": opened.d_k,
         "d_v": call.value.shape[-1],
         "d_model": opened.d_model,
+        "known": sorted(opened.projections),
+        "widths": {side: None if rows is None else rows.shape[-1] for side, rows in entering.items()},
         "scale": call.scale,
         "softcap": call.softcap,
         "sink": None if call.sinks is None else call.sinks.item(),

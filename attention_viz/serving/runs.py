@@ -48,9 +48,14 @@ def is_loaded(name: str) -> bool:
     return name == OWN or name in _models
 
 
-def is_drawn(request: Request) -> bool:
-    """Whether somebody's equal request has been run, as far as pages read that show a head at a time."""
-    return (request, None, (), SETTINGS.longest_text) in _traces
+def is_drawn(request: Request, longest: int | None = None) -> bool:
+    """Whether somebody's equal request has been run.
+
+    Args:
+        request: what was asked for.
+        longest: how many tokens were read at most; by default as many as pages read that show a head at a time.
+    """
+    return (request, None, (), longest or SETTINGS.longest_text) in _traces
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:

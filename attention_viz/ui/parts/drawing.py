@@ -11,7 +11,7 @@ from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS
-from attention_viz.serving.runs import Drawn, draw, is_loaded, load_model
+from attention_viz.serving.runs import Drawn, draw, is_drawn, is_loaded, load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.wording import show_added
@@ -31,6 +31,7 @@ def draw_in_place(
     height: int,
     *,
     whole: bool = False,
+    keep: bool = False,
     longest: int = SETTINGS.longest_study,
     settle: Callable[[Drawn], None] = lambda drawn: None,
 ) -> Drawn | None:
@@ -41,6 +42,8 @@ def draw_in_place(
         place: an `st.empty`.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         whole: with all streams of an open trace; by default with the one that is shown.
+        keep: what stands there stays until it is replaced, where the run is at hand: for a component that would lose
+            the keyboard's focus.
         longest: how many tokens are read at most.
         settle: what follows for what is chosen, while the place is still filled: the page may run again for it.
 
@@ -50,7 +53,9 @@ def draw_in_place(
     if (open_trace := opening.opened()) is not None:
         settle(open_trace)
         return open_trace if whole else open_trace.alone(state.stream)
-    hold(state, place, height)
+    keep = keep and is_drawn(state.request, longest)
+    if not keep:
+        hold(state, place, height)
     try:
         drawn = draw(state.request, longest=longest)
     except AttentionVizError as error:
@@ -58,7 +63,8 @@ def draw_in_place(
         return None
     settle(drawn)
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
-    place.empty()
+    if not keep:
+        place.empty()
     return drawn
 
 

@@ -1,7 +1,7 @@
 import {test} from "node:test";
 import assert from "node:assert/strict";
 
-import {chainOf, reasonOf, scaling} from "../../../attention_viz/explorer/static/pipeline/chain.js";
+import {chainOf, reasonOf, scaling, stepTold} from "../../../attention_viz/explorer/static/pipeline/chain.js";
 import {linesOf, termTold} from "../../../attention_viz/explorer/static/pipeline/factors.js";
 import {
   hasPair,
@@ -91,6 +91,20 @@ test("a blocked key says why, and weighs nothing", () => {
   assert.equal(reasonOf(opened, pair, 4), "later");
   assert.match(plain(entryTold(opened, pair, pair.lanes[4])), /blocked, it comes later than the query: −∞$/);
   assert.match(plain(weightTold(pair, pair.lanes[4])), /its weight is 0$/);
+});
+
+test("how a step changes a score is told as arithmetic", () => {
+  const {opened, pair} = openedPair("every_term");
+  const told = chainOf(opened, pair)
+    .slice(1)
+    .map((step) => stepTold(step, opened.header));
+  const number = "(\u2212?[\\d.]+)";
+  const shapes = [`^${number} × 0.3 = ${number}$`, `^2.5 · tanh\\(${number} ÷ 2.5\\) = ${number}$`];
+  shapes.push(
+    `^${number} [+−] ${number} for these positions = ${number}$`,
+    `^1 later key blocked, and this one isn’t: ${number} stays$`,
+  );
+  told.forEach((line, at) => assert.match(line, new RegExp(shapes[at])));
 });
 
 test("what divides the scores is told as it is", () => {

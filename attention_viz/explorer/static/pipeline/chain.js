@@ -4,6 +4,9 @@ import {present, rowOf, signed, written} from "./numbers.js";
 
 /** @import {Opened, Pair} from "./numbers.js" */
 
+// How high a step is that has a number, one of many, and one that is a line that says that nothing changed.
+const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
+
 /**
  * One step of a score.
  * @typedef {object} ChainStep
@@ -38,11 +41,19 @@ export function chainOf(opened, pair) {
   return chain;
 }
 
+/**
+ * How high each step is after the first: what changes nothing is a line, anything else a number.
+ * @param {ChainStep[]} chain
+ */
+export function heightsOf(chain) {
+  return chain.slice(1).map(({skipped}) => (skipped ? SKIPPED : chain.length > 3 ? CROWDED : ROOMY));
+}
+
 /** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean}>} */
 const HOW = {
   scores: () => ({how: "sum", skipped: false}),
   scaled: ({header}) => ({how: scaling(header), skipped: header.scale === 1}),
-  softcapped: ({header}) => ({how: `${header.softcap} \u00b7 tanh(\u2026 \u00f7 ${header.softcap})`, skipped: false}),
+  softcapped: ({header}) => ({how: `kept within \u00b1${header.softcap}`, skipped: false}),
   biased: (opened, pair, row) => {
     const after = present(rowOf(opened, "biased", row));
     const before = present(rowOf(opened, "softcapped", row) ?? rowOf(opened, "scaled", row));
@@ -90,8 +101,12 @@ export function reasonOf({header}, {query}, key) {
 /**
  * How a number came about, for the line of arithmetic.
  * @param {ChainStep} step
+ * @param {{softcap: number | null}} header
  */
-export function stepTold({name, before, value, how}) {
-  if (name === "scaled") return `${written(before)} ${how} \u2192 ${written(value)}`;
-  return `${written(before)}, ${how}: ${written(value)}`;
+export function stepTold({name, before, value, how}, {softcap}) {
+  const [from, to] = [written(before), written(value)];
+  if (name === "scaled") return `${from} ${how.split(" = ")[0]} = ${to}`;
+  if (name === "softcapped") return `${softcap} \u00b7 tanh(${from} \u00f7 ${softcap}) = ${to}`;
+  if (name === "biased") return `${from} ${signed(value - before).replace(/^./, "$& ")} for these positions = ${to}`;
+  return value === -Infinity ? `blocked: ${from} becomes ${to}` : `${how}, and this one isn\u2019t: ${from} stays`;
 }

@@ -20,7 +20,7 @@ export function drawEntering(scene, opened, pair, places) {
   const {top, room, entering, factors, narrow} = places;
   const wide = narrow ? 14 : 20;
   scene.title("embeddings", "Embeddings", entering.x, 16, {
-    below: header.d_model && !narrow ? `${header.d_model} each` : "",
+    below: header.widths.query && !narrow ? `${header.widths.query} each` : "",
   });
   const strips = /** @type {const} */ ([
     ["query", "av-q", "embeddings", header.queries.indexOf(pair.query), queries.names[pair.query], "W_Q"],
@@ -35,9 +35,10 @@ export function drawEntering(scene, opened, pair, places) {
     if (vector) scene.add(`enters-${side}`, stripOf(vector, box, role));
     else scene.add(`enters-${side}`, svg("rect", {...box, class: "av-unknown"}));
     const turned = rotated ? ", then turned by its position" : "";
+    const by = header.known.includes(side) ? ` \u00b7 ${matrix}` : "";
     /** @type {Said[]} */
     const told = vector
-      ? [[word, role], ` \u00b7 ${matrix}: ${header.d_model} numbers become ${header.d_k}${turned}`]
+      ? [[word, role], `${by}: ${header.widths[side]} numbers become ${header.d_k}${turned}`]
       : ["What enters this layer was not recorded"];
     const from = header.layer > 0 ? "the layers before" : "word and position";
     scene.hit(box, {group: "enters", tags: [`enters-${side}`, side], told, from, to: side});
@@ -52,10 +53,11 @@ export function drawEntering(scene, opened, pair, places) {
   const [start, low] = [entering.x + wide * 1.5 + 6, bottom + 18];
   const path = `M${start} ${bottom + 4}V${low - 8}Q${start} ${low} ${start + 8} ${low}H${target - 8}Q${target} ${low} ${target} ${low - 8}V${bottom + 8}`;
   scene.add("enters-key key", flow(path, "av-k", 2.5, {x: target, y: bottom + 4, towards: "up"}));
+  // Below the vectors, which stand there as they were turned.
+  if (rotated) scene.title("rotated", "Rotated", target + 14, bottom + 24);
   if (narrow) return;
-  scene.add("enters-query query", subscripted(left + 8, middle - 8, "av-q", "Q"));
-  scene.add("enters-key key", subscripted(start + 22, low - 6, "av-k", "K"));
-  if (rotated) scene.title("rotated", "Rotated", left, middle + 22);
+  if (header.known.includes("query")) scene.add("enters-query query", subscripted(left + 8, middle - 8, "av-q", "Q"));
+  if (header.known.includes("key")) scene.add("enters-key key", subscripted(start + 22, low - 6, "av-k", "K"));
 }
 
 /**

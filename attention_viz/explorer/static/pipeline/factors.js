@@ -116,7 +116,7 @@ function drawTitles(scene, opened, pair, y, [query, key, product]) {
 function drawBars(scene, pair, places, lines, columns, axles) {
   const {top, room, factors} = places;
   const step = room / lines.length;
-  const thick = Math.max(1, step * 0.72);
+  const thick = Math.max(1, Math.min(28, step * 0.72));
   for (const {zero} of axles)
     scene.add("", svg("path", {d: `M${tidy(zero)} ${top - 2}V${top + room + 2}`, class: "av-axis"}));
   for (const [at, line] of lines.entries()) {

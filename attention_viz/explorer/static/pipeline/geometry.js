@@ -15,6 +15,7 @@
  * @property {Column} values
  * @property {Span & {top: number, room: number}} joined
  * @property {number} lane  how high a lane is
+ * @property {number} term  how high a term of the sum is
  */
 
 /** @typedef {{x: number, width: number}} Span */
@@ -22,7 +23,7 @@
 
 // The width for which the columns are drawn; they grow with the screen.
 const DRAWN = 1280;
-const NARROW = 700;
+const NARROW = 1180;
 // What stands above and below the drawing on the first screen; the same numbers are in pipeline.css.
 export const AROUND = 326;
 const [LEAST, MOST, BELOW] = [536, 760, 34];
@@ -30,10 +31,15 @@ const [LEAST, MOST, BELOW] = [536, 760, 34];
 const [TOP, TOP_BELOW] = [40, 60];
 
 /**
+ * What has to fit: lanes, terms of the sum, and how high each step of the score is.
+ * @typedef {{lanes: number, terms: number, steps: number[]}} Counts
+ */
+
+/**
  * @param {number} width  of the drawing
  * @param {number} screen  how high the screen is
  * @param {{d_k: number}} header
- * @param {{lanes: number, chain: number}} counts  of lanes, and of steps of the score
+ * @param {Counts} counts
  * @returns {Places}
  */
 export function placesFor(width, screen, header, counts) {
@@ -43,13 +49,15 @@ export function placesFor(width, screen, header, counts) {
 /**
  * @param {number} width
  * @param {number} screen
- * @param {{lanes: number}} counts
+ * @param {Counts} counts
  * @returns {Places}
  */
-function beside(width, screen, {lanes}) {
+function beside(width, screen, {lanes, terms, steps}) {
   const scale = width / DRAWN;
   const room = Math.max(LEAST, Math.min(MOST, screen - AROUND));
   const span = (/** @type {number} */ x, /** @type {number} */ wide) => ({x: x * scale, width: wide * scale, top: TOP});
+  // A lone lane is as high as the word "softmax" is long.
+  const highest = lanes < 2 ? 64 : (44 * room) / LEAST;
   return {
     ...{narrow: false, width, height: TOP + room + BELOW, top: TOP, room},
     entering: {x: 0, width: 46},
@@ -58,23 +66,24 @@ function beside(width, screen, {lanes}) {
     row: span(698, 312),
     values: span(1024, 158),
     joined: {x: 1222 * scale, width: width - 1222 * scale, top: TOP, room},
-    lane: Math.min((44 * room) / LEAST, (room - 116) / lanes),
+    lane: Math.min(highest, (room - 116) / lanes),
+    term: Math.max(20, Math.min(54, (room - total(steps) - 52) / terms)),
   };
 }
 
 /**
  * @param {number} width
  * @param {{d_k: number}} header
- * @param {{lanes: number, chain: number}} counts
+ * @param {Counts} counts
  * @returns {Places}
  */
-function below(width, {d_k: count}, {lanes, chain}) {
-  const [room, lane] = [Math.max(320, Math.min(count, 128) * 6), 30];
-  const sum = TOP_BELOW + room + 70;
-  const row = sum + 7 * 30 + 40 + chain * 66 + 66;
-  const values = row + lanes * lane + 92;
+function below(width, {d_k: count}, {lanes, terms, steps}) {
+  const [room, lane, term] = [Math.max(320, Math.min(count, 128) * 6), lanes < 2 ? 64 : 30, 32];
+  const sum = TOP_BELOW + room + 104;
+  const row = sum + terms * term + 34 + total(steps) + 126;
+  const values = row + lanes * lane + 106;
   return {
-    ...{narrow: true, width, height: values + lanes * lane + 124, top: TOP_BELOW, room, lane},
+    ...{narrow: true, width, height: values + lanes * lane + 124, top: TOP_BELOW, room, lane, term},
     entering: {x: 0, width: 38},
     factors: {x: 62, width: width - 66},
     sum: {x: 4, width: width - 8, top: sum},
@@ -82,4 +91,9 @@ function below(width, {d_k: count}, {lanes, chain}) {
     values: {x: 0, width: width - 92, top: values},
     joined: {x: width - 62, width: 62, top: values, room: lanes * lane + 100},
   };
+}
+
+/** @param {number[]} numbers */
+function total(numbers) {
+  return numbers.reduce((sum, one) => sum + one, 0);
 }

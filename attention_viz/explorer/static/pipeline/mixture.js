@@ -14,6 +14,8 @@ import {tagOf} from "./row.js";
 // From this weight on a value is shown itself, too, pale behind what is taken of it.
 const SEEN = 0.02;
 const PARTS = 16;
+// How far the output's bars go, up or down, in pixels.
+const OUTPUT = 30;
 
 /**
  * @param {Scene} scene
@@ -26,12 +28,9 @@ export function drawMixture(scene, opened, pair, places) {
   const output = present(rowOf(opened, "output", row));
   const {values, lane} = places;
   const taken = pair.lanes.filter(({value}) => value !== null);
-  const largest = Math.max(
-    1e-9,
-    ...output.map(Math.abs),
-    ...taken.map((one) => factorOf(one) * furthest(present(one.value))),
-  );
-  const unit = (lane * 0.46) / largest;
+  // The solid bars fit their lanes, and their sum its place: all by one measure.
+  const furthestTaken = Math.max(1e-9, ...taken.map((one) => factorOf(one) * furthest(present(one.value))));
+  const unit = Math.min((lane * 0.46) / furthestTaken, OUTPUT / Math.max(1e-9, furthest(output)));
   const bottom = values.top + lane * pair.lanes.length;
   scene.title("value", "Value", values.x, values.top - 24, {role: "av-v", below: "× weight (solid)"});
   for (const [at, one] of pair.lanes.entries()) drawValue(scene, one, places, values.top + (at + 0.5) * lane, unit);
@@ -130,16 +129,16 @@ function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
     }),
   );
   scene.title("output", "Output", x, bottom + 34, {role: "av-v"});
-  scene.add("output", label(x + width, bottom + 34, "av-below", "sum of solid", {"text-anchor": "end"}));
+  if (width > 156)
+    scene.add("output", label(x + width, bottom + 34, "av-below", "sum of solid", {"text-anchor": "end"}));
   scene.add("output", svg("path", {d: `M${tidy(x)} ${tidy(zero)}h${tidy(width)}`, class: "av-axis"}));
   const each = width / output.length;
-  const room = 30 / Math.max(1, (furthest(output) * unit) / 30) / 30;
   for (const [at, number] of output.entries()) {
     scene.add(
       `output output-${at}`,
-      upright(x + at * each, zero, each < 2 ? each : each * 0.8, number * unit * room, "av-solid av-v"),
+      upright(x + at * each, zero, each < 2 ? each : each * 0.8, number * unit, "av-solid av-v"),
     );
-    const box = {x: tidy(x + at * each), y: tidy(zero - 30), width: tidy(each), height: 60};
+    const box = {x: tidy(x + at * each), y: tidy(zero - OUTPUT), width: tidy(each), height: 2 * OUTPUT};
     scene.hit(box, {
       group: "output",
       tags: ["weight", `output-${at}`],
@@ -187,7 +186,7 @@ function drawJoined(scene, opened, row, {joined, values, narrow}, output) {
   const largest = Math.max(1e-9, furthest(outputs));
   const each = room / header.heads;
   scene.title("joined", "Heads joined", x + width, narrow ? top - 40 : 16, {
-    below: `${header.heads} heads · W\u2092`,
+    below: `${header.heads} ${header.heads === 1 ? "head" : "heads"}`,
     end: true,
   });
   for (let head = 0; head < header.heads; head++) {
@@ -197,7 +196,9 @@ function drawJoined(scene, opened, row, {joined, values, narrow}, output) {
   const end = x + wide + 12;
   /** @type {Said[]} */
   const told = made
-    ? [`${header.heads} heads side by side \u00b7 W_O: ${header.d_model} numbers`]
+    ? [
+        `${header.heads} heads side by side${header.known.includes("output") ? " \u00b7 W_O" : ""}: ${header.d_model} numbers`,
+      ]
     : ["What the heads are joined to was not recorded"];
   const box = {x: tidy(end), y: top, width: strip, height: room};
   scene.add("joined", made ? stripOf(made, box, "av-more") : svg("rect", {...box, class: "av-unknown"}));

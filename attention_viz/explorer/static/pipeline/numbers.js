@@ -18,6 +18,8 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} d_k
  * @property {number} d_v
  * @property {number | null} d_model
+ * @property {string[]} known  the learned matrices that explain what they make, by what that is
+ * @property {{query: number | null, key: number | null}} widths  of what enters the layer
  * @property {number} scale  what the scores are multiplied by
  * @property {number | null} softcap
  * @property {number | null} sink  one more entry of each row's softmax, whose share is dropped

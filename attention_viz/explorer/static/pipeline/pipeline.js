@@ -3,7 +3,7 @@
 // Which pair the page shows comes through the channel beside it (see channel.js). The reader's choices go to the page
 // with a serial number, so that an older answer never moves the choice.
 
-import {chainOf} from "./chain.js";
+import {chainOf, heightsOf} from "./chain.js";
 import {drawFactors} from "./factors.js";
 import {drawMixture} from "./mixture.js";
 import {hasPair, openPair, readOpened} from "./numbers.js";
@@ -11,8 +11,8 @@ import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
-import {drawSum} from "./sum.js";
-import {createScene, finish, svg} from "./scene.js";
+import {drawSum, sumTerms} from "./sum.js";
+import {createScene, drawDescent, finish, svg} from "./scene.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {element, focused, within} from "../parts/element.js";
 
@@ -149,7 +149,8 @@ function show(pipeline) {
  */
 function paint(pipeline, opened, pair, width) {
   const {stage} = pipeline;
-  const counts = {lanes: pair.lanes.length, chain: chainOf(opened, pair).length};
+  const steps = heightsOf(chainOf(opened, pair));
+  const counts = {lanes: pair.lanes.length, terms: sumTerms(pair).length, steps};
   const places = placesFor(width, window.innerHeight, opened.header, counts);
   const reached = focused(stage);
   const before = reached && stage.contains(reached) ? reached.getAttribute("aria-label") : null;
@@ -169,6 +170,7 @@ function paint(pipeline, opened, pair, width) {
   const score = drawSum(scene, opened, pair, places, product);
   drawRow(scene, opened, pair, places, score);
   drawMixture(scene, opened, pair, places);
+  if (places.narrow) drawDescent(scene, places);
   finish(scene, opened.header.steps);
   Object.assign(pipeline, {scene, pair, told: null});
   stage.classList.remove("av-pointed");

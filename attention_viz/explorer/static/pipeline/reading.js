@@ -19,7 +19,9 @@ export function tellWay({opened, pair, reading}) {
   const parts = [["q", "av-q"], " \u00b7 ", ["k", "av-k"]];
   for (const {name, how, value, skipped} of chainOf(opened, pair)) {
     if (skipped) continue;
-    const step = name !== "allowed" ? how.split(" = ")[0] : Number.isFinite(value) ? "allowed" : "blocked";
+    /** @type {Record<string, string>} */
+    const did = {allowed: Number.isFinite(value) ? "allowed" : "blocked", biased: `${how.split(" ")[0]} by position`};
+    const step = did[name] ?? how.split(" = ")[0];
     parts.push(name === "scores" ? ` = ${written(value)}` : ` \u2192 ${step} = ${written(value)}`);
   }
   parts.push(" \u2192 softmax = ", [share(pair.weight), "av-strong"], " \u2192 \u00d7 ", ["v", "av-v"]);

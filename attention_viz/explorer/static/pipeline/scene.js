@@ -1,5 +1,7 @@
 // The drawing of the pipeline: marks with what they belong to, and places that tell something when pointed at.
 
+/** @import {Places} from "./geometry.js" */
+
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Marks */
 
 /** A piece of a sentence, plain or with a class. @typedef {string | [text: string, role: string]} Said */
@@ -164,7 +166,7 @@ export function createScene(root) {
     },
     title(name, text, x, y, {role = "", below = "", mono = false, end = false} = {}) {
       const width = widthOf(text, "650 13.5px system-ui, sans-serif");
-      const left = end ? x - width - 24 : x;
+      const left = end ? x - width - 26 : x;
       const nodes = [label(left, y, `av-title ${role}`, text)];
       if (name) nodes.push(opener(name, text, left + width + 7, y - 13));
       if (below)
@@ -194,6 +196,21 @@ function opener(name, text, x, y) {
     svg("rect", {width: 17, height: 17, rx: 4}),
     grid,
   );
+}
+
+/**
+ * Where the parts stand one below the other, an arrow from each to the next.
+ * @param {Scene} scene
+ * @param {Places} places
+ */
+export function drawDescent({add}, {width, sum, row, values}) {
+  const x = tidy(width / 2);
+  for (const [{top}, tags] of /** @type {const} */ ([
+    [sum, "product"],
+    [row, "chain-allowed"],
+    [values, "weight"],
+  ]))
+    add(tags, flow(`M${x} ${tidy(top - 72)}v18`, "av-more", 3, {x: width / 2, y: top - 48, towards: "down"}));
 }
 
 /**

@@ -1,6 +1,6 @@
 // The terms of a score, largest first, and what becomes of their sum before the softmax.
 
-import {chainOf, stepTold} from "./chain.js";
+import {chainOf, heightsOf, stepTold} from "./chain.js";
 import {termTold} from "./factors.js";
 import {bar, flow, label, svg, tidy} from "./scene.js";
 import {signed, written} from "./numbers.js";
@@ -24,23 +24,20 @@ import {signed, written} from "./numbers.js";
  * @returns {{x: number, y: number, turned: boolean}}
  */
 export function drawSum(scene, opened, pair, places, product) {
-  const {sum: column, room, narrow} = places;
+  const {sum: column, term} = places;
   const chain = chainOf(opened, pair);
   const terms = sumTerms(pair);
-  // What changes nothing is a line, anything else a number.
-  const heights = chain.slice(1).map(({skipped}) => (skipped ? 52 : chain.length > 3 ? 62 : 80));
-  const needed = heights.reduce((all, one) => all + one, 0) + 52;
-  const step = narrow ? 30 : Math.max(20, Math.min(54, (room - needed) / terms.length));
   scene.title("scores", "Scores", column.x, column.top - 24, {below: "q · k, largest first"});
-  drawTerms(scene, pair, places, terms, step, product);
-  return drawChain(scene, places, chain, heights, column.top + 6 + terms.length * step + 28);
+  drawTerms(scene, pair, places, terms, product);
+  return drawChain(scene, opened, places, chain, column.top + 6 + terms.length * term + 28);
 }
 
 /**
+ * The terms that are named, and all others as one.
  * @param {Pair} pair
  * @returns {SumTerm[]}
  */
-function sumTerms({named, terms, rest, q}) {
+export function sumTerms({named, terms, rest, q}) {
   /** @type {SumTerm[]} */
   const found = [];
   let before = 0;
@@ -58,10 +55,9 @@ function sumTerms({named, terms, rest, q}) {
  * @param {Pair} pair
  * @param {Places} places
  * @param {SumTerm[]} terms
- * @param {number} step
  * @param {(dimension: number) => {x: number, y: number}} product
  */
-function drawTerms(scene, pair, {sum: {x, width, top}, narrow}, terms, step, product) {
+function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, terms, product) {
   const ends = terms.flatMap(({before, value}) => [before, before + value]);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
   const unit = width / (high - low || 1);
@@ -108,12 +104,13 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow}, terms, step, pro
 
 /**
  * @param {Scene} scene
+ * @param {Opened} opened
  * @param {Places} places
  * @param {ChainStep[]} chain
- * @param {number[]} heights
  * @param {number} start
  */
-function drawChain(scene, {sum: {x, width}, narrow}, chain, heights, start) {
+function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
+  const heights = heightsOf(chain);
   const right = x + width;
   scene.add("", svg("path", {d: `M${x} ${tidy(start - 24)}H${tidy(right)}`, class: "av-rule"}));
   let [y, last] = [start, start];
@@ -148,25 +145,29 @@ function drawChain(scene, {sum: {x, width}, narrow}, chain, heights, start) {
     const box = skipped
       ? {x, y: y + 5, width, height: 18}
       : {x: x + width * 0.42, y: y - 20, width: width * 0.6, height: 42};
-    scene.hit(box, chainHit(chain, at));
+    scene.hit(box, chainHit(header, chain, at));
     if (!skipped) last = y;
   }
-  const turned = chain[chain.length - 1].skipped;
-  return {x: right, y: narrow ? y + 30 : last, turned: turned || narrow};
+  return {x: right, y: last, turned: chain[chain.length - 1].skipped};
 }
 
 /**
+ * @param {{softcap: number | null}} header
  * @param {ChainStep[]} chain
  * @param {number} at
  * @returns {Hit}
  */
-function chainHit(chain, at) {
+function chainHit(header, chain, at) {
   const step = chain[at];
   const [before, after] = [chain[at - 1], chain[at + 1]];
   const tags = [`chain-${step.name}`, ...(before ? [`chain-${before.name}`] : ["sum", "ribbons", "product"])];
   /** @type {Said[]} */
   const told =
-    at === 0 ? ["the terms' sum = ", [written(step.value), "av-strong"]] : step.skipped ? [step.how] : [stepTold(step)];
+    at === 0
+      ? ["the terms' sum = ", [written(step.value), "av-strong"]]
+      : step.skipped
+        ? [step.how]
+        : [stepTold(step, header)];
   return {
     group: "chain",
     tags,

@@ -20,12 +20,22 @@ const LABEL = 52;
  * @returns {(Node | string)[]}
  */
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
-  const from = element("bdi", {class: "av-query av-mono"}, queries.names[query]);
-  const to = element("bdi", {class: "av-keys av-mono"}, keys.names[key]);
+  const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
   const percent = weight * 100;
   const much = percent >= 1 ? `${Math.round(percent)} %` : percent > 0 ? "less than 1 %" : "nothing";
   return [from, ` takes ${much} of what it fetches here from `, to, "."];
+}
+
+/**
+ * A word in its role's colour, with its position where the text has it several times.
+ * @param {Axis} axis
+ * @param {number} at
+ * @param {string} role
+ */
+function wordAt({spellings, names}, at, role) {
+  const {text} = spellings[at];
+  return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
 }
 
 /**

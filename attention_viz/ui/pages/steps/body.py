@@ -47,7 +47,7 @@ def show_body(state: State, places: Places, height: int) -> None:
         height: of the picture, in pixels.
     """
     settle = functools.partial(settle_selection, state=state)
-    drawn = draw_in_place(state, places.picture, height, settle=settle)
+    drawn = draw_in_place(state, places.picture, height, keep=True, settle=settle)
     heads = None
     if drawn is not None:
         with places.notes:
@@ -79,11 +79,13 @@ def _open(drawn: Drawn, state: State, places: Places) -> tuple[OpenHead, OpenHea
             )
         if opened.head != state.head:
             st.caption(f"This variant has one head, head {opened.head}; the picker's is not used.")
-    with places.picture.container():
-        if is_pipeline(chosen):
+    if is_pipeline(chosen):
+        with places.pipeline:
             pair = chosen.query, chosen.key
             show_pipeline(opened, pair, chosen.terms, on_choice=_take_pipeline_pair, on_open=_open_step)
-        else:
+    else:
+        places.pipeline.empty()
+        with places.picture.container():
             (show_all_steps if chosen.all == "yes" else show_step)(opened, as_run, chosen, state, own=own)
     return opened, as_run
 

@@ -20,9 +20,10 @@ def show_page() -> None:
     row = pickers.choose()
     state, bar = row.state, row.bar
     controls, notes = st.container(), st.container()
-    with st.container(key="steps-picture"):
-        picture = st.empty()
+    with st.container(key="steps-picture", gap=None):
+        # A place apart, as an empty one loses what stands in it whenever the page runs, and with it the focus.
+        picture, pipeline = st.empty(), st.container()
     below = st.container()
     with importing("steps", state, picture, _HEIGHT):
         from attention_viz.ui.pages.steps.body import show_body
-    show_body(state, Places(controls, row.options, notes, picture, below, bar), _HEIGHT)
+    show_body(state, Places(controls, row.options, notes, picture, pipeline, below, bar), _HEIGHT)

@@ -15,7 +15,8 @@ class Places:
         controls: the list of steps and the cell's pickers, where one step's matrix is open.
         options: the switches, behind "Options".
         notes: what was cut and what can't be had.
-        picture: the pipeline or the step, an `st.empty`.
+        picture: the step, or what is said in its place, an `st.empty`.
+        pipeline: the pipeline, a container of which nothing is left where a step stands.
         below: the list of steps, where the pipeline is shown.
         bar: the badge and what can be taken away.
     """
@@ -24,5 +25,6 @@ class Places:
     options: DeltaGenerator
     notes: DeltaGenerator
     picture: DeltaGenerator
+    pipeline: DeltaGenerator
     below: DeltaGenerator
     bar: DeltaGenerator

@@ -59,6 +59,8 @@ def test_the_pipeline_tells_chooses_and_opens(stay: OpenPage, idle: Idle) -> Non
     screen.keyboard.press("Enter")
     expect(screen.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 16 % .* from flooded"))
     screen.wait_for_url(re.compile("key=7"))
+    idle(screen)
+    expect(lane).to_be_focused()
     # The small grid opens the whole matrix, at the pair, and Back the pipeline.
     shown.get_by_role("button", name="Weights: the whole matrix").press("Enter")
     screen.wait_for_url(re.compile("step=weights"))
