@@ -93,6 +93,7 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "head_grid": lambda r: av.views.head_grid(r.bank, "previous"),
     "head_scatter": lambda r: av.views.head_scatter(r.bank, "previous", "entropy"),
     "head_map": lambda r: av.views.head_map(r.bank),
+    "queries_and_keys": lambda r: av.views.queries_and_keys(r.bank, 0, 4),
     "head_effects": lambda r: av.views.head_effects(r.bank, r.effects, chosen=(0, 4)),
     "compare": lambda r: av.views.compare(av.compare(r.bank, r.city, 0, 4)),
     "compared_heads": lambda r: av.views.compared_heads(r.bank, r.city, r.apart),

@@ -28,17 +28,20 @@ SIDE = 32
 LEVELS, BLOCKED = 254, 255
 
 
-def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame") -> bytes:
+def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "pandas.DataFrame") -> bytes:
     """The thumbnails and the numbers of all heads of a stream; equal traces and tables give equal bytes.
 
     Args:
         trace: whose patterns are shown.
         stream: which attention.
         table: from `head_table`, of this trace, or of several texts with their spread.
+        roles: from `attention_viz.analysis.roles.roles`, of the same.
 
     Raises:
         TraceError: the trace keeps only some layers.
     """
+    from attention_viz.explorer.atlas_roles import pack_roles
+
     trace.check_every_layer("the atlas", stream)
     levels, tops = _thumbnails(trace, stream)
     plane = zlib.compress(levels, 6)
@@ -53,6 +56,7 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame") -> bytes:
         "pooled": [-(-len(one) // SIDE) for one in (queries, keys)],
         "tops": tops,
         **_numbers(table),
+        **pack_roles(trace, stream, roles),
         "plane": [0, len(plane)],
     }
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")

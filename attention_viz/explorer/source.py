@@ -73,7 +73,7 @@ def packet_source() -> tuple[str, str, str]:
 def atlas_source(height: int) -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the atlas of all heads, `height` pixels high at most; its data are `pack_atlas`'s."""
     html = f'<div class="av-explorer av-atlas" data-testid="atlas" data-height="{height}"></div>\n'
-    return html, style_sheet() + _read("atlas/atlas.css"), script("atlas/atlas.js")
+    return html, style_sheet() + _read("atlas/atlas.css") + _read("atlas/cards.css"), script("atlas/atlas.js")
 
 
 def pipeline_source() -> tuple[str, str, str]:
@@ -131,6 +131,7 @@ def _variables(palette: Palette) -> str:
     }
     colours["ramp"] = " ".join(palette.weights)
     colours["differences"] = " ".join(palette.differences)
+    colours["roles"] = " ".join(palette.roles)
     return "".join(f"  --av-{name}: {value};\n" for name, value in colours.items())
 
 

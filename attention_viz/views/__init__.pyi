@@ -20,6 +20,7 @@ from .figures.cache import cache as cache
 from .figures.heads.head_grid import head_grid as head_grid
 from .figures.heads.head_scatter import head_scatter as head_scatter
 from .figures.heads.head_map import head_map as head_map
+from .figures.heads.queries_and_keys import queries_and_keys as queries_and_keys
 from .figures.heads.head_effects import head_effects as head_effects
 from .figures.compare import compare as compare
 from .figures.heads.compared_heads import compared_heads as compared_heads

@@ -23,13 +23,14 @@ HOST = """async ({html, css, js, channel, bytes}) => {
     window.heard = [];
     const mounting = {parentElement: root, setStateValue: (...told) => heard.push(told), setTriggerValue() {}};
     window.call = (data) => { window.leave = atlas({...mounting, data: Uint8Array.from(data)}); };
-    const shown = {explorer: "my atlas", metric: "entropy", patterns: true, address: {}};
+    const view = {view: "patterns", metric: "entropy", role: null, linking: [], effects: [], over: "x"};
+    const shown = {explorer: "my atlas", ...view};
     window.choose = (choice) => told({data: {...shown, ...choice}});
 }"""
 
 
 def packed(trace: Trace) -> list[int]:
-    return list(pack_atlas(trace, "encoder", av.head_table(trace)))
+    return list(pack_atlas(trace, "encoder", av.head_table(trace), av.roles(trace)))
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ import pytest
 import attention_viz as av
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.roles import ROLES, roles
 from attention_viz.explorer import atlas_source
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
+from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.scale import full_colour
 from tests.shipped import shipped
@@ -31,7 +33,7 @@ def unpacked(payload: bytes, trace: Trace, stream: str) -> tuple[dict[str, Any],
 def test_a_short_text_is_sent_cell_by_cell_and_its_numbers_as_in_the_table() -> None:
     trace = shipped("induction").trace("moon cheese frog moon cheese frog")
     table = head_table(trace)
-    header, levels = unpacked(pack_atlas(trace, "decoder", table), trace, "decoder")
+    header, levels = unpacked(pack_atlas(trace, "decoder", table, roles(trace)), trace, "decoder")
     assert header["queries"] == header["keys"] == list(trace.query_tokens().labels)
     assert header["pooled"] == [1, 1] and header["tops"] == [1.0] * 8
     for place, (layer, head) in enumerate(table.index):
@@ -48,7 +50,7 @@ def test_a_short_text_is_sent_cell_by_cell_and_its_numbers_as_in_the_table() -> 
 
 def test_of_a_long_text_each_cell_is_the_largest_weight_under_it_and_none_is_left_out() -> None:
     trace = av.scratch(" ".join(f"word{number}" for number in range(77)), heads=1)
-    header, levels = unpacked(pack_atlas(trace, "encoder", head_table(trace)), trace, "encoder")
+    header, levels = unpacked(pack_atlas(trace, "encoder", head_table(trace), roles(trace)), trace, "encoder")
     weights, first = trace.weights(0, 0).numpy(), [*starts(77), 77]
     assert levels.shape == (1, SIDE, SIDE) and first[0] == 0 and len(first) == SIDE + 1
     assert header["pooled"] == [3, 3] and header["queries"][1] == f"word{first[1]} …"
@@ -62,14 +64,40 @@ def test_of_a_long_text_each_cell_is_the_largest_weight_under_it_and_none_is_lef
 
 def test_equal_traces_give_equal_bytes_and_several_texts_their_spread() -> None:
     one, other = av.scratch("a b a"), av.scratch("b a c")
-    assert pack_atlas(one, "encoder", head_table(one)) == pack_atlas(
-        av.scratch("a b a"), "encoder", head_table(av.scratch("a b a"))
+    again = av.scratch("a b a")
+    assert pack_atlas(one, "encoder", head_table(one), roles(one)) == pack_atlas(
+        again, "encoder", head_table(again), roles(again)
     )
     table = head_table([one, other])
-    header, _ = unpacked(pack_atlas(one, "encoder", table), one, "encoder")
+    header, _ = unpacked(pack_atlas(one, "encoder", table, roles([one, other])), one, "encoder")
     assert header["spreads"]["entropy"] == pytest.approx(table["entropy_spread"].tolist(), abs=1e-6)
 
 
 def test_the_atlas_has_its_place_and_the_style_of_its_card() -> None:
     html, css, _ = atlas_source(420)
     assert 'data-testid="atlas"' in html and 'data-height="420"' in html and ".av-card" in css
+
+
+def test_roles_are_those_of_the_library_and_a_role_that_no_head_has_says_why() -> None:
+    trace = shipped("induction").trace("moon cheese frog ring moon cheese")
+    table = roles(trace)
+    header, _ = unpacked(pack_atlas(trace, "decoder", head_table(trace), table), trace, "decoder")
+    assert [one["name"] for one in header["roles"]] == list(ROLES)
+    assert [header["roles"][number]["name"] for number in header["role"]] == table["role"].tolist()
+    told = [numpy.nan if score is None else score for score in header["score"]]
+    assert told == pytest.approx(table["score"].tolist(), abs=1e-6, nan_ok=True)
+    for one in header["roles"]:
+        assert (one["none"] == "") == (one["name"] in table["role"].tolist())
+        assert one["threshold"] == 0 or f"{one['threshold']:.2f}" in one["asks"]
+    reasons = {one["name"]: one["none"] for one in header["roles"]}
+    assert reasons["next"] == "None looks ahead here."
+    assert reasons["punctuation"] == "Too little punctuation in this text."
+    for name, words in reasons.items():
+        if words.startswith("None: the most is"):
+            assert words == f"None: the most is {table[name].max():.2f}."
+
+
+def test_a_head_rests_on_special_tokens_and_where_none_looks_ahead_on_the_first() -> None:
+    assert resting_words(shipped("induction").trace("moon cheese frog"), "decoder") == "<s>"
+    assert resting_words(av.scratch("a b c", allowed=av.masks.causal(3)), "decoder") == "“a”"
+    assert resting_words(av.scratch("a b c"), "encoder") == ""

@@ -40,7 +40,7 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
             "/masks",
             ("Sentence", "Model", "Layer", "Head", "Mask", "Options", "Export", "Verified", "causal", "Difference"),
         ),
-        ("/heads", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Metric")),
+        ("/heads", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Roles")),
         ("/compare", ("Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
         (
             "/learn",

@@ -83,7 +83,7 @@ def test_nothing_moves_where_the_system_asks_for_no_motion(stay: OpenPage) -> No
 
 
 def test_without_motion_a_list_opens_and_chooses_nothing_by_itself(stay: OpenPage) -> None:
-    screen = stay("/heads?metric=entropy")
+    screen = stay("/heads?metric=entropy&view=colours")
     screen.emulate_media(reduced_motion="reduce")
     metric = screen.get_by_role("combobox", name="Metric")
     metric.click()

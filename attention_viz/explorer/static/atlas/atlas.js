@@ -4,7 +4,9 @@
 // sent once. The reader's choices go to the page with a serial number, so that an older answer never moves the mark.
 
 import {createCard} from "./card.js";
+import {createCards} from "./cards.js";
 import {buildAtlas, markAtlas, paintAtlas, reachedBy, readColours} from "./grid.js";
+import {fullOf, percent} from "./numbers.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {axesOf} from "../heads/cells.js";
@@ -45,8 +47,7 @@ function create(parentElement, setStateValue, setTriggerValue) {
   const title = element("h2");
   const legend = element("div", {class: "av-scale", "aria-hidden": "true"});
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
-  root.replaceChildren(element("header", {}, title, legend), table);
-  /** @type {Omit<Atlas, "card">} */
+  /** @type {Omit<Atlas, "card" | "cards">} */
   const bare = {
     ...{root, parentElement, title, legend, table, room: Number(root.dataset["height"])},
     ...{bytes: null, header: null, message: null, drawing: null, cells: new Map()},
@@ -56,6 +57,8 @@ function create(parentElement, setStateValue, setTriggerValue) {
     open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
   };
   const atlas = /** @type {Atlas} */ (bare);
+  atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));
+  root.replaceChildren(element("header", {}, title, legend), table, atlas.cards.node);
   atlas.card = createCard(atlas);
   listen(atlas);
   mounted.set(parentElement, atlas);
@@ -85,12 +88,14 @@ async function load(atlas, bytes) {
 /** @param {Atlas} atlas */
 function draw(atlas) {
   const {header, message, chosen, root} = atlas;
-  if (!header || !message || !chosen) return;
+  // An element that has left the page has no colours.
+  if (!header || !message || !chosen || !root.isConnected) return;
   const drawing = {header, message, colours: readColours(root)};
   atlas.drawing = drawing;
   paintAtlas(atlas, drawing);
   markAtlas(atlas);
   writeTitle(atlas, drawing);
+  atlas.cards.draw(drawing);
   atlas.card.refresh();
 }
 
@@ -119,24 +124,36 @@ function choose(atlas, {layer, head}) {
   atlas.chosen = {layer, head};
   atlas.setStateValue("choice", {layer, head, serial: atlas.serial});
   markAtlas(atlas);
+  if (atlas.drawing) atlas.cards.draw(atlas.drawing);
 }
 
 /**
+ * What the colours say, and from what to what they go.
  * @param {Atlas} atlas
  * @param {Drawing} drawing
  */
-function writeTitle({title, legend, layout}, {header, message, colours}) {
+function writeTitle({title, legend, layout}, drawing) {
+  const {header, message, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
-  const words = message.patterns ? "Patterns of all heads " : `${metric?.label}, by head `;
-  title.replaceChildren(words, element("span", {class: "av-axes"}, axesOf(layout)));
-  legend.hidden = message.patterns;
+  const words = {
+    roles: "What each head mostly does",
+    patterns: "Patterns of all heads",
+    colours: `${metric?.label}, by head`,
+    silenced: "How far the output moves without each head",
+  };
+  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(layout)));
+  legend.hidden = message.view === "patterns";
+  const roles = message.view === "roles";
+  const shown = roles ? [colours.background, colours.roles[0]] : colours.ramp;
   const bar = element("div", {class: "av-bar"});
-  const ramp = colours.ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ");
-  bar.style.background = `linear-gradient(to right, ${ramp})`;
-  const full = Number(header.fulls[message.metric].toPrecision(3));
-  const unit = element("span", {class: "av-unit"}, metric?.unit);
-  const ticks = element("div", {class: "av-ends"}, element("span", {}, "0"), unit, element("span", {}, String(full)));
-  legend.replaceChildren(bar, ticks);
+  bar.style.background = `linear-gradient(to right, ${shown.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
+  const full = fullOf(drawing);
+  const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
+  const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "of its length; root scale"}[message.view];
+  const ends = roles ? ["threshold", "strongest"] : ["0", most];
+  const ticks = ends.map((end) => element("span", {}, end));
+  ticks.splice(1, 0, element("span", {class: "av-unit"}, unit));
+  legend.replaceChildren(bar, element("div", {class: "av-ends"}, ...ticks));
 }
 
 /** @param {Atlas} atlas */
@@ -173,12 +190,13 @@ function listen(atlas) {
   on("click", (cell) => {
     reach(atlas, cell);
     choose(atlas, cell);
+    card.keep(cell);
   });
   on("dblclick", (cell) => atlas.open(cell));
   on("focusin", (cell) => cell.node.matches(":focus-visible") && card.show(cell));
   on("keydown", (cell, event) => press(atlas, cell, event));
   table.addEventListener("pointerleave", () => card.leave(), {signal});
-  root.addEventListener("keydown", (event) => event.key === "Escape" && closeCard(atlas), {signal});
+  root.addEventListener("keydown", (event) => event.key === "Escape" && card.hide(), {signal});
   root.addEventListener("focusout", (event) => isInside(root, event.relatedTarget) || card.leave(), {signal});
   document.addEventListener("scroll", () => card.follow(), {signal, capture: true, passive: true});
   listenToChannel((message) => follow(atlas, message), signal);
@@ -222,16 +240,6 @@ function press(atlas, cell, event) {
   if (!to) return;
   event.preventDefault();
   reach(atlas, to);
-}
-
-/**
- * Back to the head that the card told of, where the focus was in the card.
- * @param {Atlas} atlas
- */
-function closeCard(atlas) {
-  const inCard = atlas.card.node.contains(focused(atlas.root));
-  atlas.card.hide();
-  if (inCard) atlas.cells.get(atlas.reached)?.node.focus();
 }
 
 /**

@@ -1,17 +1,20 @@
-// The card beside a head that is pointed at: its pattern enlarged, with its tokens' names, and its numbers.
+// A head that is pointed at, told of in the place where the page tells of the chosen one: nothing beside the atlas is
+// covered but that, and it comes back. Where that place is out of sight, as on a phone, a strip at the window's end.
 
 import {element, fitCanvas, focused} from "../parts/element.js";
 import {drawPattern} from "./grid.js";
+import {roleOf, swatchOf} from "./roles.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, Drawing} from "./grid.js" */
 
 /**
- * The card: `show(cell)` and `hide()` at once; `point(cell)` once the pointer has stayed there, so that it can cross other
- * heads on its way to the card; `leave()` unless the pointer or the focus has come to the card.
+ * The card: `show(cell)` and `hide()` at once; `point(cell)` once the pointer has stayed there; `keep(cell)` when it is
+ * chosen; `leave()` unless the focus came to the head by keyboard.
  * @typedef {object} Card
  * @property {HTMLElement} node
  * @property {(cell: AtlasCell) => void} show
  * @property {(cell: AtlasCell) => void} point
+ * @property {(cell: AtlasCell) => void} keep
  * @property {() => void} refresh
  * @property {() => void} follow  the head that it tells of, when the page is scrolled
  * @property {() => void} hide
@@ -20,9 +23,12 @@ import {drawPattern} from "./grid.js";
 
 /** @typedef {{atlas: Atlas, node: HTMLElement, timer: number, shown: AtlasCell | null}} OwnCard */
 
-const SIZE = 200;
-const NAMED = 12;
-const [LINGER, LEAVE] = [120, 250];
+const NAMED = 24;
+const [LINGER, LEAVE] = [60, 120];
+// What the names of rows and columns take beside a pattern, how large it is at most, and in a strip, in pixels.
+const [GUTTER, CARD_SIZE, IN_STRIP] = [70, 330, 72];
+// How long a strip stays after a touch, in milliseconds: nothing leaves a head that was touched.
+const STAYS = 4000;
 
 /**
  * A card inside the atlas.
@@ -33,16 +39,16 @@ export function createCard(atlas) {
   const node = element("div", {class: "av-card", role: "group", popover: "manual"});
   /** @type {OwnCard} */
   const card = {atlas, node, timer: 0, shown: null};
-  node.onpointerenter = () => clearTimeout(card.timer);
-  node.onpointerleave = () => leave(card);
   atlas.root.append(node);
   return {
     node,
     show: (cell) => show(card, cell),
-    point: (cell) => point(card, cell),
-    refresh: () => {
-      if (card.shown) fill(card, atlas.cells.get(`${card.shown.layer} ${card.shown.head}`) ?? card.shown);
+    point: (cell) => {
+      clearTimeout(card.timer);
+      card.timer = setTimeout(() => show(card, cell), LINGER);
     },
+    keep: (cell) => keep(card, cell),
+    refresh: () => refresh(card),
     follow: () => stay(card),
     hide: () => hide(card),
     leave: () => leave(card),
@@ -50,12 +56,26 @@ export function createCard(atlas) {
 }
 
 /**
+ * The page tells of a chosen head by itself, once it has read it; where that is out of sight, the strip does.
  * @param {OwnCard} card
  * @param {AtlasCell} cell
  */
-function point(card, cell) {
-  clearTimeout(card.timer);
-  card.timer = setTimeout(() => show(card, cell), LINGER);
+function keep(card, cell) {
+  show(card, cell);
+  if (!card.node.classList.contains("av-strip")) return;
+  card.timer = setTimeout(() => hide(card), STAYS);
+}
+
+/** @param {OwnCard} card */
+function refresh(card) {
+  const {shown, atlas} = card;
+  if (!shown) return;
+  const cell = atlas.cells.get(`${shown.layer} ${shown.head}`);
+  const message = atlas.message;
+  const told = cell && message && message.layer === cell.layer && message.head === cell.head;
+  // By now the page tells of it.
+  if (!cell || (told && !card.node.classList.contains("av-strip"))) hide(card);
+  else show(card, cell);
 }
 
 /** @param {OwnCard} card */
@@ -67,13 +87,12 @@ function leave(card) {
 }
 
 /**
- * Whether the focus is in the card, or came by keyboard to the head that it tells of: a pointer that leaves, or that the
- * page moves away from, takes nothing from whoever walks along the heads.
+ * Whether the focus came by keyboard to the head that it tells of: a pointer that leaves, or that the page moves away
+ * from, takes nothing from whoever walks along the heads.
  * @param {OwnCard} card
  */
 function hasFocus({node, shown}) {
-  const at = focused(node);
-  return node.contains(at) || (shown !== null && at === shown.node && shown.node.matches(":focus-visible"));
+  return shown !== null && focused(node) === shown.node && shown.node.matches(":focus-visible");
 }
 
 /** @param {OwnCard} card */
@@ -84,13 +103,13 @@ function hide(card) {
 }
 
 /**
- * Stay with the head when the page is scrolled, as long as it is on the screen.
+ * Stay in its place when the page is scrolled, as long as the head is on the screen.
  * @param {OwnCard} card
  */
 function stay(card) {
   if (!card.shown) return;
   const {top, bottom} = card.shown.node.getBoundingClientRect();
-  if (bottom > 0 && top < document.documentElement.clientHeight) place(card, card.shown);
+  if (bottom > 0 && top < document.documentElement.clientHeight) show(card, card.shown);
   else hide(card);
 }
 
@@ -105,30 +124,74 @@ function isOpen({node}) {
  */
 function show(card, cell) {
   clearTimeout(card.timer);
-  if (!card.node.isConnected) return;
-  fill(card, cell);
+  const {node, atlas} = card;
+  if (!node.isConnected || !atlas.drawing) return;
+  const {layer, head} = atlas.drawing.message;
+  const place = placeFor(atlas);
+  // Of the head that the page tells of there is nothing to add.
+  if (place && layer === cell.layer && head === cell.head) {
+    hide(card);
+    return;
+  }
+  node.classList.toggle("av-strip", place === null);
+  fill(card, atlas.drawing, cell, place);
   // Above everything else on the page, whatever holds the atlas.
-  if (!isOpen(card)) card.node.showPopover();
-  place(card, cell);
+  if (!isOpen(card)) node.showPopover();
+  if (place === null) {
+    node.removeAttribute("style");
+    return;
+  }
+  const {left, top, width, height} = place;
+  Object.assign(node.style, {left: `${left}px`, top: `${top}px`, width: `${width}px`, minHeight: `${height}px`});
+}
+
+/**
+ * Where the page tells of the chosen head, if that is on the screen beside the atlas.
+ * @param {Atlas} atlas
+ */
+function placeFor({root, drawing}) {
+  const part = drawing && document.querySelector(`.st-key-${CSS.escape(drawing.message.over)}`);
+  if (!part) return null;
+  const [box, own] = [part.getBoundingClientRect(), root.getBoundingClientRect()];
+  const beside = box.left >= own.right && box.width >= 200;
+  return beside && box.top < document.documentElement.clientHeight - 100 && box.bottom > 100 ? box : null;
 }
 
 /**
  * @param {OwnCard} card
+ * @param {Drawing} drawing
  * @param {AtlasCell} cell
+ * @param {DOMRect | null} place
  */
-function fill(card, cell) {
-  const {node, atlas} = card;
-  const {drawing} = atlas;
-  if (!drawing) return;
+function fill(card, drawing, cell, place) {
+  const {header, colours} = drawing;
   const {layer, head} = cell;
+  const role = roleOf(header, cell);
+  const score = header.score[cell.place];
+  const same = card.shown === cell && card.node.dataset["of"] === String(place?.width);
   card.shown = cell;
-  node.setAttribute("aria-label", `Layer ${layer}, head ${head}`);
-  node.replaceChildren(
-    element("h3", {}, `Layer ${layer}, head ${head}`),
-    pattern(drawing, cell),
-    element("p", {class: "av-quiet"}, scaleWords(drawing.header, cell)),
+  if (same && isOpen(card)) return;
+  card.node.dataset["of"] = String(place?.width);
+  card.node.setAttribute("aria-label", `Layer ${layer}, head ${head}`);
+  const title = element(
+    "h3",
+    {},
+    swatchOf(header, role, colours),
+    `Layer ${layer}, head ${head}`,
+    element("span", {class: "av-quiet"}, `${role.label.toLowerCase()}${score === null ? "" : ` ${score.toFixed(2)}`}`),
+  );
+  const size = place ? Math.min(CARD_SIZE, Math.floor(place.width) - GUTTER - 4) : IN_STRIP;
+  card.node.replaceChildren(
+    title,
+    element("p", {}, role.meaning),
+    pattern(drawing, cell, size, place !== null),
+    element("p", {class: "av-quiet"}, scaleWords(header, cell)),
     numbers(drawing, cell),
-    link(atlas, drawing, cell),
+    element(
+      "p",
+      {class: "av-quiet av-tip"},
+      "Pointed at. A click or Enter keeps it; a double click opens it in Explore.",
+    ),
   );
 }
 
@@ -136,29 +199,35 @@ function fill(card, cell) {
  * The pattern with the names of its rows and columns, as many as find room.
  * @param {Drawing} drawing
  * @param {AtlasCell} cell
+ * @param {number} size
+ * @param {boolean} named
  */
-function pattern(drawing, cell) {
+function pattern(drawing, cell, size, named) {
   const {queries, keys} = drawing.header;
   const canvas = element("canvas", {role: "img", "aria-label": "Its pattern: queries down, keys across"});
-  const context = fitCanvas(canvas, SIZE, SIZE);
+  const context = fitCanvas(canvas, size, size);
   context.putImageData(drawPattern(drawing, cell, canvas.width, canvas.height), 0, 0);
-  const rows = element("ul", {class: "av-rows av-query", "aria-hidden": "true"}, ...labels(queries, "top"));
-  const columns = element("ul", {class: "av-columns av-keys", "aria-hidden": "true"}, ...labels(keys, "left"));
-  return element("div", {class: "av-pattern"}, columns, rows, canvas);
+  if (!named) return element("div", {}, canvas);
+  const rows = element("ul", {class: "av-rows av-query", "aria-hidden": "true"}, ...labels(queries, "top", size));
+  const columns = element("ul", {class: "av-columns av-keys", "aria-hidden": "true"}, ...labels(keys, "left", size));
+  const node = element("div", {class: "av-pattern"}, columns, rows, canvas);
+  node.style.gridTemplate = `58px ${size}px / ${GUTTER}px ${size}px`;
+  return node;
 }
 
 /**
  * @param {string[]} names
  * @param {"top" | "left"} side
+ * @param {number} size
  */
-function labels(names, side) {
+function labels(names, side, size) {
   const step = Math.ceil(names.length / NAMED);
   return names
     .map((name, at) => ({name, at}))
     .filter(({at}) => at % step === 0)
     .map(({name, at}) => {
       const item = element("li", {}, element("bdi", {}, name));
-      item.style[side] = `${((at + 0.5) / names.length) * SIZE}px`;
+      item.style[side] = `${((at + 0.5) / names.length) * size}px`;
       return item;
     });
 }
@@ -185,42 +254,8 @@ function numbers({header, message}, cell) {
     if (number === null) return [];
     const spread = header.spreads?.[name][cell.place];
     const written = spread == null ? number.toFixed(3) : `${number.toFixed(3)} ± ${spread.toFixed(3)}`;
-    const chosen = name === message.metric ? "av-current" : null;
+    const chosen = message.view === "colours" && name === message.metric ? "av-current" : null;
     return [element("tr", {class: chosen}, element("th", {scope: "row"}, label), element("td", {}, written))];
   });
   return element("table", {}, element("tbody", {}, ...rows));
-}
-
-/**
- * To the same head in Explore. A plain click goes through the app, which keeps what a link can't carry.
- * @param {Atlas} atlas
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- */
-function link(atlas, {message}, {layer, head}) {
-  const address = new URL("./", location.href);
-  const parameters = new URLSearchParams({...message.address, layer: String(layer), head: String(head)});
-  address.search = String(parameters);
-  const node = element("a", {href: address.href}, "Open in Explore");
-  node.onclick = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-    event.preventDefault();
-    atlas.open({layer, head});
-  };
-  return node;
-}
-
-/**
- * Beside the grid, where it covers no head; below the head where that doesn't fit. Never outside the window.
- * @param {OwnCard} card
- * @param {AtlasCell} cell
- */
-function place({node, atlas}, {node: cell}) {
-  const [grid, box] = [atlas.table, cell].map((one) => one.getBoundingClientRect());
-  const [width, height] = [node.offsetWidth, node.offsetHeight];
-  const {clientWidth, clientHeight} = document.documentElement;
-  const beside = grid.right + 10 + width <= clientWidth - 4;
-  const [left, top] = beside ? [grid.right + 10, box.top - 40] : [box.left, box.bottom + 6];
-  node.style.left = `${Math.max(4, Math.min(left, clientWidth - width - 4))}px`;
-  node.style.top = `${Math.max(4, Math.min(top, clientHeight - height - 4))}px`;
 }

@@ -5,9 +5,13 @@ import {element, fitCanvas} from "../parts/element.js";
 import {layHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
+import {fullOf, colouringNumber, percent, wordsOf} from "./numbers.js";
+import {paintRole, roleOf} from "./roles.js";
 
 /**
  * @import {Card} from "./card.js"
+ * @import {Cards} from "./cards.js"
+ * @import {Role} from "./roles.js"
  * @import {Place} from "../data/payload.js"
  * @import {Pattern} from "../data/raster.js"
  * @import {Colour} from "../data/scale.js"
@@ -29,12 +33,18 @@ import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
  * @property {Record<string, (number | null)[]>} numbers
  * @property {Record<string, (number | null)[]> | null} spreads
  * @property {Record<string, number>} fulls
+ * @property {Role[]} roles
+ * @property {number[]} role  the place of each head's role among them
+ * @property {(number | null)[]} score  the share that says so
  * @property {Place} plane
  */
 
 /**
- * What the page shows now: a head, and heads coloured by a metric or as patterns; `address` leads to the same elsewhere.
- * @typedef {Message & {metric: string, patterns: boolean, address: Record<string, string>}} AtlasMessage
+ * What the page shows now: a head, and all heads by their roles, as patterns, by a metric, or by how far the output moves
+ * without each; the role whose heads stand out; the heads that link the chosen pair most; and the key of the part of the
+ * page that tells of a head, where one that is pointed at is told of instead.
+ * @typedef {Message & {view: "roles" | "patterns" | "colours" | "silenced", metric: string, role: string | null,
+ *   linking: [layer: number, head: number][], effects: (number | null)[], over: string}} AtlasMessage
  */
 
 /**
@@ -50,7 +60,7 @@ import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
  * @property {HTMLElement} number
  */
 
-/** @typedef {{background: Colour, blocked: Colour, ramp: Colour[]}} AtlasColours */
+/** @typedef {{background: Colour, blocked: Colour, ink: Colour, ramp: Colour[], roles: Colour[]}} AtlasColours */
 
 /**
  * What a drawn atlas has: it is drawn once both the thumbnails and the page's choice have come.
@@ -70,6 +80,7 @@ import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
  * @property {HTMLElement} table
  * @property {number} room  how high it may be, in pixels
  * @property {Card} card
+ * @property {Cards} cards
  * @property {Uint8Array | null} bytes
  * @property {AtlasHeader | null} header
  * @property {AtlasMessage | null} message
@@ -91,8 +102,10 @@ const LEVELS = 254;
 const WRITTEN_FROM = 24;
 // Of a model with few layers, cells are higher than wide, so that they fill their place.
 const TALLEST = 1.6;
-// The line above them, with the legend, in pixels.
+const WIDEST = 76;
+// The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels.
 const TITLE = 44;
+const ROLES = 252;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
 
 /**
@@ -157,21 +170,22 @@ export function drawPattern({header, colours}, cell, width, height) {
  */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
-  const {layers, metrics, numbers} = header;
-  const place = {width: atlas.root.clientWidth, height: atlas.room - TITLE, tallest: TALLEST};
-  atlas.layout = layHeads(layers, place);
+  const room = message.view === "roles" ? ROLES : atlas.room - TITLE;
+  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
+  atlas.layout = layHeads(header.layers, place);
   const {width, height} = atlas.layout;
   placeCells(atlas.table, atlas.layout);
-  const {patterns, metric} = message;
-  const label = metrics.find(({name}) => name === metric)?.label ?? metric;
-  for (const cell of atlas.cells.values()) {
-    const number = numbers[metric][cell.place];
-    const words = number === null ? "nothing to count" : number.toFixed(3);
-    cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${label}: ${words}`);
+  const linking = new Set(message.linking.map(([layer, head]) => `${layer} ${head}`));
+  for (const [name, cell] of atlas.cells) {
+    const patterns = message.view === "patterns";
+    cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${wordsOf(drawing, cell)}`);
+    cell.node.classList.toggle("av-linking", linking.has(name));
+    cell.node.classList.toggle("av-dim", message.role !== null && roleOf(header, cell).name !== message.role);
     cell.canvas.hidden = !patterns;
     cell.number.hidden = patterns;
     if (patterns) paintPattern(drawing, cell, width, height);
-    else paintColour(drawing, cell, number, width);
+    else if (message.view === "roles") paintRole(drawing, cell, width, height);
+    else paintColour(drawing, cell, colouringNumber(drawing, cell), width);
   }
 }
 
@@ -193,10 +207,14 @@ function paintPattern(drawing, cell, width, height) {
  * @param {number | null} number
  * @param {number} width
  */
-function paintColour({header, message, colours}, cell, number, width) {
-  const {ramp, background} = colours;
-  const colour = number === null ? background : onRamp(ramp, number / header.fulls[message.metric]);
-  const written = number === null ? "" : number < 10 ? number.toFixed(2) : number.toFixed(1);
+function paintColour(drawing, cell, number, width) {
+  const {ramp, background} = drawing.colours;
+  const silenced = drawing.message.view === "silenced";
+  // Most heads move little: by roots, these can be told apart, too.
+  const place = (/** @type {number} */ share) => (silenced ? Math.sqrt(share) : share);
+  const colour = number === null ? background : onRamp(ramp, place(number / fullOf(drawing)));
+  const written =
+    number === null ? "" : silenced ? percent(number) : number < 10 ? number.toFixed(2) : number.toFixed(1);
   cell.node.style.background = `rgb(${colour.map(Math.round).join(" ")})`;
   cell.number.textContent = width < WRITTEN_FROM ? "" : written;
   cell.number.style.color = inkOn(colour);
@@ -224,8 +242,9 @@ export function markAtlas(atlas) {
 export function readColours(root) {
   const style = getComputedStyle(root);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const [background, blocked] = ["background", "blocked"].map((name) => channels(value(name)));
-  return {background, blocked, ramp: value("ramp").split(/\s+/).map(channels)};
+  const [background, blocked, ink] = ["background", "blocked", "ink"].map((name) => channels(value(name)));
+  const [ramp, roles] = ["ramp", "roles"].map((name) => value(name).split(/\s+/).map(channels));
+  return {background, blocked, ink, ramp, roles};
 }
 
 /**

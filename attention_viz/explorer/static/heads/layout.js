@@ -2,8 +2,9 @@
 // round, and in as many blocks beside each other, or bands below each other, as make them largest.
 
 /**
- * A place for cells, in pixels; `tallest` is how much higher than wide a cell may be.
- * @typedef {{width: number, height: number, tallest?: number}} Place
+ * A place for cells, in pixels; `tallest` is how much higher than wide a cell may be, `broadest` how much wider than high,
+ * `largest` either.
+ * @typedef {{width: number, height: number, tallest?: number, broadest?: number, largest?: number}} Place
  */
 
 /**
@@ -77,9 +78,10 @@ export function smallestCell(layers) {
  * @param {Place} place
  * @returns {Layout}
  */
-export function layHeads(layers, {width, height, tallest = 1}) {
+export function layHeads(layers, {width, height, tallest = 1, broadest = BROADEST, largest = LARGEST}) {
   const smallest = smallestCell(layers);
-  const ways = waysOf(layers.length, mostHeads(layers)).map((way) => fit(way, width, height, smallest, tallest));
+  const most = {tallest, broadest, largest};
+  const ways = waysOf(layers.length, mostHeads(layers)).map((way) => fit(way, width, height, smallest, most));
   const shorter = (/** @type {Layout} */ one) => Math.min(one.width, one.height);
   // Of those that have to grow, what grows least.
   const over = (/** @type {Layout} */ one) => Math.max(0, tableSize(one).height - height);
@@ -191,19 +193,19 @@ function waysOf(layers, heads) {
  * @param {number} width
  * @param {number} height
  * @param {number} smallest
- * @param {number} tallest
+ * @param {{tallest: number, broadest: number, largest: number}} most
  * @returns {Layout}
  */
-function fit(way, width, height, smallest, tallest) {
+function fit(way, width, height, smallest, {tallest, broadest, largest}) {
   const none = {...way, width: 0, height: 0, gap: 0, every: {across: 1, down: 1}};
   const {across, down, beside, below} = countsOf(none);
   const bare = tableSize(none);
   const pitches = [(width - bare.width) / (beside * across), (height - bare.height) / (below * down)];
   const gap = [3, 2].find((one) => Math.min(...pitches) >= Math.max(smallest, 18) + one) ?? 1;
-  const [wide, high] = pitches.map((pitch) => Math.max(1, Math.min(LARGEST, Math.floor(pitch - gap))));
+  const [wide, high] = pitches.map((pitch) => Math.max(1, Math.min(largest, Math.floor(pitch - gap))));
   // What doesn't fit grows downwards.
   const least = Math.min(smallest, wide);
-  const cell = {width: Math.min(wide, Math.floor(BROADEST * Math.max(high, least))), height: Math.max(high, least)};
+  const cell = {width: Math.min(wide, Math.floor(broadest * Math.max(high, least))), height: Math.max(high, least)};
   cell.height = Math.min(cell.height, Math.max(least, Math.floor(tallest * cell.width)));
   return {
     ...none,

@@ -1,6 +1,6 @@
 """The atlas of all heads inside a Streamlit page: a browser component of its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -9,7 +9,7 @@ from streamlit.components import v2 as components
 from attention_viz.explorer import atlas_source
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["HEIGHT", "chosen_head", "show_atlas"]
+__all__ = ["HEIGHT", "asked_role", "chosen_head", "show_atlas"]
 
 HEIGHT = 420
 
@@ -32,28 +32,49 @@ def chosen_head(name: str) -> tuple[int, int] | None:
     return None if layer is None or head is None else (layer, head)
 
 
+def asked_role() -> str | None:
+    """The role that the reader just pressed; empty for none any more."""
+    role: Any = getattr(st.session_state.get(_KEY), "role", None)
+    return role if isinstance(role, str) else None
+
+
 def show_atlas(
     payload: bytes,
     chosen: tuple[int, int],
-    metric: str,
     *,
-    patterns: bool,
-    address: Mapping[str, str],
+    view: str,
+    metric: str,
+    role: str | None,
+    linking: Sequence[tuple[int, int]],
+    effects: Sequence[float | None],
+    over: str,
     on_choice: Callable[[], None],
     on_open: Callable[[], None],
+    on_role: Callable[[], None],
 ) -> None:
     """Show all heads, and hear of the reader's choice.
 
     Args:
         payload: from `attention_viz.explorer.atlas_payload.pack_atlas`; sent to the browser only when it changes.
         chosen: layer and head that the page shows now.
+        view: how heads are shown: "roles", "patterns", "colours" by the metric, or "silenced" by the effects.
         metric: what colours the heads, a name in `METRICS`.
-        patterns: whether each head is shown as its pattern, not as a colour.
-        address: the parameters of the same screen on another page, for the link to Explore.
+        role: whose heads stand out, a name in `ROLES`.
+        linking: layer and head of those that link the chosen pair most, which get a dot.
+        effects: how far the output moves without each head, in the order of heads; None for those that weren't tried.
+        over: the key of the part of the page that tells of the chosen head.
         on_choice: called, before the page runs again, when the reader chose a head, which is `chosen_head("choice")`.
         on_open: likewise, when a head is to be opened in Explore; `chosen_head("open")`.
+        on_role: likewise, when a role was pressed; `asked_role()`.
     """
-    _atlas(key=_KEY, data=payload, height="content", on_choice_change=on_choice, on_open_change=on_open)
+    _atlas(
+        key=_KEY,
+        data=payload,
+        height="content",
+        on_choice_change=on_choice,
+        on_open_change=on_open,
+        on_role_change=on_role,
+    )
     choice = getattr(st.session_state.get(_KEY), "choice", None)
     seen = (_whole(choice, "serial") if isinstance(choice, Mapping) else None) or 0
     layer, head = chosen
@@ -62,9 +83,12 @@ def show_atlas(
         layer=layer,
         head=head,
         seen=seen,
+        view=view,
         metric=metric,
-        patterns=patterns,
-        address=dict(address),
+        role=role,
+        linking=[list(one) for one in linking],
+        effects=list(effects),
+        over=over,
     )
 
 

@@ -13,26 +13,24 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES, HeadsChoice
-from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all
+from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
+from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
-from attention_viz.ui.pages.heads.texts import MoreTexts, pick_texts, run_texts, show_texts
-from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_one, show_view
+from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
+from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
-from attention_viz.ui.pages.heads.words import safe_csv
+from attention_viz.ui.pages.heads.words import claim_words, safe_csv
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.selection import settle_selection
 
 __all__ = ["show_body"]
-
-# From so many heads on they need more than a third of the page.
-_MANY = 400
 
 
 def show_body(
     state: State,
-    controls: DeltaGenerator,
     bar: DeltaGenerator,
     notes: DeltaGenerator,
     picture: DeltaGenerator,
@@ -42,16 +40,15 @@ def show_body(
 
     Args:
         state: what the pickers say.
-        controls: the place of this page's own pickers.
         bar: the place of the badge and of what can be taken away.
         notes: the place of what was cut and of what can't be had.
         picture: the place of the atlas and all below it, an `st.empty`.
-        height: of the atlas, in pixels.
+        height: of the atlas with what stands below it, in pixels.
     """
     begin_edits()
-    drawn = draw_in_place(state, picture, height, whole=True)
+    drawn = draw_in_place(state, picture, height, whole=True, settle=lambda found: settle_selection(found, state))
     # Of a text that can't be drawn, too, so that nothing chosen is lost.
-    choice = _choose(drawn, state, controls, notes)
+    choice = _choose(drawn, state, notes)
     if drawn is None:
         return
     if opened_in_explore():
@@ -65,21 +62,25 @@ def show_body(
         with st.popover("Export", key="export"):
             _offer_table(atlas)
             export_view(atlas, state, choice)
+            export_one(atlas, state, choice)
+            exports = st.container()
         badge = Badge()
     with picture.container():
-        _show_parts(atlas, drawn, state, choice)
+        _show_parts(atlas, drawn, state, choice, exports)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
 
 
-def _choose(drawn: Drawn | None, state: State, controls: DeltaGenerator, notes: DeltaGenerator) -> HeadsChoice:
-    """What is chosen on this page, once its pickers stand there; the address follows."""
+def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsChoice:
+    """What is chosen on this page; the address follows."""
+    # Links of before that name a metric alone mean the atlas that it colours.
+    coloured = HEADS_CHOICES.asked("metric") is not None and HEADS_CHOICES.asked("view") is None
     HEADS_CHOICES.settle(DETECTORS)
+    if coloured:
+        HEADS_CHOICES.adjust(view="colours")
     if drawn is not None:
         follow_text(drawn.trace)
-    with controls:
-        _show_pickers()
     choice = HEADS_CHOICES.current()
     pickers.keep(state, *ADDRESS)
     with notes:
@@ -87,40 +88,18 @@ def _choose(drawn: Drawn | None, state: State, controls: DeltaGenerator, notes: 
     return choice
 
 
-def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
-    """All heads, the chosen one and the search side by side; below them what-if and the numbers.
-
-    So many heads that none could be told from the next take the search's place, too.
-    """
-    if len(atlas.table) > _MANY:
-        left, middle = st.columns([6.8, 5.2])
-        right = middle
-    else:
-        left, middle, right = st.columns([4.6, 4.6, 2.8])
+def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, exports: DeltaGenerator) -> None:
+    """What this model's heads do in a sentence, all of them and the chosen one side by side; below, what is rarer."""
+    with st.container(key="heads-claim"):
+        st.markdown(f"### {plain(claim_words(atlas.jobs, atlas.trace, atlas.stream))}")
+    left, right = st.columns([2.1, 1], gap="medium")
     with left:
-        show_view(atlas, state, choice)
-    with middle:
-        show_one(atlas, drawn, state, choice)
+        show_view(atlas, drawn, state, choice)
     with right:
-        show_search(atlas, state, choice)
-    show_what_if(drawn, state)
+        show_one(atlas, drawn, state, choice)
+    show_search(atlas, state, choice)
+    show_what_if(drawn, state, exports)
     _show_numbers(atlas)
-
-
-def _show_pickers() -> None:
-    """Which metric colours the heads, which stands up in the scatter, and more texts."""
-    choice = HEADS_CHOICES.current()
-    for name, label in (("metric", "Metric"), ("beside", "Against")):
-        if name == "metric" or choice.view == "scatter":
-            st.selectbox(
-                label,
-                list(METRICS),
-                format_func=lambda one: METRICS[one].label,
-                key=HEADS_CHOICES.key(name),
-                width=190,
-                persist_state="session",
-            )
-    pick_texts(choice.texts)
 
 
 def _measured(drawn: Drawn, state: State, more: MoreTexts, place: DeltaGenerator, height: int) -> Atlas:
@@ -128,8 +107,9 @@ def _measured(drawn: Drawn, state: State, more: MoreTexts, place: DeltaGenerator
     hold(state, place, height, "Measuring every head …")
     stream = drawn.stream(state.stream)
     table = mean_numbers((drawn.trace, *more.traces), stream)
+    jobs = roles_of((drawn.trace, *more.traces), stream, more.texts)
     place.empty()
-    return Atlas(drawn.trace, stream, more.texts, more.traces, table)
+    return Atlas(drawn.trace, stream, more.texts, more.traces, table, jobs)
 
 
 def _offer_table(atlas: Atlas) -> None:
@@ -146,7 +126,11 @@ def _offer_table(atlas: Atlas) -> None:
 
 def _show_numbers(atlas: Atlas) -> None:
     """All metrics of all heads, to sort."""
-    st.markdown("##### All heads")
+    with st.expander("All numbers of all heads", key="heads-numbers"):
+        _show_table(atlas)
+
+
+def _show_table(atlas: Atlas) -> None:
     measured = atlas.table.dropna(axis="columns", how="all")
     numbers = measured.round(4).reset_index()
     heads = [(int(layer), int(head)) for layer, head in zip(numbers["layer"], numbers["head"], strict=True)]

@@ -2,18 +2,30 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.ui.address import Switch
 from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import OneOf, Text
 from attention_viz.ui.address.session import Choices
 from attention_viz.ui.controls.edits_choice import CHANGES
 
-__all__ = ["ADDRESS", "HEADS_CHOICES", "SEARCHES", "VIEWS", "HeadsChoice"]
+__all__ = ["ADDRESS", "HEADS_CHOICES", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
 
 # How all heads are shown, and by what one can look for some of them; each by its name in the address.
-VIEWS = {"colours": "Colours", "patterns": "Patterns", "scatter": "Two metrics", "map": "By likeness"}
+VIEWS = {
+    "roles": "Roles",
+    "patterns": "Patterns",
+    "silenced": "Silenced, one at a time",
+    "colours": "By a metric",
+    "scatter": "Two metrics",
+    "map": "By likeness",
+}
+PLOTS = {"weights": "Weights", "vectors": "Queries and keys"}
+# The names in `attention_viz.analysis.roles`, for which the first paint doesn't wait.
+ROLE_NAMES = ("previous", "next", "itself", "same token", "induction", "punctuation", "first", "broad", "mixed")
 SEARCHES = {"words": "Words", "pattern": "Pattern", "detector": "Detector"}
 
 
@@ -36,12 +48,15 @@ class HeadsChoice:
     """What the Heads page keeps in the address beside what all pages share."""
 
     metric: str = parameter("entropy", OneOf(_metrics), "the metric that is shown")
-    view: str = parameter("colours", OneOf(tuple(VIEWS)), "how all heads are shown")
+    view: str = parameter("roles", OneOf(tuple(VIEWS)), "how all heads are shown")
     beside: str = parameter("previous", OneOf(_metrics), "what stands up in the scatter")
     search: str = parameter("words", OneOf(tuple(SEARCHES)), "how one searches")
     query_word: str = parameter("bank", Text(), "the word that looks", older=Older("query", _word("query")))
     key_word: str = parameter("river", Text(), "the word looked at", older=Older("key", _word("key")))
     pattern: str = parameter("", DrawnCells(), "what was drawn", brief=True)
+    role: str | None = parameter(None, OneOf(ROLE_NAMES, nothing="none"), "the role whose heads stand out", brief=True)
+    plot: str = parameter("weights", OneOf(tuple(PLOTS)), "how the chosen head is shown", brief=True)
+    silence: Switch = parameter("off", OneOf(get_args(Switch)), "the chosen head silenced", brief=True)
     detector: str = parameter("previous", OneOf(_detectors), "the detector")
     texts: str = parameter("", Text(), "more texts", brief=True)
 

@@ -12,9 +12,11 @@ from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.serving.runs import Drawn, ask
 from attention_viz.ui.address import State
 
-__all__ = ["Head", "effects_of", "heads_of", "known_effects"]
+__all__ = ["Head", "effects_of", "heads_of", "known_effects", "offer_all"]
 
 _EFFECTS = "edits-effects"
+# So many changes of a visit's are kept.
+_MOST = 4
 
 Head = tuple[int, int]
 
@@ -31,10 +33,41 @@ def known_effects(drawn: Drawn, change: Change, stream: str) -> dict[Head, float
     Whoever writes into it keeps that, also where a click stops the page's run a moment later.
     """
     asked = (drawn.trace.provenance, replace(change, layer=None, head=None, stream=stream))
-    stored = st.session_state.get(_EFFECTS)
-    if stored is None or stored[0] != asked:
-        stored = st.session_state[_EFFECTS] = (asked, dict[Head, float]())
-    return stored[1]
+    stored = st.session_state.setdefault(_EFFECTS, {})
+    if asked not in stored:
+        while len(stored) >= _MOST:
+            del stored[next(iter(stored))]
+        stored[asked] = dict[Head, float]()
+    return stored[asked]
+
+
+def offer_all(
+    drawn: Drawn, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str
+) -> None:
+    """A button that makes the change to each head in turn, where some weren't tried yet; a click elsewhere stops it.
+
+    Args:
+        drawn: the run without any change.
+        state: what the pickers say.
+        change: what is done to each head.
+        stream: whose heads.
+        heads: layer and head of each.
+        label: what the button says.
+        key: names the widgets.
+    """
+    known = known_effects(drawn, change, stream)
+    if all(head in known for head in heads):
+        return
+    if not st.button(label, key=f"{key}-all"):
+        return
+    st.button("Stop", key=f"{key}-stop")
+    bar = st.progress(0.0)
+
+    def report(done: int) -> None:
+        bar.progress(done / len(heads), f"{done} of {len(heads)} heads tried")
+
+    _ = effects_of(drawn, state, change, stream, heads, report)
+    st.rerun()
 
 
 def effects_of(

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
+from attention_viz.analysis.roles import roles
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.trace import Trace
 
-__all__ = ["distances", "made_once", "mean_numbers", "measure_all", "numbers", "packed"]
+__all__ = ["distances", "made_once", "mean_numbers", "measure_all", "numbers", "packed", "roles_of"]
 
 _Made = TypeVar("_Made")
 
@@ -71,6 +72,12 @@ def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
     return made_once(trace, ("distances", stream), lambda: head_distances(trace, stream))
 
 
-def packed(trace: Trace, stream: str, table: pandas.DataFrame, texts: Hashable) -> bytes:
-    """The atlas for the browser; `texts` tells of which texts the table is, besides the trace's."""
-    return made_once(trace, ("atlas", stream, texts, table.attrs.get("rows")), lambda: pack_atlas(trace, stream, table))
+def roles_of(traces: Sequence[Trace], stream: str, texts: Hashable) -> pandas.DataFrame:
+    """What each head mostly does; `texts` tells of which texts, besides the first trace's."""
+    return made_once(traces[0], ("roles", stream, texts), lambda: roles(traces, stream))
+
+
+def packed(trace: Trace, stream: str, table: pandas.DataFrame, jobs: pandas.DataFrame, texts: Hashable) -> bytes:
+    """The atlas for the browser; `texts` tells of which texts the tables are, besides the trace's."""
+    what = ("atlas", stream, texts, table.attrs.get("rows"))
+    return made_once(trace, what, lambda: pack_atlas(trace, stream, table, jobs))

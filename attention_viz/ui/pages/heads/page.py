@@ -4,12 +4,13 @@ import streamlit as st
 
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.choice import ADDRESS
+from attention_viz.ui.pages.heads.texts_box import pick_texts
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 
 __all__ = ["show_page"]
 
-_HEIGHT = 476
+_HEIGHT = 720
 
 
 def show_page() -> None:
@@ -17,9 +18,10 @@ def show_page() -> None:
     pickers.begin(*ADDRESS)
     show_header()
     row = pickers.choose(with_readings=True)
+    with row.options:
+        pick_texts()
     state, bar = row.state, row.bar
-    controls = st.container(key="heads-pickers", horizontal=True, vertical_alignment="bottom")
     notes, picture = st.container(), st.empty()
     with importing("heads", state, picture, _HEIGHT):
         from attention_viz.ui.pages.heads.body import show_body
-    show_body(state, controls, bar, notes, picture, _HEIGHT)
+    show_body(state, bar, notes, picture, _HEIGHT)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.likeness import similarity
 from attention_viz.analysis.metrics import METRICS
@@ -21,7 +22,7 @@ from attention_viz.ui.pages.heads.words import detected_words, found_words, like
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.scale import round_up
 
-__all__ = ["Atlas", "follow_text", "show_search", "take_head"]
+__all__ = ["Atlas", "follow_text", "show_search", "take_head", "take_row"]
 
 _LISTED = 12
 # Whether the boxes of the words were emptied here, and not by the visitor.
@@ -39,6 +40,7 @@ class Atlas:
         texts: more texts, whose traces follow.
         others: their traces.
         table: the metrics of every head, the mean where there are more texts.
+        jobs: what each head mostly does, from `roles`, likewise.
     """
 
     trace: Trace
@@ -46,10 +48,19 @@ class Atlas:
     texts: tuple[str, ...]
     others: tuple[Trace, ...]
     table: pandas.DataFrame
+    jobs: pandas.DataFrame
 
 
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """The way of searching, what it asks for, and the heads that were found, best first."""
+    """The way of searching, what it asks for, and the heads that were found, best first; open where it was changed."""
+    asked = bool(atlas.texts) or choice.search != "words" or choice.query_word not in ("", HeadsChoice.query_word)
+    with st.expander("Look for heads: by two words, by a drawn pattern, by a detector", expanded=asked):
+        asking, found = st.columns([1, 1.6], gap="medium")
+        with asking:
+            _show_search(atlas, state, choice, found)
+
+
+def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGenerator) -> None:
     pickers.switch("Search by", SEARCHES, HEADS_CHOICES.key("search"))
     ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
     find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
@@ -60,7 +71,8 @@ def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
         st.info(as_sentence(str(error)))
         return
     if found is not None:
-        _show_found(*found)
+        with place:
+            _show_found(*found)
 
 
 def follow_text(trace: Trace) -> None:

@@ -6,17 +6,12 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
-from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.pages.heads.texts_box import MOST_TEXTS, split_texts
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.notices import show_link_limit
 
-__all__ = ["MOST_TEXTS", "MoreTexts", "pick_texts", "run_texts", "show_texts", "split_texts"]
-
-# Fewer than the app keeps traces, so that a click doesn't run them all again.
-MOST_TEXTS = 20
+__all__ = ["MoreTexts", "run_texts", "show_texts"]
 
 _LONGEST_NAME = 60
 
@@ -34,31 +29,6 @@ class MoreTexts:
     texts: tuple[str, ...] = ()
     traces: tuple[Trace, ...] = ()
     notices: list[str] = field(default_factory=list[str])
-
-
-def split_texts(typed: str) -> list[str]:
-    """The texts that were typed, one a line; empty lines stand for nothing."""
-    return [line.strip() for line in typed.splitlines() if line.strip()]
-
-
-def pick_texts(typed: str) -> None:
-    """Where they are typed."""
-    count = len(split_texts(typed))
-    with st.popover(f"More texts ({count})" if count else "More texts", key="heads-more-texts"):
-        st.text_area(
-            "More texts",
-            key=HEADS_CHOICES.key("texts"),
-            height=180,
-            width=420,
-            max_chars=SETTINGS.longest_input,
-            placeholder="One text a line",
-            persist_state="session",
-        )
-        st.caption(
-            f"One a line, {MOST_TEXTS} at most. Numbers are then the mean over the sentence and these texts, and the "
-            "search by words goes over all of them. Patterns are the sentence's."
-        )
-        show_link_limit(typed, "them")
 
 
 def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:

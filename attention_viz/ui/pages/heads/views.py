@@ -1,78 +1,57 @@
-"""The Heads page's pictures: all heads, as they were asked for, and the chosen one beside them."""
+"""The Heads page's pictures of all heads, as they were asked for."""
+
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz import views
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.controls.plot import show_picture, show_to_click
-from attention_viz.ui.pages.heads.atlas import HEIGHT, chosen_head, show_atlas
-from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, VIEWS, HeadsChoice
+from attention_viz.ui.controls.plot import show_to_click
+from attention_viz.ui.pages.heads.atlas import HEIGHT, asked_role, chosen_head, show_atlas
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, ROLE_NAMES, VIEWS, HeadsChoice
+from attention_viz.ui.pages.heads.linking import linking_heads
 from attention_viz.ui.pages.heads.numbers import distances, packed
 from attention_viz.ui.pages.heads.search import Atlas, take_head
-from attention_viz.ui.pages.heads.words import head_words, metric_words
+from attention_viz.ui.pages.heads.silence import silenced_effects
+from attention_viz.ui.pages.heads.words import metric_words
 from attention_viz.ui.parts.exports import show_figure_exports
-from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["export_view", "opened_in_explore", "show_one", "show_view"]
+__all__ = ["export_view", "opened_in_explore", "show_view"]
 
 _OPEN = "heads-open"
 
-# Up to this many tokens, hovering over a cell of the chosen head names them.
-_NAMED_UP_TO = 128
+
+def show_view(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    """All heads: by their roles, as patterns, silenced, by one metric or two, or by likeness."""
+    with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
+        pickers.switch("All heads as", VIEWS, HEADS_CHOICES.key("view"))
+        for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
+            if choice.view in used:
+                _pick_metric(name, label)
+    {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, drawn, state, choice)
 
 
-def show_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """All heads: as colours, as patterns, by two metrics, or by likeness."""
-    pickers.switch("All heads as", VIEWS, HEADS_CHOICES.key("view"))
-    {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, state, choice)
-
-
-def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
-    """The chosen head's matrix, read as it was asked for; or the board that a pattern to look for is drawn on."""
-    board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
-    with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
-        st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**", width="content")
-        st.page_link("app.py", label="Open this head in Explore", query_params=pickers.address())
-    place = st.empty()
-    shown = read_in_place(drawn, state, place, HEIGHT)
-    words = head_words(atlas.table, (state.layer, state.head))
-    if shown is not None:
-        with place.container():
-            figure = _matrix(shown, state, atlas.stream)
-            if board:
-                mark_drawn(figure, choice.pattern, len(atlas.trace.query_tokens(atlas.stream)))
-            show_picture(figure, "heads-one", f"The chosen head. {words}")
-    if board:
-        show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
-    st.caption(plain(words))
-    if not readings.is_raw(state):
-        show_reading(shown, state)
-        st.caption(
-            "Only this matrix is read so: the heads' numbers and patterns and the search are of the raw weights."
-        )
-
-
-def _matrix(shown: Drawn, state: State, stream: str) -> go.Figure:
-    trace, theme = shown.trace, theme_name()
-    if readings.is_raw(state):
-        longest = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
-        figure = views.heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
-    else:
-        figure = heatmap(trace, state, stream, theme)
-    return figure.update_layout(height=HEIGHT, title_text="", margin_t=30)
+def _pick_metric(name: str, label: str) -> None:
+    st.selectbox(
+        label,
+        list(METRICS),
+        format_func=lambda one: METRICS[one].label,
+        key=HEADS_CHOICES.key(name),
+        width=170,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """What is taken away of the picture of all heads; patterns, which no figure has, are left to the screen."""
-    if choice.view == "patterns":
+    if choice.view not in ("colours", "scatter", "map"):
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}
 
@@ -89,32 +68,43 @@ def opened_in_explore() -> bool:
     return bool(st.session_state.pop(_OPEN, False))
 
 
-def _show_grid(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+def _show_grid(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    effects = list[float | None]()
     # Its height holds until the component has come; of very many heads it becomes more.
-    with st.container(key="heads-atlas"):
-        _atlas_in_place(atlas, state, choice)
-    st.markdown(metric_words(choice.metric, formula=True))
+    with st.container(key=f"heads-atlas-{choice.view}"):
+        if choice.view == "silenced":
+            effects = silenced_effects(drawn, state, atlas)
+        _atlas_in_place(atlas, state, choice, effects)
+    if choice.view == "colours":
+        st.markdown(metric_words(choice.metric, formula=True))
 
 
-def _atlas_in_place(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+def _atlas_in_place(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequence[float | None]) -> None:
     show_atlas(
-        packed(atlas.trace, atlas.stream, atlas.table, atlas.texts),
+        packed(atlas.trace, atlas.stream, atlas.table, atlas.jobs, atlas.texts),
         (state.layer, state.head),
-        choice.metric,
-        patterns=choice.view == "patterns",
-        address=pickers.address(),
+        view=choice.view,
+        metric=choice.metric,
+        role=choice.role,
+        linking=[head for head, _ in linking_heads(atlas, state)],
+        effects=effects,
+        over="heads-one-head",
         on_choice=_take_choice,
         on_open=_take_open,
+        on_role=_take_role,
     )
 
 
-def _show_scatter(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+def _show_scatter(atlas: Atlas, _drawn: Drawn, state: State, choice: HeadsChoice) -> None:
     figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=HEIGHT)
     show_to_click(figure, "heads-scatter", "Every head as a point, by two metrics; later layers are darker", take_head)
-    st.caption("Every head is a point; later layers are darker. A click chooses the head, which then stands beside.")
+    st.caption(
+        "Every head is a point; later layers are darker, and those that stand apart are named. A click chooses the "
+        "head, which then stands beside."
+    )
 
 
-def _show_map(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+def _show_map(atlas: Atlas, _drawn: Drawn, state: State, choice: HeadsChoice) -> None:
     figure = _map(atlas, state, choice, theme_name()).update_layout(height=HEIGHT)
     show_to_click(figure, "heads-map", "Every head as a point; those that look alike stand together", take_head)
     st.caption(
@@ -150,3 +140,8 @@ def _take_open() -> None:
     if (head := chosen_head("open")) is not None:
         take_head(head)
         st.session_state[_OPEN] = True
+
+
+def _take_role() -> None:
+    role = asked_role()
+    HEADS_CHOICES.set(role=role if role in ROLE_NAMES else None)

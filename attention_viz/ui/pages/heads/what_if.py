@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import misfit, read_changes
@@ -16,7 +17,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import made, show_edit_controls
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
-from attention_viz.ui.pages.heads.effects import Head, effects_of, heads_of, known_effects
+from attention_viz.ui.pages.heads.effects import Head, effects_of, heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.search import take_head
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.likelier import predicted, show_likelier
@@ -29,12 +30,13 @@ __all__ = ["show_what_if"]
 _HEIGHT = 330
 
 
-def show_what_if(drawn: Drawn, state: State) -> None:
+def show_what_if(drawn: Drawn, state: State, exports: DeltaGenerator) -> None:
     """The changes to choose, what follows from them, and which heads matter.
 
     Args:
         drawn: the run that the page shows, with all its streams.
         state: what the pickers say.
+        exports: the place in the menu "Export" for what can be taken away of it.
     """
     st.markdown("##### What if the model were changed?")
     if drawn.fit is None:
@@ -49,19 +51,19 @@ def show_what_if(drawn: Drawn, state: State) -> None:
         edits = made(current_edits(), before, state)
         after = draw(state.request, edits=edits) if edits else None
         if after is not None:
-            _show_changed(before, after, state)
+            _show_changed(before, after, state, exports)
         places = [] if after is None else predicted(before, after, state)
         left, right = st.columns([1, 2.2]) if places else (st.empty(), st.container())
         if after is not None and places:
             with left:
                 show_likelier(before, after, state, places)
         with right:
-            _show_scale(before, state)
+            _show_scale(before, state, exports)
     except AttentionVizError as error:
         st.info(as_sentence(str(error)))
 
 
-def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
+def _show_changed(before: Drawn, after: Drawn, state: State, exports: DeltaGenerator) -> None:
     """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
     theme, stream = theme_name(), before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
@@ -72,22 +74,25 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
     with outputs:
         _show(changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
         st.caption("The length of the change over the length before, of what the model hands out for each token.")
+    heads_words = "Share of the weight that moved, by head"
+    with heads:
+        _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
+        st.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
+    with exports:
         show_figure_exports(
             "what-if-outputs",
             lambda: changed_outputs(before.trace, after.trace),
             lambda: output_table(before.trace, after.trace),
             after.trace,
+            title=outputs_words,
         )
-    heads_words = "Share of the weight that moved, by head"
-    with heads:
-        _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
-        st.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
         show_figure_exports(
             "what-if-heads",
             lambda: changed_heads(before.trace, after.trace, stream),
             lambda: weight_table(before.trace, after.trace, stream),
             after.trace,
             stream=stream,
+            title=heads_words,
         )
     share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
     if share:
@@ -103,7 +108,7 @@ def _show_changed(before: Drawn, after: Drawn, state: State) -> None:
         )
 
 
-def _show_scale(before: Drawn, state: State) -> None:
+def _show_scale(before: Drawn, state: State, exports: DeltaGenerator) -> None:
     """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
     stream, chosen = before.stream(state.stream), before.place(state.stream, state.layer, state.head)
     last = _last(before, stream)
@@ -131,14 +136,16 @@ def _show_scale(before: Drawn, state: State) -> None:
     with description:
         st.markdown(plain(words))
         st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
+        _offer_all(before, state, change, stream, every)
+    with exports:
         show_figure_exports(
             "what-if-effects",
             lambda: head_effects(before.trace, moved, stream, chosen=chosen),
             lambda: moved.rename_axis(["layer", "head"]).rename("moved").reset_index(),
             before.trace,
             stream=stream,
+            title="What each head does",
         )
-        _offer_all(before, state, change, stream, every)
 
 
 def _last(before: Drawn, stream: str) -> Change | None:
@@ -168,22 +175,11 @@ def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
 
 
 def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: list[Head]) -> None:
-    """The last change made to every head of the model in turn, when somebody asks; a click elsewhere stops it."""
+    """The last change made to every head of the model in turn, when somebody asks."""
     known = known_effects(before, change, stream)
-    missing = len([head for head in every if head not in known])
-    if not missing:
-        return
-    st.markdown("**Which heads matter here?**")
-    if not st.button(f"Try all {len(every)}"):
-        return
-    st.button("Stop")
-    bar = st.progress(0.0)
-
-    def report(done: int) -> None:
-        bar.progress(done / len(every), f"{done} of {len(every)} heads tried")
-
-    _ = effects_of(before, state, change, stream, every, report)
-    st.rerun()
+    if any(head not in known for head in every):
+        st.markdown("**Which heads matter here?**")
+        offer_all(before, state, change, stream, every, f"Try all {len(every)}", "what-if")
 
 
 def _show(figure: go.Figure, key: str, description: str) -> None:

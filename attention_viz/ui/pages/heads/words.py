@@ -5,13 +5,57 @@ from typing import Any
 import pandas
 
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import Detector
+from attention_viz.explorer.atlas_roles import resting_words
+from attention_viz.serving.permissions import display_name
 from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import shortened
 
-__all__ = ["detected_words", "found_words", "head_words", "like_words", "metric_words", "safe_csv", "several_words"]
+__all__ = [
+    "claim_words",
+    "detected_words",
+    "found_words",
+    "head_words",
+    "like_words",
+    "metric_words",
+    "named",
+    "safe_csv",
+    "seen_words",
+    "several_words",
+]
 
 # The highest of all is nothing to speak of where it is about 0.
 _NOTHING = 0.005
+
+
+def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
+    """What this model's heads do, in a sentence: how many have a job that has a name, and what most others do."""
+    count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
+    model = shortened(display_name(trace.provenance.model), 40)
+    if all(score != score for score in jobs["score"].tolist()):
+        return f"Too few words to tell what {model}’s {count} heads do."
+    several = "heads do a job that has a name" if named != 1 else "heads does a job that has a name"
+    resting, broad = (jobs["role"].tolist().count(name) for name in ("first", "broad"))
+    where = resting_words(trace, stream)
+    others = ""
+    if resting >= broad and resting and where:
+        others = f"; {resting} rest{'s' if resting == 1 else ''} on {where}"
+    elif broad:
+        others = f"; {broad} look{'s' if broad == 1 else ''} at nearly everything alike"
+    return f"{named or 'None'} of {model}’s {count} {several} here{others}."
+
+
+def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
+    """Where a head looks: the pair that is told of it, with its weight."""
+    weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
+    queries, keys = trace.query_tokens(stream).written, trace.key_tokens(stream).written
+    return f"{named(queries[query])} looks at {named(keys[key])}: {weight:.2f}"
+
+
+def named(label: str) -> str:
+    """A token in a sentence: without the sign for the space before it."""
+    return f"“{shortened(label.strip('· ') or label, 40)}”"
 
 
 def metric_words(name: str, *, formula: bool = False) -> str:
@@ -23,7 +67,7 @@ def metric_words(name: str, *, formula: bool = False) -> str:
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
-    """What stands out in one head: the metrics in which it is among the highest of all."""
+    """What stands out in one head: the metrics in which it is among the highest of all; empty where nothing does."""
     if head not in table.index:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
@@ -35,7 +79,7 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
         for name in most
     ]
     where = f"Layer {head[0]}, head {head[1]}"
-    return f"{where} stands out in {', '.join(parts)}." if parts else f"{where} stands out in no metric."
+    return f"{where} stands out in {', '.join(parts)}." if parts else ""
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy
 import plotly.graph_objects as go
 
 from attention_viz.analysis.metrics import METRICS
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["check_metric", "heads_as_points", "metrics_text"]
 
+# At most so many heads are named, which lie this many standard deviations from the median at least.
+_NAMED, _APART = 10, 2.0
+
 
 def heads_as_points(
     table: "pandas.DataFrame",
@@ -22,7 +26,7 @@ def heads_as_points(
     chosen: tuple[int, int] | None,
     colours: Palette,
 ) -> go.Figure:
-    """Every head as a point, of later layers darker.
+    """Every head as a point, of later layers darker; the chosen one and those that stand apart from most are named.
 
     Args:
         table: from `head_table`, a row a head.
@@ -42,13 +46,35 @@ def heads_as_points(
             x=across,
             y=up,
             customdata=heads,
-            mode="markers",
+            mode="markers+text",
+            text=_names(heads, across, up, chosen),
+            textposition="top center",
+            textfont={"size": 11, "color": colours.ink},
+            cliponaxis=False,
             marker={"color": tones, "size": sizes, "line": {"color": colours.ink, "width": edges}},
             hovertext=[metrics_text(table, *head) for head in heads],
             hovertemplate="%{hovertext}<extra></extra>",
             showlegend=False,
         )
     )
+
+
+def _names(
+    heads: Sequence[tuple[int, int]], across: Sequence[float], up: Sequence[float], chosen: tuple[int, int] | None
+) -> list[str]:
+    """Layer and head of the chosen one and of the few that lie farthest from the middle of all; else nothing."""
+    points = numpy.array([across, up], dtype=float).T
+    known = ~numpy.isnan(points).any(axis=1)
+    far = numpy.zeros(len(points))
+    if known.any():
+        spread = points[known].std(axis=0)
+        steps = (points[known] - numpy.median(points[known], axis=0)) / numpy.where(spread > 0, spread, 1)
+        far[known] = numpy.linalg.norm(steps, axis=1)
+    apart = {int(place) for place in numpy.argsort(-far, kind="stable")[:_NAMED] if far[place] > _APART}
+    return [
+        f"{layer}·{head}" if place in apart or (layer, head) == chosen else ""
+        for place, (layer, head) in enumerate(heads)
+    ]
 
 
 def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:

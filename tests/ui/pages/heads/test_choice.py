@@ -1,9 +1,10 @@
 """What the Heads page reads from an address and writes back."""
 
+from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.ui.address.codec import modernised, read, write
-from attention_viz.ui.pages.heads.choice import HeadsChoice
-from attention_viz.ui.pages.heads.texts import split_texts
+from attention_viz.ui.pages.heads.choice import ROLE_NAMES, HeadsChoice
+from attention_viz.ui.pages.heads.texts_box import split_texts
 from tests.ui.screens import Screen
 
 
@@ -24,7 +25,8 @@ def test_what_is_not_there_is_told() -> None:
     choice, notices = read(HeadsChoice(), {"view": "3d", "metric": "next"}, DETECTORS)
     assert choice == HeadsChoice(metric="next")
     assert notices == [
-        "The address asks for view “3d”. Allowed here: colours, patterns, scatter, map. Shown instead: colours."
+        "The address asks for view “3d”. Allowed here: roles, patterns, silenced, colours, scatter, map. Shown "
+        "instead: roles."
     ]
 
 
@@ -43,3 +45,12 @@ def test_an_address_edited_by_hand_is_answered_in_words_and_keeps_the_rest() -> 
     screen = Screen().open("/heads?text=+&metric=next&query=it&key=cat&view=patterns")
     kept = {"metric": "next", "query_word": "it", "key_word": "cat", "view": "patterns"}
     assert kept.items() <= screen.address.items()
+
+
+def test_a_role_is_one_of_the_library_s_and_a_link_that_names_a_metric_alone_shows_it() -> None:
+    assert tuple(ROLES) == ROLE_NAMES
+    screen = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&metric=next")
+    assert screen.channel("heads-grid")["view"] == screen.address["view"] == "colours"
+    screen = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&role=induction&metric=next&view=roles")
+    assert screen.channel("heads-grid")["role"] == screen.address["role"] == "induction"
+    assert screen.channel("heads-grid")["view"] == "roles"

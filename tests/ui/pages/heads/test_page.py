@@ -23,7 +23,16 @@ from tests.pages import exported
 Idle = Callable[[Page], None]
 BANK, CAT = "The bank of the river was flooded", "The cat sat because it was tired."
 # All that another test may have left: what an address doesn't name stays as it was.
-PLAIN = {"text": BANK, "metric": "entropy", "view": "colours", "beside": "previous", "search": "words", "query": "bank"}
+PLAIN = {
+    "text": BANK,
+    "metric": "entropy",
+    "view": "colours",
+    "plot": "weights",
+    "silence": "off",
+    "beside": "previous",
+    "search": "words",
+    "query": "bank",
+}
 PLAIN |= {"key": "river", "layer": "0", "head": "4", "model": "all-MiniLM-L6-v2"}
 
 
@@ -76,23 +85,57 @@ def chosen(screen: Page) -> tuple[int, int]:
     return int(told["layer"]), int(told["head"])
 
 
-def test_the_first_screen_shows_all_heads_the_chosen_one_and_the_search(
-    page: OpenPage, table: pandas.DataFrame
+def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
+    page: OpenPage, bank: Trace, table: pandas.DataFrame
 ) -> None:
     screen = page("/heads")
     expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
     for place in (screen.get_by_test_id("atlas"), screen.locator(".st-key-heads-one .nsewdrag").first):
         box = place.bounding_box()
         assert box is not None and box["y"] + box["height"] <= 860
+    jobs = av.roles(bank)
     cells = screen.locator('[data-testid="atlas"] .av-cell')
     expect(cells).to_have_count(72)
-    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
-    expect(screen.get_by_text("looks most at “river” (position 5) in layer 0, head 4: 0.580")).to_be_visible()
+    written = [
+        "" if role == "mixed" else f"{score:.2f}".removeprefix("0")
+        for role, score in zip(jobs["role"], jobs["score"], strict=True)
+    ]
+    assert [one.strip() for one in cells.all_inner_texts()] == written
+    named = sum(av.ROLES[role].job for role in jobs["role"])
+    resting = (jobs["role"] == "first").sum()
+    claim = f"{named} of all-MiniLM-L6-v2’s 72 heads do a job that has a name here; {resting} rest on [CLS] and [SEP]."
+    expect(screen.get_by_role("heading", name=claim)).to_be_visible()
+    for name, role in av.ROLES.items():
+        ranked = jobs[jobs["role"] == name].sort_values("score", ascending=False, kind="stable").index[:5]
+        card = screen.locator(".av-role", has=screen.locator(f'[data-role="{name}"]'))
+        expect(card.locator(".av-count")).to_have_text(str((jobs["role"] == name).sum()))
+        shown = card.locator(".av-best").evaluate_all("all => all.map(one => one.dataset.place)")
+        assert shown == [f"{layer} {head}" for layer, head in ranked], role.label
     taken = pandas.read_csv(io.BytesIO(exported(screen, "Head table (CSV)").path().read_bytes())).set_index(
         ["layer", "head"]
     )
     assert list(taken.columns) == list(av.METRICS)
     assert numpy.allclose(taken.to_numpy(), table.to_numpy(), atol=1e-5, equal_nan=True)
+
+
+def test_a_role_lets_its_heads_stand_out_and_its_best_head_is_chosen_by_a_press(
+    stay: OpenPage, idle: Idle, bank: Trace
+) -> None:
+    screen = stay(plain_but(view="roles"))
+    jobs = av.roles(bank)
+    screen.locator('[data-role="next"]').click()
+    idle(screen)
+    assert parameters(screen)["role"] == "next"
+    dim = screen.locator('[data-testid="atlas"] .av-cell.av-dim')
+    expect(dim).to_have_count(int((jobs["role"] != "next").sum()))
+    screen.locator('[data-role="next"]').click()
+    expect(dim).to_have_count(0)
+    idle(screen)
+    assert "role" not in parameters(screen)
+    layer, head = jobs[jobs["role"] == "next"]["score"].idxmax()
+    screen.get_by_role("button", name=f"Layer {layer} head {head}: ").click()
+    idle(screen)
+    assert chosen(screen) == (layer, head)
 
 
 def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
@@ -110,13 +153,20 @@ def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
         expect(row).to_have_count(0 if numpy.isnan(value) else 1)
         if not numpy.isnan(value):
             expect(row).to_contain_text(f"{value:.3f}")
-    address = card.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
-    assert {"layer": ["3"], "head": ["7"], "text": [BANK]}.items() <= parse_qs(urlsplit(address).query).items()
-    assert urlsplit(address).path == "/"
+    # It stands in the place of the chosen head, and covers nothing else; the pointer leaves, and that comes back.
+    told, place = (one.bounding_box() for one in (card, screen.locator(".st-key-heads-one-head")))
+    assert told is not None and place is not None
+    assert abs(told["x"] - place["x"]) < 1 and abs(told["width"] - place["width"]) < 1
+    screen.get_by_role("heading", level=3).first.hover()
+    expect(card).to_be_hidden()
+    address = screen.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
+    assert {"layer": ["0"], "head": ["4"], "text": [BANK]}.items() <= parse_qs(urlsplit(address).query).items()
+    assert urlsplit(address).path in ("", "/")
     cell(screen, 3, 7).click()
     idle(screen)
     assert chosen(screen) == (3, 7)
-    expect(screen.get_by_text(re.compile(r"^Layer 3, head 7 stands out"))).to_be_visible()
+    expect(screen.locator(".st-key-heads-one-title").get_by_text("Layer 3, head 7")).to_be_visible()
+    expect(card).to_be_hidden()
     expect(cell(screen, 3, 7)).to_have_attribute("aria-selected", "true")
     # Once in many runs on a busy machine Streamlit puts the component in anew after the click; the focus is gone then.
     if not screen.evaluate("document.activeElement?.shadowRoot?.activeElement?.dataset.head"):
@@ -175,7 +225,7 @@ def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(
 def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     stay: OpenPage, idle: Idle, bank: Trace, table: pandas.DataFrame
 ) -> None:
-    screen = stay(plain_but(key="mat"))
+    screen = stay(plain_but(query="flooded", key="mat"))
     expect(screen.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
     switch(screen, "Detector", idle)
     layer, head = table["previous"].idxmax()
@@ -247,6 +297,7 @@ def test_on_a_narrow_screen_nothing_sticks_out(stay: OpenPage, idle: Idle) -> No
         assert screen.evaluate("document.documentElement.scrollWidth") <= 390
     screen.get_by_test_id("atlas").scroll_into_view_if_needed()
     cell(screen, 2, 11).focus()
-    screen.keyboard.press("ArrowLeft")
+    # The longer side of all heads goes down there.
+    screen.keyboard.press("ArrowUp")
     card = screen.get_by_role("group", name="Layer 2, head 10").bounding_box()
     assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= 390

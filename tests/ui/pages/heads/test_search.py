@@ -20,7 +20,9 @@ def script() -> None:
     HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
     trace = av.scratch(st.text_area("Sentence", "the bank of the river", key="text"))
     follow_text(trace)
-    show_search(Atlas(trace, "encoder", (), (), av.head_table(trace)), State(), HEADS_CHOICES.current())
+    show_search(
+        Atlas(trace, "encoder", (), (), av.head_table(trace), av.roles(trace)), State(), HEADS_CHOICES.current()
+    )
 
 
 def words(screen: AppTest) -> tuple[str | None, str | None]:

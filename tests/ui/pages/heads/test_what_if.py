@@ -71,9 +71,9 @@ def test_a_table_of_what_changed_is_taken_away_and_undo_brings_back(page: OpenPa
     model = av.load("induction")
     before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Ablate(1, 1)])
     screen = page(INDUCTION + "&edits=zero@1.1")
-    screen.locator(".st-key-export-what-if-outputs button").click()
+    screen.get_by_role("button", name="Export", exact=True).click()
     with screen.expect_download() as download:
-        screen.get_by_test_id("stPopoverBody").get_by_role("button", name="Table (CSV)").click()
+        screen.locator(".st-key-download-what-if-outputs-csv button").click()
     handed_out = pandas.read_csv(download.value.path())
     assert handed_out["moved"].tolist() == pytest.approx(moved_output(before, after).tolist(), rel=1e-5)
     screen.keyboard.press("Escape")

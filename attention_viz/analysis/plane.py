@@ -1,0 +1,82 @@
+"""A head's queries and keys in two dimensions: the plane in which they differ most."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Plane", "queries_and_keys_plane"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Queries and keys of one head along the two directions in which they differ most.
+
+    Attributes:
+        queries: where each query lies.
+        keys: where each key lies.
+        share: how much of the variance of all of them together these two directions hold, from 0 to 1; 1 where nothing
+            varies.
+    """
+
+    queries: Float[Tensor, "query 2"]
+    keys: Float[Tensor, "key 2"]
+    share: float
+
+    def table(self, trace: Trace, stream: str) -> "pandas.DataFrame":
+        """A row a point: side ("query" or "key"), position, token, first, second."""
+        import pandas
+
+        sides = {"query": (trace.query_tokens(stream), self.queries), "key": (trace.key_tokens(stream), self.keys)}
+        rows = [
+            (side, position, label, float(one[0]), float(one[1]))
+            for side, (tokens, points) in sides.items()
+            for position, (label, one) in enumerate(zip(tokens.labels, points, strict=True))
+        ]
+        return pandas.DataFrame(rows, columns=["side", "position", "token", "first", "second"])
+
+
+def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | None = None) -> Plane:
+    """The first two principal components of a head's queries and keys together, each as it enters the scores.
+
+    Before that the queries are multiplied by a number and the keys divided by it, until both lie equally far from their
+    centres, and the keys are moved together until both have one centre: neither changes the softmax of q·k. Padding
+    takes no part in any mean.
+
+    Source: Yeh et al. 2023, "AttentionViz: A Global View of Transformer Attention", section 4.1.
+
+    Args:
+        trace: the run.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        stream: which attention; the only one there is, if none is named.
+
+    Raises:
+        TraceError: no such layer or stream, or none named where there are several.
+        ShapeError: no such head.
+    """
+    stream = trace.stream(stream)
+    one = trace.attention(layer, stream).head(head)
+    sides = [side.detach().double().cpu().reshape(-1, side.shape[-1]) for side in (one.query, one.key)]
+    real = [~torch.tensor(tokens.padding) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream))]
+    centred = [side - side[mask].mean(dim=0) for side, mask in zip(sides, real, strict=True)]
+    long = [float(side[mask].norm(dim=-1).mean()) for side, mask in zip(centred, real, strict=True)]
+    factor = (long[1] / long[0]) ** 0.5 if min(long) > 0 else 1.0
+    scaled = [centred[0] * factor, centred[1] / factor]
+    together = torch.cat([side[mask] for side, mask in zip(scaled, real, strict=True)])
+    _, values, directions = torch.linalg.svd(together, full_matrices=False)
+    # A direction and its opposite are alike: the one whose largest part is positive.
+    directions = directions * directions.gather(1, directions.abs().argmax(dim=1, keepdim=True)).sign()
+    first = torch.zeros(together.shape[1], 2, dtype=together.dtype)
+    first[:, : min(2, len(directions))] = directions[:2].T
+    squares = values.square()
+    total = float(squares.sum())
+    share = float(squares[:2].sum()) / total if total > 0 else 1.0
+    return Plane(scaled[0] @ first, scaled[1] @ first, share)

@@ -1,0 +1,108 @@
+"""What the atlas is told of roles: which there are, from what share on, which head has which, and why none has one."""
+
+from typing import TYPE_CHECKING, Any
+
+from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.row_weights import looks_back
+from attention_viz.views.style.wording import shortened
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["pack_roles", "resting_words"]
+
+# So many special tokens are named; of more it is said what they are.
+_NAMED = 2
+
+_ASKS = {
+    "previous": "on the token before",
+    "next": "on the token after",
+    "itself": "on the token itself",
+    "same token": "above what other rows give it",
+    "induction": "above what other rows give it",
+    "punctuation": "on punctuation marks",
+}
+_NOTHING = {
+    "same token": "Too little comes again in this text.",
+    "induction": "Too little comes again in this text.",
+    "punctuation": "Too little punctuation in this text.",
+}
+
+
+def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[str, Any]:
+    """What the header of the atlas has of roles.
+
+    Args:
+        trace: whose tokens name what heads rest on.
+        stream: which attention.
+        table: from `roles`, of this trace or of several.
+
+    Returns:
+        `roles`: each with its name, label, meaning, threshold, whether it is a job, what it asks for, and, where no
+        head has it, why; `role`: by head the place of its role there; `score`: by head the share that says so, None
+        where there is none.
+    """
+    return {
+        "roles": [
+            {
+                "name": name,
+                "label": _label(name, trace, stream),
+                "meaning": role.meaning,
+                "threshold": role.threshold,
+                "job": role.job,
+                "asks": _asks(name, trace, stream),
+                "none": "" if name in table["role"].tolist() else _why_none(name, trace, stream, table),
+            }
+            for name, role in ROLES.items()
+        ],
+        "role": [list(ROLES).index(name) for name in table["role"]],
+        "score": [None if score != score else round(score, 6) for score in table["score"].tolist()],
+    }
+
+
+def resting_words(trace: "Trace", stream: str) -> str:
+    """On what heads rest in this text, in a word or two: its special tokens, or the first where none looks ahead."""
+    keys = trace.key_tokens(stream)
+    real = [place for place in range(len(keys)) if not keys.padding[place]]
+    first = real[:1] if looks_back(trace, stream) else []
+    resting = [place for place in real if keys.special[place] or place in first]
+    names = list(dict.fromkeys(shortened(keys.written[place], 12) for place in resting))
+    if len(names) > _NAMED:
+        return "special tokens"
+    quoted = {shortened(keys.written[place], 12) for place in resting if not keys.special[place]}
+    return " and ".join(f"“{name.strip(' ·')}”" if name in quoted else name for name in names)
+
+
+def _label(name: str, trace: "Trace", stream: str) -> str:
+    where = resting_words(trace, stream)
+    return f"Rests on {where}" if name == "first" and where else ROLES[name].label
+
+
+def _asks(name: str, trace: "Trace", stream: str) -> str:
+    """What has to be so of a head of this role, with its threshold."""
+    threshold = f"≥ {ROLES[name].threshold:.2f}"
+    if name == "first":
+        return f"{threshold} on {resting_words(trace, stream) or 'special tokens'}, no job above"
+    if name == "broad":
+        return f"evenness {threshold}, nothing above"
+    if name == "mixed":
+        return "nothing above its threshold"
+    return f"{threshold} {_ASKS[name]}"
+
+
+def _why_none(name: str, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
+    """Why no head has a role, in a sentence."""
+    if name == "mixed":
+        return "None: each has a role."
+    if name == "next" and looks_back(trace, stream):
+        return "None looks ahead here."
+    shares = [share for share in table[name].tolist() if share == share]
+    if not shares:
+        if stream == "cross" and name not in ("punctuation", "first", "broad"):
+            return "A text and itself are needed for it."
+        return _NOTHING.get(name, "Too few words to tell.")
+    # A head may reach the threshold and do another thing more.
+    most = max(shares)
+    return f"None: the most is {most:.2f}." if most < ROLES[name].threshold else "None: those do something else more."

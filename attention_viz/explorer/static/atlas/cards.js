@@ -1,0 +1,129 @@
+// A card for each role below the atlas: legend, threshold, how many heads have it, and the best of them at once.
+
+import {element, fitCanvas} from "../parts/element.js";
+import {drawPattern} from "./grid.js";
+import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
+
+/**
+ * @import {Atlas, AtlasCell, Drawing} from "./grid.js"
+ * @import {Role} from "./roles.js"
+ */
+
+/**
+ * The cards: `draw` shows them for a drawing, or hides them.
+ * @typedef {{node: HTMLElement, draw: (drawing: Drawing) => void}} Cards
+ */
+
+const BEST = 5;
+const SIZE = 36;
+
+/**
+ * @param {Atlas} atlas
+ * @param {(cell: AtlasCell) => void} choose
+ * @returns {Cards}
+ */
+export function createCards(atlas, choose) {
+  const node = element("div", {class: "av-roles", role: "group", "aria-label": "What heads mostly do"});
+  let made = "";
+  /** @type {unknown} */
+  let of = null;
+  return {
+    node,
+    draw: (drawing) => {
+      const {header, message} = drawing;
+      node.hidden = message.view !== "roles";
+      if (node.hidden) return;
+      const theme = atlas.root.dataset["theme"] ?? "";
+      if (of !== header || made !== theme) {
+        node.replaceChildren(...header.roles.map((role) => card(atlas, drawing, role, choose)));
+        [of, made] = [header, theme];
+      }
+      mark(atlas, node, message.role);
+    },
+  };
+}
+
+/**
+ * @param {Atlas} atlas
+ * @param {HTMLElement} node
+ * @param {string | null} role
+ */
+function mark({chosen}, node, role) {
+  for (const name of node.querySelectorAll(".av-role-name")) {
+    name.setAttribute("aria-pressed", String(name.getAttribute("data-role") === role));
+  }
+  for (const best of node.querySelectorAll(".av-best")) {
+    const at = chosen !== null && best.getAttribute("data-place") === `${chosen.layer} ${chosen.head}`;
+    best.setAttribute("aria-current", String(at));
+  }
+}
+
+/**
+ * @param {Atlas} atlas
+ * @param {Drawing} drawing
+ * @param {Role} role
+ * @param {(cell: AtlasCell) => void} choose
+ */
+function card(atlas, drawing, role, choose) {
+  const {header, colours} = drawing;
+  const score = (/** @type {AtlasCell} */ cell) => header.score[cell.place] ?? -1;
+  const heads = [...atlas.cells.values()].filter((cell) => roleOf(header, cell) === role);
+  const best = heads.sort((one, other) => score(other) - score(one)).slice(0, BEST);
+  const name = element(
+    "button",
+    {
+      ...{type: "button", class: "av-role-name", "data-role": role.name, title: role.meaning, "aria-pressed": "false"},
+      onclick: () => pick(atlas, role),
+    },
+    swatchOf(header, role, colours),
+    element("b", {}, role.label),
+    element("span", {class: "av-count"}, String(heads.length)),
+  );
+  const list = element("div", {class: "av-bests"}, ...best.map((cell) => button(drawing, role, cell, choose)));
+  const none = element("p", {class: "av-none"}, role.none);
+  return element(
+    "section",
+    {class: "av-role"},
+    name,
+    element("p", {class: "av-asks"}, role.asks),
+    role.none ? none : list,
+  );
+}
+
+/**
+ * Have a role's heads stand out, or all again.
+ * @param {Atlas} atlas
+ * @param {Role} role
+ */
+function pick(atlas, {name}) {
+  if (!atlas.drawing) return;
+  atlas.setTriggerValue("role", atlas.drawing.message.role === name ? "" : name);
+}
+
+/**
+ * One of the best heads of a role: its pattern in the role's colour, which head it is, and its share.
+ * @param {Drawing} drawing
+ * @param {Role} role
+ * @param {AtlasCell} cell
+ * @param {(cell: AtlasCell) => void} choose
+ */
+function button(drawing, role, cell, choose) {
+  const {header, colours} = drawing;
+  const canvas = element("canvas", {"aria-hidden": "true"});
+  const context = fitCanvas(canvas, SIZE, SIZE);
+  const hue = role.job ? hueOf(header, role, colours) : colours.ink;
+  const tinted = {...drawing, colours: {...colours, ramp: [colours.background, hue]}};
+  context.putImageData(drawPattern(tinted, cell, canvas.width, canvas.height), 0, 0);
+  const score = header.score[cell.place];
+  const {layer, head} = cell;
+  const told = `Layer ${layer} head ${head}${score === null ? "" : `: ${score.toFixed(2)}`}`;
+  return element(
+    "button",
+    {
+      ...{type: "button", class: "av-best", "data-place": `${layer} ${head}`, "aria-label": told},
+      onclick: () => choose(cell),
+    },
+    canvas,
+    element("span", {}, `${layer}·${head} `, element("i", {}, score === null ? "" : shortShare(score))),
+  );
+}

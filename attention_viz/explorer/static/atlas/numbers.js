@@ -1,0 +1,50 @@
+// What a cell of the atlas stands for, in numbers and words.
+
+import {roleOf} from "./roles.js";
+
+/** @import {AtlasCell, Drawing} from "./grid.js" */
+
+/**
+ * The number that colours a head.
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ */
+export function colouringNumber({header, message}, {place}) {
+  return message.view === "silenced" ? (message.effects[place] ?? null) : header.numbers[message.metric][place];
+}
+
+/**
+ * What stands for the deepest colour: of the metric, or of what was worked out by silencing.
+ * @param {Drawing} drawing
+ */
+export function fullOf({header, message}) {
+  if (message.view !== "silenced") return header.fulls[message.metric];
+  return Math.max(1e-9, ...message.effects.map((effect) => effect ?? 0));
+}
+
+/**
+ * What a cell shows, for those who can't see it.
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ */
+export function wordsOf(drawing, cell) {
+  const {header, message} = drawing;
+  if (message.view === "roles") {
+    const score = header.score[cell.place];
+    return `${roleOf(header, cell).label}${score === null ? "" : `: ${score.toFixed(2)}`}`;
+  }
+  const number = colouringNumber(drawing, cell);
+  if (message.view === "silenced") {
+    return number === null ? "not tried" : `without it the output moves by ${(100 * number).toFixed(2)} %`;
+  }
+  const label = header.metrics.find(({name}) => name === message.metric)?.label ?? message.metric;
+  return `${label}: ${number === null ? "nothing to count" : number.toFixed(3)}`;
+}
+
+/**
+ * A share in hundredths, with as many digits as say something.
+ * @param {number} share
+ */
+export function percent(share) {
+  return `${100 * share < 9.95 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)}%`;
+}

@@ -1,0 +1,135 @@
+"""The chosen head on the Heads page: what it does, its matrix, which heads do the same for a pair, and it silenced."""
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from attention_viz import views
+from attention_viz.analysis.plane import queries_and_keys_plane
+from attention_viz.analysis.roles import ROLES
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
+from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, PLOTS, HeadsChoice
+from attention_viz.ui.pages.heads.linking import show_linking
+from attention_viz.ui.pages.heads.search import Atlas
+from attention_viz.ui.pages.heads.silence import show_silence
+from attention_viz.ui.pages.heads.words import head_words, seen_words
+from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
+from attention_viz.ui.parts.selection import pair_of, take_pair
+from attention_viz.ui.parts.themes import theme_name
+from attention_viz.views.style.theme import ThemeName
+
+__all__ = ["export_one", "show_one"]
+
+_HEIGHT = 350
+# Up to this many tokens, hovering over a cell of the chosen head names them; up to this many, a click keeps the pair.
+_NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
+
+
+def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    """The chosen head, read as it was asked for; or the board that a pattern to look for is drawn on."""
+    with st.container(key="heads-one-head", gap="small"):
+        _show_title(atlas, drawn, state)
+        if choice.plot == "vectors":
+            _show_vectors(atlas, state)
+        else:
+            _show_matrix(atlas, drawn, state, choice)
+        show_linking(atlas, state)
+        show_silence(drawn, state, choice)
+
+
+def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+    """What is taken away of the picture of queries and keys."""
+    if choice.plot != "vectors":
+        return
+    show_figure_exports(
+        "heads-vectors",
+        lambda: _vectors(atlas, state, "light"),
+        lambda: queries_and_keys_plane(atlas.trace, state.layer, state.head, atlas.stream).table(
+            atlas.trace, atlas.stream
+        ),
+        atlas.trace,
+        state.layer,
+        state.head,
+        atlas.stream,
+        title="Queries and keys",
+    )
+
+
+def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
+    """Which head it is, its role, and where it looks in this text."""
+    with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
+        words = ""
+        if (state.layer, state.head) in atlas.jobs.index:
+            role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
+            words = f" :small[{ROLES[role].label.lower()}{'' if score != score else f' {score:.2f}'}]"
+        st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
+        st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
+    pickers.switch("This head as", PLOTS, HEADS_CHOICES.key("plot"))
+    query, key = pair_of(drawn, state)
+    st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
+
+
+def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
+    place = st.empty()
+    shown = read_in_place(drawn, state, place, _HEIGHT)
+    words = head_words(atlas.table, (state.layer, state.head))
+    if shown is not None:
+        with place.container():
+            _draw_matrix(atlas, shown, state, choice, words, board=board)
+    if board:
+        show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
+    if words:
+        st.caption(plain(words))
+    if not readings.is_raw(state):
+        show_reading(shown, state)
+        st.caption(
+            "Only this matrix is read so: roles, the heads' numbers and patterns and the search are of the raw weights."
+        )
+
+
+def _draw_matrix(atlas: Atlas, shown: Drawn, state: State, choice: HeadsChoice, words: str, *, board: bool) -> None:
+    figure = _matrix(shown, state, atlas.stream)
+    queries, keys = len(atlas.trace.query_tokens(atlas.stream)), len(atlas.trace.key_tokens(atlas.stream))
+    description = f"The chosen head. {words}"
+    if board:
+        mark_drawn(figure, choice.pattern, queries)
+    if board or not readings.is_raw(state) or max(queries, keys) > _CLICKED_UP_TO:
+        show_picture(figure, "heads-one", description)
+        return
+    cells = [(query, key) for query in range(queries) for key in range(keys)]
+    size = max(4, min(14, 280 // max(queries, keys)))
+    add_targets(figure, cells, size=size)
+    show_to_click(figure, "heads-one", f"{description} A click on a cell keeps that pair.", _take_cell)
+
+
+def _take_cell(cell: tuple[int, int]) -> None:
+    take_pair(*cell)
+
+
+def _matrix(shown: Drawn, state: State, stream: str) -> go.Figure:
+    trace, theme = shown.trace, theme_name()
+    if readings.is_raw(state):
+        longest = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
+        figure = views.heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
+    else:
+        figure = heatmap(trace, state, stream, theme)
+    return figure.update_layout(height=_HEIGHT, title_text="", margin_t=8)
+
+
+def _show_vectors(atlas: Atlas, state: State) -> None:
+    """Queries and keys of the head as points."""
+    figure = _vectors(atlas, state, theme_name()).update_layout(height=_HEIGHT)
+    show_picture(figure, "heads-vectors", "The head's queries and keys as points, with lines for the strongest links")
+    st.caption("Each query and key of this head, seen along the two directions in which they differ most.")
+
+
+def _vectors(atlas: Atlas, state: State, theme: ThemeName) -> go.Figure:
+    figure = views.queries_and_keys(atlas.trace, state.layer, state.head, atlas.stream, theme=theme)
+    return figure

@@ -1,0 +1,182 @@
+"""A head silenced: what becomes of what the model says, in words first; and all heads silenced, one at a time."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from attention_viz.analysis.words import quoted
+from attention_viz.edits.change import Change
+from attention_viz.edits.changes import to_edits
+from attention_viz.edits.effects import likelier, moved_output
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn, ask, draw
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.effects import heads_of, known_effects, offer_all
+from attention_viz.ui.pages.heads.nearest import SENTENCES, compares, nearness
+from attention_viz.ui.pages.heads.search import Atlas
+from attention_viz.ui.parts.likelier import predicted
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.views.style.wording import shortened
+
+__all__ = ["show_silence", "silenced_effects"]
+
+_ZERO = Change("zero")
+# Of what is said: so many rows; of sentences, which are longer, fewer.
+_WORDS, _SENTENCES = 4, 3
+# What moved by less than this is told as the same.
+_SAME = 0.0005
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the model says, before and after.
+
+    Attributes:
+        sentence: what became of it, in words.
+        rows: what could be said, each with its number before and after.
+        note: what the numbers are.
+    """
+
+    sentence: str
+    rows: Sequence[tuple[str, float, float]]
+    note: str
+
+
+def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    """The button that silences the chosen head, and what became of what the model says."""
+    if drawn.fit is None:
+        st.caption("A head is silenced inside a model, and a trace from a file is a run that is over.")
+        return
+    silent = choice.silence == "on"
+    with st.container(key="heads-silence", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button(
+                "Let this head speak" if silent else "Silence this head",
+                type="secondary" if silent else "primary",
+                on_click=HEADS_CHOICES.set,
+                kwargs={"silence": "off" if silent else "on"},
+            )
+            st.caption("Its output is 0 everywhere." if silent else "Its output becomes 0 everywhere.", width="content")
+        try:
+            _show_said(drawn, replace(state, more=0), silent=silent)
+        except AttentionVizError as error:
+            st.info(as_sentence(str(error)))
+
+
+def silenced_effects(drawn: Drawn, state: State, atlas: Atlas) -> list[float | None]:
+    """How far the output moves without each head, in the order of heads, None for those that weren't tried.
+
+    Where some are missing, a button offers to try them.
+    """
+    heads = heads_of(drawn, atlas.stream)
+    if drawn.fit is None:
+        st.caption("Heads are silenced inside a model, and a trace from a file is a run that is over.")
+        return [None] * len(heads)
+    try:
+        before = draw(replace(state, more=0).request)
+        offer_all(before, state, _ZERO, atlas.stream, heads, f"Silence all {len(heads)}, one at a time", "heads-atlas")
+        known = known_effects(before, _ZERO, atlas.stream)
+    except AttentionVizError as error:
+        st.info(as_sentence(str(error)))
+        return [None] * len(heads)
+    return [known.get(head) for head in heads]
+
+
+def _show_said(drawn: Drawn, state: State, *, silent: bool) -> None:
+    before = draw(state.request)
+    after = before
+    if silent:
+        stream = before.stream(state.stream)
+        layer, head = before.place(stream, state.layer, state.head)
+        named = stream if len(before.trace.streams) > 1 else None
+        after = draw(state.request, edits=to_edits(replace(_ZERO, layer=layer, head=head, stream=named), before.trace))
+    said = _said(before, after, state, silent=silent)
+    if said.sentence:
+        st.markdown(plain(said.sentence))
+    if said.rows:
+        st.html(_bars(said.rows, silent=silent))
+    if said.note:
+        st.caption(plain(said.note))
+
+
+def _said(before: Drawn, after: Drawn, state: State, *, silent: bool) -> _Said:
+    """What the model says: its next word, or the nearest sentence; else how far its output moves."""
+    moved = float(moved_output(before.trace, after.trace).mean())
+    far = f"The output moves by {moved:.2%} of its length, on average over the tokens."
+    if places := predicted(before, after, state):
+        return _next_word(before, after, state, places[0], far if silent else "")
+    if compares(before, state):
+        return _nearest(before, after, state, far) if silent else _Said("", (), _offer())
+    return _Said(far if silent else "", (), "")
+
+
+def _offer() -> str:
+    return f"The nearest of {len(SENTENCES)} example sentences is then looked up again, here."
+
+
+def _next_word(before: Drawn, after: Drawn, state: State, place: int, far: str) -> _Said:
+    found = likelier(before.trace, after.trace, place)
+    labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
+    tokens = before.trace.query_tokens("decoder" if "cross" in before.trace.streams else None)
+    rows = [(tokens.write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
+    what = "The next word" if state.facts.continues_text else f"At position {place}, the likeliest word"
+    return _Said(_became(what, rows, silent=bool(far)), _shown(rows, _WORDS), far)
+
+
+def _nearest(before: Drawn, after: Drawn, state: State, far: str) -> _Said:
+    old, new = nearness(before, after, state)
+    rows = sorted(zip(SENTENCES, old, new, strict=True), key=lambda row: -row[1])
+    note = (
+        f"Cosines between means of the last layer; the {len(SENTENCES)} example sentences are read by the unchanged "
+        f"model. {far}"
+    )
+    return _Said(_became("The nearest sentence", rows, silent=True), _shown(rows, _SENTENCES), note)
+
+
+def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
+    """What was likeliest or nearest, and what is now; rows are in the order of before."""
+    was, now = rows[0], max(rows, key=lambda row: row[2])
+    if not silent:
+        return f"{what}: {_quoted(was[0])}, {was[1]:.3f}."
+    if now[0] != was[0]:
+        return f"{what} becomes {_quoted(now[0])}, no longer {_quoted(was[0])}."
+    change = was[2] - was[1]
+    how = "as before" if abs(change) < _SAME else ("a little " if abs(change) < 0.05 else "") + _more(what, change)
+    return f"{what} stays {_quoted(was[0])}, {how}: {was[1]:.3f} → {was[2]:.3f}."
+
+
+def _more(what: str, change: float) -> str:
+    if "sentence" in what:
+        return "nearer" if change > 0 else "farther"
+    return "surer" if change > 0 else "less sure"
+
+
+def _quoted(label: str) -> str:
+    return quoted(shortened(label.strip("· ") or label, 60))
+
+
+def _shown(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[str, float, float]]:
+    """The first rows of before, and whichever is first now."""
+    now = max(rows, key=lambda row: row[2])
+    first = list(rows[:count])
+    return first if now in first else [*first[: count - 1], now]
+
+
+def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
+    """A line for each: two bars on one scale, which ends at the largest number here, and the numbers."""
+    most = max(1e-9, *(max(old, new) for _, old, new in rows))
+
+    def bar(kind: str, number: float) -> str:
+        return f'<i class="heads-{kind}" style="width:{max(0.0, number / most):.2%}"></i>'
+
+    lines = "".join(
+        f'<tr><th scope="row" title="{html.escape(label)}">{html.escape(shortened(label, 60))}</th>'
+        f"<td>{bar('before', old)}{bar('after', new) if silent else ''}</td>"
+        f'<td class="heads-number">{old:.3f}{f" → {new:.3f}" if silent else ""}</td></tr>'
+        for label, old, new in rows
+    )
+    told = "Before and after the head falls silent" if silent else "What the model says"
+    return f'<table class="heads-bars" data-testid="silenced" aria-label="{told}">{lines}</table>'

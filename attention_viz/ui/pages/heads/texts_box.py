@@ -1,0 +1,34 @@
+"""Where more texts for the Heads page are typed, behind "Options"."""
+
+import streamlit as st
+
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.parts.notices import show_link_limit
+
+__all__ = ["MOST_TEXTS", "pick_texts", "split_texts"]
+
+# Fewer than the app keeps traces, so that a click doesn't run them all again.
+MOST_TEXTS = 20
+
+
+def split_texts(typed: str) -> list[str]:
+    """The texts that were typed, one a line; empty lines stand for nothing."""
+    return [line.strip() for line in typed.splitlines() if line.strip()]
+
+
+def pick_texts() -> None:
+    """Where they are typed."""
+    # Its widget comes before the page knows what its other parameters may be.
+    HEADS_CHOICES.settle(only={"texts"})
+    st.text_area(
+        "More texts",
+        key=HEADS_CHOICES.key("texts"),
+        height=120,
+        max_chars=SETTINGS.longest_input,
+        placeholder="One text a line",
+        persist_state="session",
+        help=f"{MOST_TEXTS} at most. Roles and numbers are then the mean over the sentence and these texts, and the "
+        "search by words goes over all of them. Patterns are the sentence's.",
+    )
+    show_link_limit(HEADS_CHOICES.current().texts, "them")
