@@ -47,6 +47,11 @@ from .models import Plan as Plan
 from .models import catalogue as catalogue
 from .models import load as load
 from .models import wrap as wrap
+from .models.circuits.asked import Direction as Direction
+from .models.circuits.asked import Logit as Logit
+from .models.circuits.asked import Score as Score
+from .models.circuits.decomposition import Decomposition as Decomposition
+from .models.circuits.decomposition import decompose as decompose
 from .models.gradient import gradient as gradient
 from .operation import masks as masks
 from .operation.attention import Attention as Attention

@@ -45,6 +45,7 @@ class Rerun:
     measure: Callable[[], Fidelity]
     complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
     differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
+    run: object = None
 
     def relevance(self, of: tuple[int, int] | None) -> Relevance:
         """What `differentiate` finds.

@@ -161,15 +161,18 @@ class Runner:
         finally:
             recording.reset(token)
 
-    def twin(self) -> Twin:
+    def twin(self, *, frozen: bool = False) -> Twin:
         """A twin of the model, to be run without our attention.
+
+        Args:
+            frozen: with parameters that get no gradients, over the same numbers.
 
         The model itself is not touched, so whoever uses it at the same time notices nothing.
 
         Raises:
             UnsupportedModel: the model can't be copied.
         """
-        return Twin.of(self.model, self.switch, self.named, self._settings, self.door)
+        return Twin.of(self.model, self.switch, self.named, self._settings, self.door, frozen=frozen)
 
 
 def versions(device: torch.device) -> dict[str, str]:

@@ -166,6 +166,7 @@ class Tracer:
             measure=measure,
             complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers),
             differentiate=lambda of: relevance(run, of),
+            run=run,
         )
         kept = anatomy.kept(numbers)
         trace = Trace(

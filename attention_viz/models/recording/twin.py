@@ -54,13 +54,25 @@ class Twin:
         named: frozenset[str],
         settings: Mapping[str, object],
         door: AbstractContextManager[object],
+        *,
+        frozen: bool = False,
     ) -> "Twin":
         """Copy a model.
+
+        Args:
+            model: what to copy.
+            switch: knows with which attention it was found.
+            named: what its forward takes, by name.
+            settings: what its forward is always given.
+            door: entered for every forward.
+            frozen: with parameters that get no gradients, over the same numbers; the model's own keep their flags.
 
         Raises:
             UnsupportedModel: it can't be copied.
         """
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        if frozen:
+            memo |= {id(one): nn.Parameter(one.detach(), requires_grad=False) for one in model.parameters()}
         try:
             with HOOKS:
                 twin = copy.deepcopy(model, memo)
@@ -86,7 +98,7 @@ class Twin:
             implementation: which attention; by default the model's own.
             hear: told of each module of the model, each time its twin returned.
         """
-        with self._turned(implementation), self._heard(hear), self.door, torch.no_grad():
+        with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
             return output_of(self.model(**inputs, **self.settings))
 
     def run_in_pieces(
@@ -107,7 +119,7 @@ class Twin:
             take: given which rows these are, and the rows.
             implementation: which attention; by default the model's own.
         """
-        with self._turned(implementation), self.door, torch.no_grad():
+        with self.turned(implementation), self.door, torch.no_grad():
             body = self._run_body(inputs, rows)
             if body is None:
                 take(slice(0, rows), output_of(self.model(**inputs, **self.settings)))
@@ -149,7 +161,7 @@ class Twin:
         return (last, hidden) if again.shape == last.shape and torch.equal(again, last) else None
 
     @contextlib.contextmanager
-    def _turned(self, implementation: str | None) -> Generator[None]:
+    def turned(self, implementation: str | None) -> Generator[None]:
         """With one attention implementation in all configurations; by default each with the one it was found with."""
         for config in configurations(self.model):
             setattr(config, IMPLEMENTATION, implementation or self.own.get(id(config)) or "eager")

@@ -1,0 +1,179 @@
+"""A number opened into what wrote it: the rows, and how to open them further."""
+
+import threading
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.models.circuits.asked import Asked
+from attention_viz.models.circuits.number import OpenNumber
+from attention_viz.models.circuits.opened import Opened, open_run
+from attention_viz.models.recording.gradients import Run
+from attention_viz.trace.rerun import behind
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["HELD", "Decomposition", "decompose"]
+
+# What stands beside every number that is made here.
+HELD = "direct effect; norms and patterns held fixed"
+# The run that is opened may differ from the trace by rounding.
+_SAME = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A number as the sum of what each part of the model wrote: direct effects, norms and patterns held fixed.
+
+    Attributes:
+        of: what was asked.
+        total: the number, as it ran.
+        table: a row for each part: side ("query" and "key" of a score, else "output"), kind, layer, head, position,
+            token, contribution; largest first. Each side sums to the total, up to the remainder. Where a model has
+            several streams, a column names them, too.
+        remainder: the total less the sum of the rows, of the side that misses it by more.
+        position_bias: what the model adds to a score for the distance of the two, apart from the sum; 0 where nothing.
+        softcap: the soft cap that a score goes through after it, apart from the sum; None where there is none.
+        held: what the numbers are, in words: they stand for direct effects.
+    """
+
+    of: Asked
+    total: float
+    table: "pandas.DataFrame"
+    remainder: float
+    position_bias: float = 0.0
+    softcap: float | None = None
+    held: str = HELD
+    _work: "OpenNumber | None" = field(default=None, repr=False)
+
+    def joint(self, count: int = 20) -> "pandas.DataFrame":
+        """The largest pairs of a score: a part that wrote the query with one that wrote the key.
+
+        The score is the sum over all pairs. Costs a backward pass for each of the head's d_k dimensions.
+
+        Args:
+            count: how many pairs, largest in size first.
+
+        Returns:
+            Columns query_kind, query_layer, query_head, key_kind, key_layer, key_head, contribution.
+
+        Raises:
+            ShapeError: it isn't a score that was opened.
+        """
+        return self._known.joint(count)
+
+    def sources(self, layer: int, head: int, stream: str | None = None) -> "pandas.DataFrame":
+        """A head's contribution by the position that it was taken from.
+
+        Args:
+            layer: the head's layer, from 0.
+            head: from 0.
+            stream: whose layer; None for the only one there is.
+
+        Returns:
+            Columns position (that looks), source, token (at the source), weight, contribution; sums to the head's rows.
+
+        Raises:
+            ShapeError: there is no such head.
+        """
+        return self._known.sources(layer, head, stream)
+
+    def through(self, layer: int, head: int, stream: str | None = None) -> "pandas.DataFrame":
+        """What wrote a head's contribution: the parts that made the values it fetched, its pattern held fixed.
+
+        The row of an earlier head in it is a path: that head's contribution through this one.
+
+        Args:
+            layer: the head's layer, from 0.
+            head: from 0.
+            stream: whose layer; None for the only one there is.
+
+        Returns:
+            As `table`, summing to the head's rows there.
+
+        Raises:
+            ShapeError: there is no such head.
+        """
+        return self._known.through(layer, head, stream)
+
+    @property
+    def _known(self) -> "OpenNumber":
+        if self._work is None:
+            raise ShapeError("this was put together without the run behind it; make it with attention_viz.decompose")
+        return self._work
+
+
+def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition:
+    """What wrote a number: each earlier part of the model and what it contributed, summing to the number itself.
+
+    Everything between two attention calls is linear once the norms' statistics, the attention patterns and the
+    nonlinear steps of MLPs are held fixed; so a number is the sum of what each part wrote, times the number's slope
+    there. These are direct effects: what a part does to others that write in turn is theirs. Source: Elhage et al.
+    2021, "A Mathematical Framework for Transformer Circuits".
+
+    The shared model keeps its flags and is not hooked: a twin over the same numbers runs.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: of this model; an edited one is opened as it ran, with its edits.
+        of: a `Score`, a `Logit` or a `Direction`.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
+            changed since.
+        ShapeError: there is no such layer, head, position or token.
+        UnusableText: a token asked for by its text is none, or several.
+        UnsupportedModel: our own module, a model without a word head where a logit was asked for, or one that can't be
+            opened: the rows would miss the number by more than 1e-4 of the largest of them.
+    """
+    run = _run_behind(model, trace)
+    with _LOCK:
+        opened = _opened(trace, run)
+    number = OpenNumber.begin(run, trace, opened, of)
+    table, remainder = number.rows()
+    return Decomposition(of, number.total, table, remainder, *number.apart(), _work=number)
+
+
+_LOCK = threading.Lock()
+# The trace that was opened last, and its run: the second number of a text costs a fraction of the first.
+_last: tuple["weakref.ref[Trace]", Opened] | None = None
+
+
+def _opened(trace: Trace, run: Run) -> Opened:
+    global _last
+    if _last is not None and _last[0]() is trace:
+        return _last[1]
+    _last = None
+    opened = open_run(run)
+    there, size = trace.output.float(), float(trace.output.abs().max())
+    if not torch.allclose(opened.output.detach().cpu().float(), there, rtol=_SAME, atol=_SAME * size):
+        raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")
+    _last = (weakref.ref(trace, _forget), opened)
+    return opened
+
+
+def _forget(gone: object) -> None:
+    global _last
+    if _last is not None and _last[0] is gone:
+        _last = None
+
+
+def _run_behind(model: "AttentionModel", trace: Trace) -> Run:
+    if not model.facts.trained:
+        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    if trace.provenance.model != model.name:
+        raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
+    run = behind(trace).run
+    if not isinstance(run, Run):
+        raise TraceError(
+            "what wrote a number was asked of a trace without a model behind it: it comes from a file, or was made of "
+            "another trace; trace the text anew"
+        )
+    return run

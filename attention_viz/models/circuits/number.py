@@ -1,0 +1,244 @@
+"""One number of an opened run: its rows, and how they are opened further."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.circuits.asked import Asked, Direction, Logit, Score
+from attention_viz.models.circuits.opened import Opened
+from attention_viz.models.circuits.rows import Part, Parts, matrix
+from attention_viz.models.circuits.token_of import token_of
+from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.recording.gradients import Run
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import shared_heads
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["OpenNumber"]
+
+# The rows may miss the number by this share of the largest of them.
+_MOST_MISSED = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class OpenNumber:
+    """One number of one opened run."""
+
+    run: Run
+    trace: Trace
+    opened: Opened
+    of: Asked
+    parts: Parts
+    sides: dict[str, Tensor]
+    total: float
+
+    @classmethod
+    def begin(cls, run: Run, trace: Trace, opened: Opened, of: Asked) -> "OpenNumber":
+        """Find the number."""
+        names = {id(module): name for name, module in run.runner.model.named_modules()}
+        parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+        with torch.enable_grad():
+            sides = (
+                _score(run, trace, opened, of) if isinstance(of, Score) else {"output": _output(run, trace, opened, of)}
+            )
+        for side, number in sides.items():
+            if not number.requires_grad:
+                raise UnsupportedModel(
+                    f"{run.name} cuts the {side} of this number off from what wrote it, so it can't be opened"
+                )
+        return cls(run, trace, opened, of, parts, sides, float(next(iter(sides.values())).detach()))
+
+    def rows(self) -> "tuple[pandas.DataFrame, float]":
+        """The table of all sides, and by how much its sums miss the number: of the side that misses it by more.
+
+        Raises:
+            UnsupportedModel: they miss it by more than 1e-4 of the largest row.
+        """
+        import pandas
+
+        tables: list[pandas.DataFrame] = []
+        missed = 0.0
+        for side, number in self.sides.items():
+            with self.opened.lock, self.run.runner.door:
+                sums = self.parts.sums(self.opened.contributions(number))
+            rest = float(number.detach().double()) - sum(sums.values())
+            largest = max((abs(one) for one in sums.values()), default=0.0)
+            if abs(rest) > _MOST_MISSED * max(largest, 1e-6):
+                raise UnsupportedModel(
+                    f"{self.run.name} can't be opened: what is known to have written the {self.of} misses it by "
+                    f"{rest:.3g} of {self.total:.3g}; something in the model isn't linear and isn't known here"
+                )
+            missed = max(missed, rest, key=abs)
+            tables.append(self.table(side, sums))
+        return pandas.concat(tables, ignore_index=True), missed
+
+    def apart(self) -> tuple[float, float | None]:
+        """Of a score the position bias and the soft cap, which come after it."""
+        if not isinstance(self.of, Score):
+            return 0.0, None
+        call = self._call(self.of.layer, self.of.stream)
+        if call.bias is None:
+            return 0.0, call.softcap
+        return float(call.bias.expand(call.shape)[self.of.head, self.of.query, self.of.key]), call.softcap
+
+    def table(self, side: str, sums: dict[Part, float]) -> "pandas.DataFrame":
+        """The rows of one side, largest first."""
+        import pandas
+
+        found = sorted((one for one in sums.items() if one[1] != 0.0), key=lambda one: -abs(one[1]))
+        columns: dict[str, object] = {
+            "side": [side] * len(found),
+            "kind": [part.kind for part, _ in found],
+            "stream": [part.stream for part, _ in found],
+            **{
+                name: pandas.array([getattr(part, name) for part, _ in found], dtype="Int64")
+                for name in ("layer", "head", "position")
+            },
+            "token": [self._token(part.stream, part.position) for part, _ in found],
+            "contribution": [number for _, number in found],
+        }
+        if len(self.run.anatomy.layers) == 1:
+            del columns["stream"]
+        return pandas.DataFrame(columns)
+
+    def _token(self, stream: str | None, position: int | None) -> str | None:
+        if position is None:
+            return None
+        tokens = self.run.queries.get(stream or "") or self.run.tokens
+        return tokens.labels[position] if position < len(tokens) else None
+
+    def joint(self, count: int) -> "pandas.DataFrame":
+        """See `Decomposition.joint`."""
+        import pandas
+
+        if not isinstance(self.of, Score):
+            raise ShapeError(f"pairs were asked for of the {self.of}; only a score has two sides")
+        query, key, scale = _vectors(self.run, self.trace, self.opened, self.of)
+        with self.opened.lock, self.run.runner.door:
+            rows, ours = matrix(self.parts, [self.opened.contributions(one) for one in query])
+            columns, theirs = matrix(self.parts, [self.opened.contributions(one) for one in key])
+        rows, ours = _without_position(rows, ours)
+        columns, theirs = _without_position(columns, theirs)
+        pairs = ours @ theirs.T * scale
+        best = pairs.abs().flatten().topk(min(count, pairs.numel())).indices.tolist()
+        found = [(rows[one // len(columns)], columns[one % len(columns)], float(pairs.flatten()[one])) for one in best]
+        names = [f"{side}_{name}" for side in ("query", "key") for name in ("kind", "layer", "head")]
+        frame = pandas.DataFrame(
+            [(a.kind, a.layer, a.head, b.kind, b.layer, b.head, number) for a, b, number in found],
+            columns=[*names, "contribution"],
+        )
+        return frame.astype({name: "Int64" for name in names if not name.endswith("kind")})
+
+    def sources(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
+        """See `Decomposition.sources`."""
+        import pandas
+
+        stream, call, slope = self._slope(layer, head, stream)
+        value = shared_heads(call.value, call.query)[head]
+        shares = call.weights[head] * (slope @ value.T)
+        keys = self.trace.key_tokens(stream)
+        spots = shares.nonzero().tolist()
+        rows = [
+            (at, key, keys.labels[key], float(call.weights[head, at, key]), float(shares[at, key])) for at, key in spots
+        ]
+        frame = pandas.DataFrame(rows, columns=["position", "source", "token", "weight", "contribution"])
+        return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
+
+    def through(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
+        """See `Decomposition.through`."""
+        stream, call, slope = self._slope(layer, head, stream)
+        number = self.run.anatomy.call(stream, layer)
+        open_call = self.opened.calls[number]
+        value = shared_heads(open_call.value, open_call.query)[head]
+        if not value.requires_grad:
+            raise UnsupportedModel(f"{self.run.name} cuts the values of layer {layer} off from what wrote them")
+        with self.opened.lock, self.run.runner.door, torch.enable_grad():
+            fetched = ((call.weights[head] @ value) * slope).sum()
+            sums = self.parts.sums(self.opened.contributions(fetched))
+        return self.table("output", sums)
+
+    def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention, Tensor]:
+        """The stream, the call that ran, and the slope of the number at a head's output, (query, d_v)."""
+        stream = self.trace.stream(stream)
+        call = self._call(layer, stream)
+        if not 0 <= head < call.shape[0]:
+            raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {call.shape[0] - 1}")
+        number = self.run.anatomy.call(stream, layer)
+        leaf = next(one for one in self.opened.leaves if one.call == number)
+        slopes = torch.zeros_like(leaf.tensor)
+        with self.opened.lock, self.run.runner.door:
+            for side in self.sides.values():
+                (found,) = cast(
+                    "tuple[Tensor | None]",
+                    torch.autograd.grad(side, [leaf.tensor], retain_graph=True, allow_unused=True),
+                )
+                slopes = slopes if found is None else slopes + found
+        return stream, call, slopes[0, head].detach()
+
+    def _call(self, layer: int, stream: str | None) -> Attention:
+        return self.trace.attention(layer, self.trace.stream(stream))
+
+
+def _vectors(run: Run, trace: Trace, opened: Opened, of: Score) -> tuple[Tensor, Tensor, float]:
+    """The query and the key of a score, as they hang on what wrote them, and what their product is multiplied by."""
+    stream = trace.stream(of.stream)
+    there = trace.attention(of.layer, stream)
+    for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
+        if not 0 <= asked < count:
+            raise ShapeError(f"{name} {asked} was asked for; layer {of.layer} has 0 to {count - 1}")
+    call = opened.calls[run.anatomy.call(stream, of.layer)]
+    query = call.query[of.head, of.query]
+    keys = shared_heads(call.key, call.query)[of.head]
+    key = keys[of.key]
+    if of.relative:
+        allowed = torch.ones(len(keys), dtype=torch.bool)
+        if there.allowed is not None:
+            allowed = there.allowed.expand(there.shape)[of.head, of.query].clone()
+        allowed[of.key] = False
+        if not allowed.any():
+            raise ShapeError(f"query {of.query} may look at no other key, so there is no mean of the others")
+        key = key - keys[allowed.to(keys.device)].mean(dim=0)
+    return query, key, there.scale
+
+
+def _score(run: Run, trace: Trace, opened: Opened, of: Score) -> dict[str, Tensor]:
+    query, key, scale = _vectors(run, trace, opened, of)
+    return {"query": (query @ key.detach()) * scale, "key": (query.detach() @ key) * scale}
+
+
+def _output(run: Run, trace: Trace, opened: Opened, of: Logit | Direction) -> Tensor:
+    output = opened.output
+    rows, width = output.shape
+    if of.position is not None and not -rows <= of.position < rows:
+        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+    if isinstance(of, Direction):
+        if of.vector.shape != (width,):
+            raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+        real = [at for at, padded in enumerate(run.tokens.padding) if not padded] if rows == len(run.tokens) else None
+        row = (output if real is None else output[real]).mean(dim=0) if of.position is None else output[of.position]
+        return row @ of.vector.to(row)
+    if not chooses(run.runner.model):
+        raise UnsupportedModel(
+            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"
+        )
+    row, logits = output[of.position], trace.output[of.position]
+    token = token_of(run.name, run.tokenizer, logits, of.token)
+    if of.against is None:
+        return row[token]
+    return row[token] - row[token_of(run.name, run.tokenizer, logits, of.against, like=token)]
+
+
+def _without_position(parts: Sequence[Part], table: Tensor) -> tuple[list[Part], Tensor]:
+    """Rows of the same part at several positions taken together."""
+    names = [part._replace(position=None) for part in parts]
+    known = list(dict.fromkeys(names))
+    found = torch.zeros(len(known), table.shape[1], dtype=table.dtype)
+    found.index_add_(0, torch.tensor([known.index(name) for name in names], dtype=torch.long), table)
+    return known, found

@@ -1,0 +1,168 @@
+"""A run of a model with what each part wrote kept as a leaf, so that its numbers can be opened."""
+
+import contextlib
+import threading
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.models.circuits.ledger import Leaf, Ledger, Written
+from attention_viz.models.circuits.linear_steps import scaled
+from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
+from attention_viz.models.recording.twin import Twin
+
+__all__ = ["OpenCall", "Opened", "open_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCall:
+    """One attention call of a run that can be opened.
+
+    Attributes:
+        query: (head, query, d_k); hangs on the leaves before it, as do key and value.
+        key: (key_head, key, d_k).
+        value: (key_head, key, d_v).
+        scale: what scores are multiplied by.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A run that can be opened.
+
+    Attributes:
+        leaves: what each part of the model wrote.
+        calls: the attention calls.
+        output: the model's, without its batch axis; it hangs on all leaves.
+        lock: held while slopes are asked for, which several threads may do of one run.
+    """
+
+    leaves: tuple[Leaf, ...]
+    calls: tuple[OpenCall, ...]
+    output: Tensor
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
+        """Of each leaf what it contributes to a number, cell by cell: the cell times the number's slope there.
+
+        Args:
+            number: a scalar that hangs on the leaves.
+
+        Returns:
+            As many as there are leaves, each in its shape; None for those that the number doesn't hang on.
+        """
+        tensors = [leaf.tensor for leaf in self.leaves]
+        # torch says that all are tensors, and gives None for those that the number does not depend on.
+        slopes = torch.autograd.grad(number, tensors, retain_graph=True, allow_unused=True)
+        found = zip(cast("Sequence[Tensor | None]", slopes), tensors, strict=True)
+        return [None if slope is None else (slope * tensor).detach() for slope, tensor in found]
+
+
+@dataclass(eq=False)
+class _Scribe(Recorder):
+    """Makes each head's output a leaf, and keeps queries and keys as they hang on the leaves before them."""
+
+    ledger: Ledger | None = None
+    heard: list[OpenCall] = field(default_factory=list[OpenCall])
+
+    def hear(self, call: Call) -> Tensor:
+        """As every recorder; what is handed back is a leaf."""
+        assert self.ledger is not None
+        before = self.count
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+            output = super().hear(call)
+        if self.count > before:
+            one = call.attention
+            self.heard.append(OpenCall(one.query[0], one.key[0], one.value[0], one.scale))
+        return self.ledger.leaf(output, "head", call=self.count - 1)
+
+
+def open_run(run: Run) -> Opened:
+    """Run once more, in a twin of the model over the same numbers, and keep what each part wrote.
+
+    Args:
+        run: what stands behind a trace.
+
+    Raises:
+        UnsupportedModel: the model can't be copied, or doesn't run so.
+    """
+    twin = run.runner.twin(frozen=True)
+    model, where = twin.model, Written()
+    ledger = Ledger(where, cast("nn.Module | None", model.get_input_embeddings()))
+    scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
+    token = recording.set(scribe)
+    try:
+        with (
+            twin.door,
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            twin.turned(OURS),
+            _followed(twin, where),
+            ledger,
+        ):
+            inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
+            output = output_of(model(**inputs, **twin.settings))
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"{run.name} can't be opened into what wrote its numbers: {type(error).__name__}: {first_line(error)}"
+        ) from error
+    finally:
+        recording.reset(token)
+    return Opened(tuple(ledger.leaves), tuple(scribe.heard), output)
+
+
+@contextlib.contextmanager
+def _followed(twin: Twin, where: Written) -> Generator[None]:
+    """Tell which module of a twin runs, and when its body is done. The twin is ours alone: no other run is hooked."""
+    model = twin.model
+    body = getattr(model, model.base_model_prefix, None)
+    handles: list[Any] = []
+    for name, module in model.named_modules():
+        activation = _is_activation(module)
+        handles.append(module.register_forward_pre_hook(_enter(where, name, activation)))
+        handles.append(module.register_forward_hook(_leave(where, activation, module is body)))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _enter(where: Written, name: str, activation: bool) -> Any:
+    def enter(_module: nn.Module, _inputs: object) -> None:
+        where.stack.append(name)
+        where.activations += activation
+
+    return enter
+
+
+def _leave(where: Written, activation: bool, is_body: bool) -> Any:
+    def leave(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
+        where.stack.pop()
+        where.activations -= activation
+        where.in_head |= is_body
+        if activation and where.in_head and isinstance(output, Tensor) and inputs and inputs[0].requires_grad:
+            return scaled(inputs[0], output)
+        return None
+
+    return leave
+
+
+def _is_activation(module: nn.Module) -> bool:
+    """Whether a module is a nonlinear step and nothing else, whatever it is called."""
+    places = ("torch.nn.modules.activation", "transformers.activations")
+    return type(module).__module__ in places and not isinstance(module, nn.MultiheadAttention)

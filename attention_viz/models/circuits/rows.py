@@ -1,0 +1,101 @@
+"""From what each leaf contributes to named rows: which part of the model, in which layer, at which position."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_viz.models.circuits.ledger import Leaf
+from attention_viz.models.recording.gradients import Run
+
+__all__ = ["Part", "Parts", "matrix"]
+
+
+class Part(NamedTuple):
+    """What wrote something: None where a part has no layer, is no head, or writes the same at every position."""
+
+    kind: str
+    stream: str | None
+    layer: int | None
+    head: int | None
+    position: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of one opened run.
+
+    Attributes:
+        leaves: what each wrote.
+        run: where calls and tokens are known.
+        paths: of each attention call, the name of its module.
+    """
+
+    leaves: Sequence[Leaf]
+    run: Run
+    paths: Sequence[str]
+
+    def sums(self, contributions: Sequence[Tensor | None]) -> dict[Part, float]:
+        """What each part contributes, those that contribute nothing left out.
+
+        Args:
+            contributions: of each leaf, cell by cell.
+        """
+        found: dict[Part, float] = {}
+        for leaf, cells in zip(self.leaves, contributions, strict=True):
+            if cells is None:
+                continue
+            for part, number in self._split(leaf, cells.double()).items():
+                found[part] = found.get(part, 0.0) + number
+        return found
+
+    def _split(self, leaf: Leaf, cells: Tensor) -> Mapping[Part, float]:
+        stream, layer = self._place(leaf)
+        if leaf.call is not None:  # (1, head, query, d_v)
+            table = cells[0].sum(dim=-1)
+            spots = table.nonzero().tolist()
+            return {Part("head", stream, layer, head, at): float(table[head, at]) for head, at in spots}
+        axis = self._axis(cells, stream)
+        if axis is None:
+            return {Part(leaf.kind, stream, layer, None, None): float(cells.sum())}
+        row = cells.movedim(axis, 0).flatten(1).sum(dim=1)
+        return {Part(leaf.kind, stream, layer, None, at): float(row[at]) for (at,) in row.nonzero().tolist()}
+
+    def _axis(self, cells: Tensor, stream: str | None) -> int | None:
+        """Which axis of what a part wrote goes along the positions; None where it is the same at each."""
+        counts = {len(tokens) for name, tokens in self.run.queries.items() if stream is None or name == stream}
+        return next((axis for axis in range(cells.ndim - 1) if cells.shape[axis] in counts and cells.ndim > 1), None)
+
+    def _place(self, leaf: Leaf) -> tuple[str | None, int | None]:
+        """The stream and the layer: of other parts than heads those of the attention whose module stands nearest."""
+        places = self.run.anatomy.places
+        if leaf.call is not None:
+            return places[leaf.call]
+        own = leaf.path.split(".")
+        shared = [_shared(own, path.split(".")) for path in self.paths]
+        best = max(range(len(shared)), key=lambda number: (len(shared[number]), -number))
+        stream, layer = places[best]
+        streams = self.run.anatomy.layers
+        stream = stream if stream != "cross" else "decoder"
+        inside = any(part.isdigit() for part in shared[best])
+        alone = len(streams) == 1 or any(len(one) < len(shared[best]) for one in shared)
+        return (stream if alone else None), (layer if inside else None)
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """The names that two paths begin with."""
+    found: list[str] = []
+    for mine, yours in zip(one, other, strict=False):
+        if mine != yours:
+            break
+        found.append(mine)
+    return found
+
+
+def matrix(parts: Parts, columns: Sequence[Sequence[Tensor | None]]) -> tuple[list[Part], Tensor]:
+    """What each part contributes to each of several numbers: the parts, and (part, number)."""
+    sums = [parts.sums(column) for column in columns]
+    names = list(dict.fromkeys(part for one in sums for part in one))
+    return names, torch.tensor([[one.get(name, 0.0) for one in sums] for name in names], dtype=torch.float64)

@@ -1,0 +1,60 @@
+"""Which token a word stands for."""
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, UnusableText
+from attention_viz.models.inputs.text import label_ids
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["token_of"]
+
+
+def token_of(
+    name: str, tokenizer: "PreTrainedTokenizerBase | None", logits: Tensor, asked: int | str, like: int | None = None
+) -> int:
+    """The id that is meant.
+
+    Many words are two tokens, with a space before them and without. Of these the one is meant that begins as another
+    does; without another, the one that the model finds likelier here.
+
+    Args:
+        name: the model's, for messages.
+        tokenizer: knows the words; None where only ids can be named.
+        logits: (token,), of the position that is asked about.
+        asked: an id, a token's text, or the tokenizer's own label of one.
+        like: a token beside which it is asked for.
+
+    Raises:
+        ShapeError: there is no such id.
+        UnusableText: the text is no token, or several.
+    """
+    if isinstance(asked, int):
+        if not 0 <= asked < len(logits):
+            raise ShapeError(f"token {asked} was asked for; {name} has tokens 0 to {len(logits) - 1}")
+        return asked
+    if tokenizer is None:
+        raise UnusableText(f"the token {asked!r} was asked for, and {name} has no tokenizer: name its id")
+    spelled = [tokenizer.encode(text, add_special_tokens=False) for text in dict.fromkeys((f" {asked}", asked))]
+    found = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != tokenizer.unk_token_id]
+    if not found and asked in (known := tokenizer.get_vocab()):
+        found = [known[asked]]
+    found = [one for one in found if one < len(logits)]
+    if like is not None and (same := [one for one in found if _spaced(tokenizer, one) == _spaced(tokenizer, like)]):
+        found = same
+    if found:
+        return max(found, key=lambda one: float(logits[one]))
+    pieces = [label_ids(tokenizer, ids).written for ids in spelled if ids and tokenizer.unk_token_id not in ids]
+    if not pieces:
+        raise UnusableText(f"{name} has no token {asked!r}")
+    first = pieces[0]
+    raise UnusableText(
+        f"{asked!r} is {len(first)} tokens to {name}: {' + '.join(first)}; ask for one of them, such as {first[0]!r}"
+    )
+
+
+def _spaced(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
+    return str(tokenizer.decode([token])).startswith(" ")
