@@ -43,6 +43,9 @@ def test_a_row_with_nothing_left_is_told_apart(scene: Scene) -> None:
     assert torch.full((7,), -math.inf).softmax(-1).isnan().all()
     assert facts["plain"] == "not a number"
     assert facts["uniform"] == f"{float((row - 1e9).softmax(-1)[0]):.3f}" == "0.143"
+    # What is smaller keeps enough digits of the scores: the softmax is that of no mask.
+    assert (row - 1e4).softmax(-1) == pytest.approx(row.softmax(-1), abs=1e-3)
+    assert facts["smaller"] == "−10,000" and facts["remains"] == "the weights of no mask at all"
     assert facts["ours"] == "0.000"
     assert facts["half"] == "−∞"
 

@@ -28,7 +28,9 @@ _OPTIONS = {
 _D_MODEL = 8
 # As if the other sentence of a batch were longer by so many words.
 _FILLING = 2
-_LARGE = -1e9
+_LARGE, _SMALLER = -1e9, -1e4
+# What a row with nothing left becomes, by the outcome of the softmax.
+_OUTCOMES = {"ignored": "the weights of no mask at all", "uniform": "the same share for every cell"}
 
 
 def _length(scene: Scene, mask: str) -> int:
@@ -63,6 +65,7 @@ def _show(scene: Scene) -> Shown:
         "first": in_words(scene.words[0]),
         "sum": f"{float(one.weights[row].sum()):.3f}",
         "large": with_minus(f"{_LARGE:,.0f}"),
+        "smaller": with_minus(f"{_SMALLER:,.0f}"),
         "filling": f" and {counted(filling, 'filling')} at the end" if filling else "",
         "d_k": str(one.query.shape[-1]),
         **_nothing_left(open_trace),
@@ -80,10 +83,12 @@ def _nothing_left(trace: Trace) -> dict[str, str]:
         block_row(one.scaled[0], nothing, values=[value], precisions=[torch.float32])[0]
         for value in (-math.inf, _LARGE)
     )
+    (smaller,) = block_row(one.scaled[0], nothing, values=[_SMALLER], precisions=[torch.float32])
     ours = attend(one.query, one.key, one.value, nothing.expand(one.shape)).weights[0]
     half = block_row(one.scaled[0], nothing, values=[_LARGE], precisions=[torch.float16])[0]
     return {
         "plain": plain.outcome,
+        "remains": _OUTCOMES.get(smaller.outcome, smaller.outcome),
         "uniform": f"{float(large.weights[0]):.3f}",
         "ours": f"{float(ours.max()):.3f}",
         "half": signed(half.rounded, 0).replace("inf", "∞"),

@@ -43,10 +43,9 @@ export function cellImage(rows, columns, colourOf) {
  * @param {number} rows
  * @param {number} columns
  * @param {Uint8Array} open
- * @param {string} colour
- * @param {number} strength
+ * @param {{colour: string, strength: number}} stroked
  */
-export function hatchBlocked(context, {left, top, width, height}, rows, columns, open, colour, strength) {
+export function hatchBlocked(context, {left, top, width, height}, rows, columns, open, {colour, strength}) {
   const layer = document.createElement("canvas");
   const over = fitCanvas(layer, width, height);
   over.strokeStyle = colour;

@@ -105,6 +105,7 @@ function createParts() {
     whole: list("whole"),
     outputsTitle: element("h2", {}, "Output moved by"),
     outputsNote: element("span", {class: "av-quiet"}),
+    headsTitle: element("h2"),
     headsNote: element("span", {class: "av-quiet"}),
     wholeTitle: element("h2"),
     scopeNote: element("span", {class: "av-quiet"}),
@@ -135,7 +136,7 @@ function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
     {class: "av-mask-side"},
     element("header", {class: "av-scope"}, element("h2", {}, "Acts in ", parts.scopeNote), switches.scope.node),
     titled([parts.outputsTitle, parts.outputsNote], parts.outputs),
-    titled([element("h2", {}, "Weight moved"), parts.headsNote], parts.table),
+    titled([parts.headsTitle, parts.headsNote], parts.table),
     titled([parts.wholeTitle], parts.whole),
   );
   const top = element("div", {class: "av-mask-claim"}, parts.claim);

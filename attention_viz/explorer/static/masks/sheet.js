@@ -15,7 +15,7 @@ import {element, fitCanvas} from "../parts/element.js";
 const LABEL = 13;
 const WIDEST = {wide: 96, narrow: 66};
 const TALLEST = 96;
-const NUMBERS = {width: 34, height: 17};
+const NUMBERS = {width: 30, height: 17};
 const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 
 /** @returns {Sheet} */
@@ -42,8 +42,10 @@ export function laySheet(sheet, ground, room) {
   const narrow = width < 500;
   const longest = Math.max(...header.queries.tokens.map((token) => token.length));
   const left = Math.min(narrow ? WIDEST.narrow : WIDEST.wide, 16 + longest * 8);
-  const across = Math.max(1, (width - left - 2) / columns);
-  const turned = across < 62 && Math.max(...header.keys.tokens.map((token) => token.length)) * 8 > across;
+  const longestKey = Math.max(...header.keys.tokens.map((token) => token.length)) * 8;
+  const turned = (width - left) / columns < Math.min(62, longestKey);
+  // Turned words stick out at the end.
+  const across = Math.max(0.5, (width - left - (turned ? 26 : 2)) / columns);
   const top = turned ? 58 : 28;
   const down = Math.min(TALLEST, narrow ? across : Math.max(1, (room - top - 2) / rows));
   const cell = {width: Math.min(across, Math.max(150, down * 2)), height: down};
@@ -72,7 +74,7 @@ export function laySheet(sheet, ground, room) {
  * @param {(label: HTMLElement, at: number) => void} put
  */
 function writeLabels(place, tokens, kind, pitch, put) {
-  const every = Math.max(1, Math.ceil(LABEL / pitch));
+  const every = Math.max(1, Math.ceil((kind === "row" ? LABEL : LABEL + 4) / pitch));
   const labels = tokens.flatMap((token, at) => {
     if (at % every) return [];
     const label = element(
@@ -131,14 +133,19 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   );
   context.restore();
   const open = shown === "before" ? matrices.own : matrices.open;
-  hatchBlocked(context, frame, rows, columns, open, signed ? colours.ink : colours.blocked, signed ? 0.4 : 1);
+  const stroked = signed ? {colour: colours.ink, strength: 0.4} : {colour: colours.blocked, strength: 1};
+  // What the model blocks by itself is quieter than what was blocked on top.
+  const onTop = open.map((free, at) => (free || !matrices.own[at] ? 1 : 0));
+  hatchBlocked(context, frame, rows, columns, matrices.own, {...stroked, strength: stroked.strength * 0.4});
+  hatchBlocked(context, frame, rows, columns, onTop, stroked);
   if (large) ruleCells(context, frame, rows, columns, colours.line);
   if (cell.width >= NUMBERS.width && cell.height >= NUMBERS.height && !waiting) {
-    context.font = `${cell.width < 46 ? 11 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
+    const small = cell.width < 52;
+    context.font = `${small ? 11 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
     writeNumbers(context, frame, columns, (at) => {
       const number = numbers[at];
-      if (Math.abs(number) < LEAST_NUMBER || (!open[at] && !signed)) return null;
-      const text = Math.abs(number).toFixed(cell.width < 46 ? 2 : 3);
+      if (Math.abs(number) < (small ? 2 : 1) * LEAST_NUMBER || (!open[at] && !signed)) return null;
+      const text = small ? Math.abs(number).toFixed(2).replace("0.", ".") : Math.abs(number).toFixed(3);
       const sign = number < 0 ? "\u2212" : "+";
       return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};
     });

@@ -1,7 +1,7 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
 import {percent, roundEnd} from "./board.js";
-import {inkOn, onRamp} from "../data/scale.js";
+import {inkOn, onRamp, threeDigits} from "../data/scale.js";
 import {gridRows, placeCells} from "../heads/cells.js";
 import {layHeads} from "../heads/layout.js";
 import {element} from "../parts/element.js";
@@ -17,6 +17,7 @@ import {element} from "../parts/element.js";
 const MOST_BARS = {all: 14, named: 12};
 const ROOM_FOR_NUMBER = {width: 26, height: 15};
 const LEAST_WRITTEN = 0.005;
+const MOST_WORDS = 6;
 const GRID = {height: 222, phone: 300};
 
 /**
@@ -120,14 +121,16 @@ export function drawHeads(table, cells, {header: {layers}}, {heads, shown, ramp}
  */
 export function writeWhole(place, {likelier, cosine}) {
   if (likelier.length) {
-    const most = Math.max(...likelier.flatMap(([, before, after]) => [before, after]), 0.001);
+    const larger = (/** @type {Run["likelier"][number]} */ [, before, after]) => Math.max(before, after);
+    const likeliest = [...likelier].sort((one, other) => larger(other) - larger(one)).slice(0, MOST_WORDS);
+    const most = Math.max(...likeliest.map(larger), 0.001);
     place.replaceChildren(
-      ...likelier.map(([token, before, after]) => {
+      ...likeliest.map(([token, before, after]) => {
         const [old, now] = [element("span", {class: "av-old"}), element("span", {class: "av-now"})];
         old.style.width = `${(before / most) * 100}%`;
         now.style.width = `${(after / most) * 100}%`;
         const track = element("span", {class: "av-pair", "aria-hidden": "true"}, old, now);
-        const numbers = element("span", {class: "av-amount"}, `${before.toFixed(3)} \u2192 ${after.toFixed(3)}`);
+        const numbers = element("span", {class: "av-amount"}, `${threeDigits(before)} \u2192 ${threeDigits(after)}`);
         return element("li", {}, element("bdi", {}, token), track, numbers);
       }),
     );

@@ -6,6 +6,8 @@ import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
 import {readsTheSame} from "./rules.js";
+import {axesOf} from "../heads/cells.js";
+import {element} from "../parts/element.js";
 
 /**
  * @import {BoardMessage, Ground, Run, Shown} from "./board.js"
@@ -24,7 +26,7 @@ import {readsTheSame} from "./rules.js";
  * @typedef {object} Stage
  * @property {HTMLElement} root
  * @property {HTMLElement} parentElement
- * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" |
+ * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
  *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
  * @property {ReturnType<typeof createPresets>} presets
  * @property {ReturnType<typeof createStepper>} stepper
@@ -197,6 +199,7 @@ function drawSides(stage, ground, room, {ramp}) {
     : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
   const shown = stage.peek ?? ground.header;
   stage.layout = drawHeads(parts.table, cells, ground, {heads: told?.heads ?? null, shown, ramp});
+  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(stage.layout)));
   if (!told) return;
   const next = told.likelier.length > 0;
   parts.wholeTitle.textContent = next ? (message?.predicts ?? "") : "Mean of all outputs, against before";

@@ -18,7 +18,7 @@ from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MASKS, SHOWN, Mask
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.selection import take_pair
 
-__all__ = ["show_board"]
+__all__ = ["show_board", "take_choice"]
 
 _KEY = "masks-board"
 
@@ -51,7 +51,7 @@ def show_board(
         predicts: what is predicted, where it is.
     """
     board, data = packed
-    _board(key=_KEY, data=data, height="content", on_choice_change=_take_choice)
+    _board(key=_KEY, data=data, height="content", on_choice_change=take_choice)
     layer, head = place
     rows_and_columns = None if added is None else added.cpu().numpy()
     show_channel(
@@ -77,7 +77,7 @@ def _chosen() -> Mapping[str, Any]:
     return choice if isinstance(choice, Mapping) else {}
 
 
-def _take_choice() -> None:
+def take_choice() -> None:
     """What was chosen in the component becomes the page's own choice; what is none of its values is left out."""
     chosen = _chosen()
     found: dict[str, Any] = {name: _whole(chosen, name) for name in ("window", "prefix")}

@@ -1,15 +1,19 @@
 """What the Masks page decides: which cells are open, what is said, and what the address keeps."""
 
+import base64
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote_plus
 
 import numpy
 import pytest
+import streamlit
 import torch
 
 import attention_viz as av
-from attention_viz.ui.address.cells import to_code
+from attention_viz.ui.address.cells import from_code, to_code
+from attention_viz.ui.pages.masks.board import take_choice
 from tests.ui.screens import Screen
 
 POSITION = numpy.arange(9)
@@ -143,3 +147,44 @@ def test_another_model_with_fewer_heads_is_told_and_the_mask_acts_in_all(screen:
 def test_what_is_cut_of_the_other_sentence_of_a_batch_is_shown(screen: Screen) -> None:
     screen.back_to("/masks?model=all-MiniLM-L6-v2&mask=padding&text=hi&batch=" + "+".join(["b"] * 700))
     assert "The other sentence has 702 tokens" in screen.words
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a browser says, and what the page then holds."""
+    held: dict[str, Any] = {"reading": "raw"}
+    monkeypatch.setattr(streamlit, "session_state", held)
+    return held
+
+
+def test_what_was_painted_becomes_the_pages_choice(said: dict[str, Any]) -> None:
+    blocked = numpy.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
+    told = {
+        "mask": "drawn",
+        "cells": base64.b64encode(numpy.packbits(blocked).tobytes()).decode(),
+        "count": 3,
+        "weights": "after",
+    }
+    said["masks-board"] = SimpleNamespace(choice={**told, "in_layer": 1, "layer": 1, "head": 4, "query": 0, "key": 2})
+    take_choice()
+    assert (from_code(said["cells"], 3) == blocked).all()
+    assert [said[name] for name in ("mask", "weights", "in_layer", "in_head")] == ["drawn", "after", 1, "all"]
+    assert [said[name] for name in ("layer", "head", "query", "key")] == [1, 4, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        "x",
+        {"mask": "<b>", "window": "2", "layer": -1, "head": True},
+        {"mask": "drawn", "cells": "!!", "count": 3},
+        {"mask": "drawn", "cells": "AAA=", "count": 9},
+        {"mask": "drawn", "cells": "AAA=", "count": 10**9},
+        {"mask": "drawn", "cells": 7, "count": 3},
+    ],
+)
+def test_what_is_no_mask_of_ours_changes_nothing(said: dict[str, Any], told: object) -> None:
+    said["masks-board"] = SimpleNamespace(choice=told)
+    take_choice()
+    assert not {"mask", "cells", "window", "layer", "head"} & said.keys()

@@ -1,0 +1,97 @@
+// Masks: their cells, what a stroke does to them, and what the softmax makes of them.
+
+import assert from "node:assert/strict";
+import {test} from "node:test";
+
+import {
+  actsIn,
+  bitsOf,
+  bytesOf,
+  heaviestCut,
+  nameOf,
+  openCells,
+  opens,
+  paint,
+  readsTheSame,
+  softmaxOver,
+  unpackBits,
+} from "../../../attention_viz/explorer/static/masks/rules.js";
+
+const NUMBERS = {window: 2, prefix: 2};
+const cells = (/** @type {string} */ rows) => Uint8Array.from(rows.replaceAll(" ", ""), Number);
+const all = (/** @type {number} */ count) => new Uint8Array(count * count).fill(1);
+
+test("masks open the cells that their names say", () => {
+  assert.deepEqual(openCells("causal", 3, NUMBERS), cells("100 110 111"));
+  assert.deepEqual(openCells("window", 3, NUMBERS), cells("110 111 011"));
+  assert.deepEqual(openCells("prefix", 3, NUMBERS), cells("110 110 111"));
+  assert.deepEqual(openCells("none", 2, NUMBERS), cells("11 11"));
+  assert.equal(openCells("padding", 3, NUMBERS), null);
+  assert.equal(openCells("toString", 3, NUMBERS), null);
+});
+
+test("cells go to the page and come back as eight in a byte", () => {
+  const drawn = cells("100 110 011");
+  assert.deepEqual(unpackBits(bytesOf(bitsOf(drawn)), 9), drawn);
+  assert.equal(bitsOf(cells("10000000 1")), "gIA=");
+});
+
+test("a brush blocks a cell, several, a row or a column, and never what the model blocks itself", () => {
+  const own = cells("100 110 111");
+  const stroke = {brush: /** @type {const} */ ("cell"), size: 1, query: 1, key: 0, open: false};
+  const added = all(3);
+  paint(added, own, 3, stroke);
+  assert.deepEqual(added, cells("111 011 111"));
+  paint(added, own, 3, {...stroke, brush: "column", key: 1});
+  assert.deepEqual(added, cells("111 001 101"));
+  paint(added, own, 3, {...stroke, brush: "row", query: 1, open: true});
+  assert.deepEqual(added, cells("111 111 101"));
+  paint(added, own, 3, {...stroke, size: 2, query: 2, key: 2});
+  assert.deepEqual(added, cells("111 101 100"));
+});
+
+test("a stroke opens where all that it begins on is blocked", () => {
+  const own = cells("100 110 111");
+  const added = cells("111 001 111");
+  assert.equal(opens(added, own, 3, {brush: "cell", query: 1, key: 0}), true);
+  assert.equal(opens(added, own, 3, {brush: "cell", query: 2, key: 0}), false);
+  assert.equal(opens(added, own, 3, {brush: "row", query: 1, key: 0}), true);
+  assert.equal(opens(added, own, 3, {brush: "column", query: 1, key: 0}), false);
+});
+
+test("a drawing has the name of the mask that blocks the same beside the model's own", () => {
+  assert.equal(nameOf(cells("100 110 111"), all(3), 3, NUMBERS), "causal");
+  assert.equal(nameOf(cells("100 110 111"), cells("100 110 111"), 3, NUMBERS), "none");
+  assert.equal(nameOf(cells("101 110 111"), all(3), 3, NUMBERS), "drawn");
+});
+
+test("the softmax is taken over what is open; a row without anything is 0, and a sink takes its share", () => {
+  const logits = Float32Array.of(1, 2, 3, 1, 2, 3);
+  const weights = softmaxOver(logits, cells("110 000"), 3, null);
+  assert.ok(Math.abs(weights[1] - 1 / (1 + Math.exp(-1))) < 1e-12);
+  assert.deepEqual([...weights.slice(2)], [0, 0, 0, 0]);
+  const shared = softmaxOver(logits, cells("001 000"), 3, 3);
+  assert.deepEqual([...shared], [0, 0, 0.5, 0, 0, 0]);
+});
+
+test("a layer reads the same where nothing was blocked before it", () => {
+  const choice = {mask: "causal", window: 2, prefix: 2, in_layer: null, in_head: null};
+  assert.deepEqual(
+    [0, 1].map((layer) => readsTheSame(choice, layer)),
+    [true, false],
+  );
+  assert.deepEqual(
+    [0, 1, 2].map((layer) => readsTheSame({...choice, in_layer: 1}, layer)),
+    [true, true, false],
+  );
+  assert.equal(actsIn({...choice, in_head: 3}, 5, 3), true);
+  assert.equal(actsIn({...choice, in_layer: 1}, 5, 3), false);
+});
+
+test("the heaviest link that was cut is one between words, unless that is next to nothing", () => {
+  const before = Float64Array.of(0.9, 0.06, 0.04, 0.2, 0.5, 0.3, 0.1, 0.8, 0.1);
+  const open = cells("011 111 101");
+  assert.deepEqual(heaviestCut(before, open, 3, new Set([0])), {query: 2, key: 1, weight: 0.8});
+  assert.deepEqual(heaviestCut(before, open, 3, new Set([0, 1])), {query: 0, key: 0, weight: 0.9});
+  assert.equal(heaviestCut(before, all(3), 3, new Set()), null);
+});
