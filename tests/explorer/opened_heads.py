@@ -11,13 +11,15 @@ import attention_viz as av
 from attention_viz.explorer.pipeline_payload import pack_pipeline
 from attention_viz.operation.attention import Attention
 from attention_viz.steps.head import OpenHead, open_head
-from attention_viz.steps.steps import STEPS
+from attention_viz.steps.steps import STEPS, steps_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
-__all__ = ["LONG", "every_term", "long_text", "write_opened"]
+__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "write_opened"]
 
 LONG = 700
+# What becomes of a score before the softmax, in whatever model.
+OF_A_SCORE = list(STEPS)[list(STEPS).index("scores") : list(STEPS).index("weights")]
 _PAIR = (3, 1)
 
 
@@ -53,7 +55,7 @@ def write_opened(folder: Path) -> None:
     """Write both for the browser's own tests, with what they have to find."""
     for name, opened in (("every_term", every_term()), ("long_row", long_text())):
         query, key = _PAIR
-        found = {step: STEPS[step].function(opened) for step in ("scores", "scaled", "softcapped", "biased", "allowed")}
+        found = {step: STEPS[step].function(opened) if step in steps_of(opened) else None for step in OF_A_SCORE}
         told = {
             "pair": _PAIR,
             "chain": {step: None if one is None else float(one[query, key]) for step, one in found.items()},

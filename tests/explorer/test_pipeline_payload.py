@@ -11,7 +11,7 @@ import torch
 from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, shown_keys
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.steps import STEPS, steps_of
-from tests.explorer.opened_heads import LONG, every_term, long_text
+from tests.explorer.opened_heads import LONG, OF_A_SCORE, every_term, long_text
 
 
 def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, numpy.ndarray]]:
@@ -30,7 +30,8 @@ def test_of_a_short_text_all_rows_are_sent_as_recorded_whatever_pair_is_chosen()
     header, arrays = unpacked(packed)
     assert header["whole"] and header["queries"] == header["keys"] == list(range(5))
     assert [name for name, _ in header["steps"]] == list(steps_of(opened))
-    for name in ("scores", "scaled", "softcapped", "biased", "weights", "output"):
+    assert OF_A_SCORE[-1] == "allowed"
+    for name in (*OF_A_SCORE[:-1], "weights", "output"):
         numpy.testing.assert_array_equal(arrays[name], STEPS[name].function(opened))
     for name in ("query", "key", "value", "masked"):
         numpy.testing.assert_array_equal(arrays[name], getattr(opened.attention, name))

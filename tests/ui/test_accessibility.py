@@ -23,6 +23,7 @@ FEW = "model=scratch&text=the+cat+sat"
 
 PAGES = (
     "/",
+    f"/steps?{FEW}",
     f"/steps?{FEW}&step=weights&query=2",
     f"/steps?{FEW}&all=yes",
     f"/masks?{FEW}",

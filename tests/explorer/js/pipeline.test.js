@@ -7,6 +7,7 @@ import {
   hasPair,
   lanesAmong,
   openPair,
+  percent,
   readOpened,
   share,
   signed,
@@ -44,7 +45,7 @@ test("each step of the score is as recorded, and one that changes nothing says s
   for (const name of BOTH) {
     const {opened, pair, told} = openedPair(name);
     const chain = chainOf(opened, pair);
-    const had = opened.header.steps.map(([step]) => step).filter((step) => told.chain[step] !== undefined);
+    const had = opened.header.steps.map(([step]) => step).filter((step) => told.chain[step] != null);
     assert.deepEqual(
       chain.map((step) => step.name),
       had,
@@ -134,4 +135,6 @@ test("numbers: a real minus, no minus at 0, and a weight that is there is never 
     ["−1.0", "0.00", "−∞", "+2.00"],
   );
   assert.deepEqual([share(0), share(1e-5), share(0.58)], ["0", "<0.001", "0.580"]);
+  const told = [0, 0.004, 0.58, 0.999, 1].map(percent);
+  assert.deepEqual(told, ["nothing", "less than 1 %", "58 %", "more than 99 %", "100 %"]);
 });

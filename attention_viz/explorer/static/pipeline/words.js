@@ -1,6 +1,7 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
 import {element, focused} from "../parts/element.js";
+import {percent} from "./numbers.js";
 import {svg, tidy} from "./scene.js";
 
 /**
@@ -22,9 +23,7 @@ const LABEL = 52;
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
-  const percent = weight * 100;
-  const much = percent >= 1 ? `${Math.round(percent)} %` : percent > 0 ? "less than 1 %" : "nothing";
-  return [from, ` takes ${much} of what it fetches here from `, to, "."];
+  return [from, ` takes ${percent(weight)} of what it fetches here from `, to, "."];
 }
 
 /**
