@@ -148,11 +148,12 @@ export function matricesOf(ground, {choice, added, run, peek}) {
   const acts = actsIn(choice, layer, head);
   const open = acts ? both(own, added) : own;
   if (mine) {
-    const live = readsTheSame(choice, layer) ? softmaxOver(logits, open, columns, header.sinks) : null;
+    const exact = choice.mask === "none" || readsTheSame(choice, layer);
+    const live = exact ? softmaxOver(logits, open, columns, header.sinks) : null;
     return {layer, head, own, open, before: ground.before, after: run ? run.weights : live};
   }
   const before = headOf(ground, /** @type {Uint16Array} */ (ground.others), layer, head);
-  const unchanged = readsTheSame(choice, layer) && !acts ? before : null;
+  const unchanged = choice.mask === "none" || (readsTheSame(choice, layer) && !acts) ? before : null;
   return {layer, head, own, open, before, after: run?.others ? headOf(ground, run.others, layer, head) : unchanged};
 }
 

@@ -115,10 +115,14 @@ function refuse(stage) {
  * @param {Brush} brush
  * @param {boolean | null} open
  */
-function touch({ground, added, size, ...stage}, at, brush, open) {
+function touch(stage, at, brush, open) {
+  const {ground, added, size} = stage;
   if (!ground) return false;
   const does = open ?? opens(added, ground.own, ground.columns, {...at, brush});
   paint(added, ground.own, ground.columns, {...at, brush, size: brush === stage.brush ? size : 1, open: does});
+  // What ran, ran with another mask.
+  stage.run = null;
+  stage.choice = {...stage.choice, mask: "drawn"};
   return does;
 }
 

@@ -198,7 +198,9 @@ function send(stage, ran = false, keep = null) {
   stage.serial += 1;
   if (!ran && !keep) stage.run = null;
   const {layer, head} = keep ?? ground.header;
-  const blocked = choice.mask === "drawn" ? bitsOf(added.map((cell) => 1 - cell)) : null;
+  // Of a batch, whose tokens are others, no cells are handed over: what was painted before holds.
+  const own = choice.mask === "drawn" && !BATCHED.includes(stage.message?.choice.mask ?? "");
+  const blocked = own ? bitsOf(added.map((cell) => 1 - cell)) : null;
   const place = {layer, head, query: pair?.query ?? null, key: pair?.key ?? null};
   stage.setStateValue("choice", {
     ...choice,
@@ -231,10 +233,18 @@ function choosePreset(stage, mask) {
   const size = ground.rows * ground.columns;
   const cells = mask === "drawn" ? (stage.drawn ?? new Uint8Array(size).fill(1)) : null;
   const open = cells ?? openCells(mask, ground.rows, stage.choice);
-  // What follows from two sentences is known once they have been read together.
-  if (open && !BATCHED.includes(stage.choice.mask)) stage.added = open.slice();
-  stage.choice = {...stage.choice, mask};
+  if (open && !BATCHED.includes(stage.choice.mask)) {
+    stage.added = open.slice();
+    stage.choice = {...stage.choice, mask};
+    send(stage);
+    return;
+  }
+  // What two sentences come to is known once they have been read together: until then the last mask stays, grey.
+  const {choice} = stage;
+  stage.choice = {...choice, mask};
   send(stage);
+  stage.choice = choice;
+  drawStage(stage);
 }
 
 /**

@@ -189,9 +189,9 @@ function scopeWords({in_layer, in_head}) {
  * @param {{ramp: number[][]}} colours
  */
 function drawSides(stage, ground, room, {ramp}) {
-  const {root, parts, run, last, cells, choice, message} = stage;
+  const {root, parts, run, last, cells, message} = stage;
   const told = run ?? last;
-  const stale = run === null && choice.mask !== "none";
+  const stale = run === null;
   root.classList.toggle("av-stale", stale);
   parts.outputsNote.textContent = stale ? "being run in the model \u2026" : "last layer, share of its length";
   parts.headsNote.textContent = stale

@@ -87,7 +87,7 @@ def take_choice() -> None:
         found["mask"] = chosen["mask"]
     if chosen.get("weights") in SHOWN:
         found["weights"] = chosen["weights"]
-    if chosen.get("mask") == "drawn":
+    if chosen.get("mask") == "drawn" and chosen.get("cells") is not None:
         cells = _cells(chosen.get("cells"), _whole(chosen, "count") or 0)
         if cells is None:
             return

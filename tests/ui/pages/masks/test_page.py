@@ -105,6 +105,9 @@ def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(boa
     board.mouse.move(*over(board, 3, 0))
     board.mouse.down()
     board.mouse.move(*over(board, 3, 3), steps=2)
+    # In the middle of a stroke nothing is told of the run before it.
+    expect(board.locator(".av-tooltip")).to_contain_text("0.000, blocked")
+    expect(claim(board)).to_contain_text("is being run")
     board.mouse.up()
     expected[3, :4] = True
     assert comes_to(board, expected, idle)
