@@ -38,6 +38,14 @@ def test_the_scatter_places_each_head_by_two_metrics(trace: Trace) -> None:
     assert numpy.argmax(points.marker.size) == 2 * 12 + 3
 
 
+def test_heads_that_stand_apart_are_named_in_the_scatter(trace: Trace) -> None:
+    points = head_scatter(trace, "previous", "entropy", chosen=(2, 3)).data[0]
+    table = head_table(trace)
+    far = sum(((table[name] - table[name].median()) / table[name].std(ddof=0)) ** 2 for name in ("previous", "entropy"))
+    named = {f"{layer}·{head}" for layer, head in far[far > 4].sort_values(ascending=False).index[:10]} | {"2·3"}
+    assert {name for name in points.text if name} == named and len(named) > 2
+
+
 def test_in_the_map_heads_that_are_equal_share_a_place_and_the_farthest_stand_apart() -> None:
     trace = shipped("induction").trace("moon cheese frog moon cheese frog")
     points, distances = head_map(trace).data[0], head_distances(trace).numpy()

@@ -18,7 +18,7 @@ __all__ = ["ADDRESS", "HEADS_CHOICES", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS
 VIEWS = {
     "roles": "Roles",
     "patterns": "Patterns",
-    "silenced": "Silenced, one at a time",
+    "silenced": "Silenced",
     "colours": "By a metric",
     "scatter": "Two metrics",
     "map": "By likeness",

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from attention_viz.analysis.words import quoted
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import likelier, moved_output
@@ -155,7 +154,7 @@ def _more(what: str, change: float) -> str:
 
 
 def _quoted(label: str) -> str:
-    return quoted(shortened(label.strip("· ") or label, 60))
+    return f"“{shortened(label.strip('· ') or label, 60)}”"
 
 
 def _shown(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[str, float, float]]:
