@@ -45,6 +45,7 @@ __all__ = [
     "packet_source",
     "page_source",
     "pipeline_source",
+    "prediction_source",
     "script",
     "style_sheet",
 ]
@@ -86,6 +87,12 @@ def masks_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the mask that is painted; its data are `pack_board`'s."""
     html = '<div class="av-explorer av-masks" data-testid="masks"></div>\n'
     return html, style_sheet() + _read("masks/masks.css"), script("masks/masks.js")
+
+
+def prediction_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of a question of the course, guessed on the bars that then show the answer."""
+    html = '<div class="av-explorer av-lesson" data-testid="prediction"></div>\n'
+    return html, style_sheet() + _read("lesson/lesson.css"), script("lesson/predict.js")
 
 
 def page_source() -> str:

@@ -1,3 +1,4 @@
+from .asking import Ask as Ask
 from .exercise import Exercise as Exercise
 from .exercises import EXERCISES as EXERCISES
 from .exercises import answer_sheet as answer_sheet

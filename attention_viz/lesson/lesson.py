@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
+from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.scene import Scene
 
 __all__ = ["Control", "Lesson", "Shown"]
@@ -53,6 +54,7 @@ class Lesson:
     Attributes:
         title: the idea, as a heading.
         minutes: how long it takes a reader, about.
+        ask: computes what is guessed before anything is told.
         show: computes what there is to tell and to see.
         control: the one thing to change.
         exercise: a name in `EXERCISES`.
@@ -62,6 +64,7 @@ class Lesson:
 
     title: str
     minutes: int
+    ask: Callable[[Scene], Ask]
     show: Callable[[Scene], Shown]
     control: Control
     exercise: str

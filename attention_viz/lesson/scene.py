@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from attention_viz.edits.edit import Edit
+from attention_viz.lesson.words import telling
 from attention_viz.trace.tokens import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import ThemeName
@@ -35,6 +36,7 @@ class Scene:
         notation: "rows" or "columns", as in `steps.NOTATIONS`.
         theme: "light" or "dark".
         seed: another seed, other vectors and other exercises.
+        word: the place of the word that was pressed, among the words; None for the lesson's own.
     """
 
     text: str
@@ -43,11 +45,18 @@ class Scene:
     notation: str = "rows"
     theme: ThemeName = "light"
     seed: int = 0
+    word: int | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words of the sentence, as our own module reads them."""
         return split_words(self.text)
+
+    @property
+    def asking(self) -> int:
+        """The place of the word that a lesson is about: the one that was pressed, or the first that tells much."""
+        words = self.words
+        return self.word if self.word is not None and self.word < len(words) else int(telling(words))
 
     def chosen(self, options: Sequence[str], default: str) -> str:
         """What the control is set to, or the default where that is no option, as after an edited address."""

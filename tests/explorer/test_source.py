@@ -22,6 +22,7 @@ ENTRIES = (
     "hosts/in_streamlit.js",
     "hosts/packet.js",
     "masks/masks.js",
+    "lesson/predict.js",
     "page/fold.js",
     "page/pen.js",
     "page/teaching.js",

@@ -1,5 +1,6 @@
 """Cost: every word meets every other, so twice the words are four times the weights; measured on this machine."""
 
+from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.measuring import LENGTHS, WIDTH, seconds_by_length
 from attention_viz.lesson.scene import Scene
@@ -9,6 +10,21 @@ __all__ = ["LESSON"]
 
 _BYTES = 4
 _NAMED = (512, 2048)
+
+
+def _ask(_: Scene) -> Ask:
+    few, long = _NAMED
+    times = long // few
+    options = (times, times * 2, times**2)
+    found = long**2 // few**2
+    return Ask(
+        f"A text {times} times as long: how many times the weights?",
+        f"{times} times the words, {found} times the weights",
+        f"counted: {few:,}² and {long:,}² weights a head",
+        tuple(f"{one} times" for one in options),
+        tuple(float(one == found) for one in options),
+        shown=tuple(f"{long**2:,} weights" if one == found else "" for one in options),
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -41,6 +57,7 @@ _CONTROL = Control("Tokens", lambda scene: {str(length): f"{length:,}" for lengt
 LESSON = Lesson(
     "What it costs",
     5,
+    _ask,
     _show,
     _CONTROL,
     "cost",

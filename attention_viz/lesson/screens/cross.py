@@ -1,6 +1,7 @@
 """Cross-attention: queries from what is being said, keys and values from what was read."""
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered
@@ -37,6 +38,24 @@ def _options(scene: Scene) -> dict[str, str]:
     return {at: name for at, name in names.items() if not tokens.special[int(at)]} or names
 
 
+def _ask(scene: Scene) -> Ask:
+    trace, query = _trace(scene), int(_CONTROL.value(scene))
+    rows = trace.attention(0, _STREAM).weights[:, query]
+    head = int(rows.argmax()) // rows.shape[-1]
+    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    values = rows[head].double().tolist()
+    best = max(range(len(values)), key=values.__getitem__)
+    word = short(said[query])
+    return Ask(
+        f"To say {word}, which word that was read does it take most from?",
+        f"{word} takes {values[best]:.2f} from {short(read[best])}",
+        f"the toy “{_MODEL}”, head {head}: from what it says to what it read",
+        tuple(offered(read).values()),
+        tuple(values),
+        shares=True,
+    )
+
+
 def _show(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     rows = trace.attention(0, _STREAM).weights[:, query]
@@ -63,6 +82,7 @@ _CONTROL = Control("Word that is said", _options, lambda scene: next(iter(_optio
 LESSON = Lesson(
     "Cross-attention",
     6,
+    _ask,
     _show,
     _CONTROL,
     "shape",

@@ -3,23 +3,42 @@
 from collections.abc import Sequence
 
 from attention_viz.edits.words import listed
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import opening_position, strongest_link
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, telling
+from attention_viz.lesson.words import counted, in_words, signed
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import side_by_side
 
 __all__ = ["LESSON"]
 
+_MODEL = "all-MiniLM-L6-v2"
 _D_MODEL = 8
 _OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
+
+
+def _ask(scene: Scene) -> Ask:
+    """In a real model, whose heads were trained to differ."""
+    trace = scene.run(_MODEL, scene.text)
+    link = strongest_link(trace, opening_position(trace))
+    labels = trace.query_tokens().written
+    weights = trace.attention(link.layer).weights[:, link.query, link.key].tolist()
+    pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
+    return Ask(
+        f"In layer {link.layer}, which head links {pair} most?",
+        f"Head {link.head} links {pair}: {signed(link.weight, 2)}",
+        f"{_MODEL}, layer {link.layer}: one weight of each head",
+        tuple(f"head {head}" for head in range(len(weights))),
+        tuple(weights),
+    )
 
 
 def _show(scene: Scene) -> Shown:
     heads = int(_CONTROL.value(scene))
     scratch = Scratch(_D_MODEL, heads, scene.seed)
     trace = scratch.trace(scene.text)
-    query = int(telling(scene.words))
+    query = scene.asking
     favourites = [int(weights[query].argmax()) for weights in trace.attention(0).weights]
     joined = trace.layer(0).joined
     assert joined is not None  # our own module keeps it
@@ -57,6 +76,7 @@ _CONTROL = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
 LESSON = Lesson(
     "Many heads",
     6,
+    _ask,
     _show,
     _CONTROL,
     "head",

@@ -1,10 +1,11 @@
 """What heads do: some jobs that are found in every language model, each in the head that does it most."""
 
 from attention_viz.edits.words import listed
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import signed
+from attention_viz.lesson.words import in_words, signed
 from attention_viz.views import heatmap
 
 __all__ = ["LESSON"]
@@ -18,6 +19,27 @@ _JOBS = {
 }
 # How many heads are silenced together, as others do the same job beside the best.
 _SILENCED = 3
+# Bars to guess on: the largest weights of a row that may be long.
+_BARS = 10
+
+
+def _ask(scene: Scene) -> Ask:
+    job, metric, _ = _JOBS[_CONTROL.value(scene)]
+    twice = Twice(scene)
+    layer, head, _ = twice.heads(metric)[0]
+    query, _, _ = twice.best(metric, layer, head)
+    row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
+    keys = sorted(row.argsort(descending=True, stable=True)[:_BARS].tolist())
+    values = [float(row[key]) for key in keys]
+    best = keys[values.index(max(values))]
+    return Ask(
+        f"“{job}”: where does {short(labels[query])}, token {query}, look?",
+        f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {signed(float(row[best]), 2)}",
+        f"{twice.model}, layer {layer}, head {head}: its {len(keys)} largest weights",
+        tuple(f"{key} {in_words(labels[key])}" for key in keys),
+        tuple(values),
+        query=keys.index(query) if query in keys else None,
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -75,6 +97,7 @@ _CONTROL = Control("Job", lambda scene: {name: job[0] for name, job in _JOBS.ite
 LESSON = Lesson(
     "What heads do",
     7,
+    _ask,
     _show,
     _CONTROL,
     "job",

@@ -2,6 +2,7 @@
 
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, strongest_link
 from attention_viz.lesson.scene import Scene
@@ -30,6 +31,20 @@ def effects(scene: Scene, layer: int) -> list[float]:
 
 def _options(scene: Scene) -> dict[str, str]:
     return {str(layer): f"layer {layer}" for layer in range(_trace(scene).layer_count())}
+
+
+def _ask(scene: Scene) -> Ask:
+    layer = int(_CONTROL.value(scene))
+    moved = effects(scene, layer)
+    most = max(range(len(moved)), key=moved.__getitem__)
+    return Ask(
+        f"Each head of layer {layer} is silenced in turn. Which one moves the output most?",
+        f"Silencing head {most} moves the output most: {moved[most]:.1%}",
+        f"{_MODEL}, layer {layer}: change of the output as a part of its length",
+        tuple(f"head {head}" for head in range(len(moved))),
+        tuple(moved),
+        shown=tuple(f"{one:.1%}" for one in moved),
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -68,6 +83,7 @@ _CONTROL = Control("Layer", _options, lambda scene: next(reversed(_options(scene
 LESSON = Lesson(
     "What weights don't tell",
     7,
+    _ask,
     _show,
     _CONTROL,
     "matters",

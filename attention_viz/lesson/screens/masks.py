@@ -5,9 +5,10 @@ import math
 import torch
 
 from attention_viz.edits.kinds.masks import Allow
+from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, signed
+from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.operation.attention import attend
 from attention_viz.operation.blocking import block_row
@@ -46,6 +47,23 @@ def _trace(scene: Scene, mask: str, *, on: bool = True) -> Trace:
     parts = {"causal": [causal(length)], "padding": [padding(ids, 0)], "both": [causal(length), padding(ids, 0)]}
     added = [Allow(combine(*parts[mask]).expand(length, length))] if on and mask in parts else []
     return trace_filled(scratch, scene.text, length, added)
+
+
+def _ask(scene: Scene) -> Ask:
+    mask = _CONTROL.value(scene)
+    length = _length(scene, mask)
+    allowed = _trace(scene, mask).attention(0).head(0).allowed
+    open_cells = [length] * length if allowed is None else allowed.sum(dim=-1).tolist()
+    labels = [*scene.words, *["(filling)"] * (length - len(scene.words))]
+    most = max(open_cells)
+    return Ask(
+        f"Mask “{mask}”: who may look at the most words?",
+        f"Mask “{mask}”: {most} at most, {min(open_cells)} at least",
+        "counted in the mask: the cells that each row has open",
+        tuple(offered(labels).values()),
+        tuple(map(float, open_cells)),
+        shown=tuple(map(str, open_cells)),
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -100,6 +118,7 @@ _CONTROL = Control("Mask", lambda scene: _OPTIONS, lambda scene: "causal")
 LESSON = Lesson(
     "Masks",
     8,
+    _ask,
     _show,
     _CONTROL,
     "mask",

@@ -1,6 +1,7 @@
 """The weighted sum: an output is a mixture of the values, and stays among them."""
 
 from attention_viz.analysis.convex_hull import beyond, corners
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Scene
@@ -24,6 +25,23 @@ def _where(outside: float) -> str:
     if outside < -_EDGE:
         return "inside"
     return "on the edge of" if outside <= _EDGE else "outside"
+
+
+def _ask(scene: Scene) -> Ask:
+    query = int(_CONTROL.value(scene))
+    call = own_head(scene, d_v=_D_V).attention(0).head(0)
+    values, output = (tensor.double().numpy() for tensor in (call.value, call.output[query]))
+    places = ("inside", "on the edge of", "outside")
+    where = places.index(_where(beyond(values, output)))
+    word = short(scene.words[query])
+    return Ask(
+        f"Where does the output of {word} lie?",
+        f"The output of {word} lies {places[where]} the values",
+        "our own small head, weights from a seed",
+        tuple(f"{place} the values" for place in places),
+        tuple(float(at == where) for at in range(len(places))),
+        shown=tuple("here" if at == where else "not here" for at in range(len(places))),
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -56,6 +74,7 @@ _CONTROL = Control("Word that looks", lambda scene: offered(scene.words), lambda
 LESSON = Lesson(
     "The weighted sum",
     6,
+    _ask,
     _show,
     _CONTROL,
     "output",

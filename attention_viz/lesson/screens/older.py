@@ -7,9 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words, telling
+from attention_viz.lesson.words import in_words
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
@@ -63,8 +64,22 @@ def _trace(scene: Scene, kind: str) -> Trace:
     return replace(whole, layers={scratch.stream: (Layer(call, "0", x),)}, output=call.output[0], provenance=origin)
 
 
+def _ask(scene: Scene) -> Ask:
+    query = scene.asking
+    largest = [float(_trace(scene, kind).weights(0, 0)[query].max()) for kind in KINDS]
+    best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
+    return Ask(
+        f"Which score gives the favourite of {short(scene.words[query])} most?",
+        f"The {names[best]} gives its favourite {largest[best]:.2f}",
+        "the same words, vectors from a seed: the largest weight of the row",
+        tuple(names),
+        tuple(largest),
+        pressed=tuple(KINDS),
+    )
+
+
 def _show(scene: Scene) -> Shown:
-    kind, query = _CONTROL.value(scene), int(telling(scene.words))
+    kind, query = _CONTROL.value(scene), scene.asking
     trace = _trace(scene, kind)
     row = trace.weights(0, 0)[query]
     key = int(row.argmax())
@@ -93,6 +108,7 @@ _CONTROL = Control("Score", lambda scene: {name: KINDS[name][0] for name in KIND
 LESSON = Lesson(
     "Older attention",
     7,
+    _ask,
     _show,
     _CONTROL,
     "additive",

@@ -1,5 +1,6 @@
 """Attention without parameters: shares from the words' own vectors, and nothing that could be learned."""
 
+from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed, telling
@@ -16,6 +17,14 @@ _FORMULAS = {
     "rows": r"w_{ij} = \operatorname{softmax}_j(x_i \cdot x_j), \quad y_i = \sum_j w_{ij}\, x_j",
     "columns": r"w_{ij} = \operatorname{softmax}_j(x_i^{\top} x_j), \quad y_i = \sum_j w_{ij}\, x_j",
 }
+
+
+def _ask(scene: Scene) -> Ask:
+    query = int(_CONTROL.value(scene))
+    trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
+    pressed = tuple(map(str, range(len(scene.words))))
+    source = "softmax of the words' own dot products, vectors from a seed"
+    return row_asked(trace.weights(0, 0)[query], scene.words, query, source, pressed, complete=True)
 
 
 def _show(scene: Scene) -> Shown:
@@ -51,6 +60,7 @@ _CONTROL = Control("Word that looks", lambda scene: offered(scene.words), lambda
 LESSON = Lesson(
     "Attention without parameters",
     6,
+    _ask,
     _show,
     _CONTROL,
     "plain",

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from attention_viz.edits.effects import moved_output
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words
+from attention_viz.lesson.words import in_words, offered
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs
@@ -23,6 +24,21 @@ def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
     scratch = Scratch(_D_MODEL, _HEADS, scene.seed, positions)
     before, turned = scratch.trace(scene.text), scratch.trace(" ".join(scene.words[::-1]))
     return before, replace(before, output=turned.output.flip(0))
+
+
+def _ask(scene: Scene) -> Ask:
+    positions = _CONTROL.value(scene)
+    moved = [one if one >= _NOTHING else 0.0 for one in moved_output(*_both(scene, positions)).tolist()]
+    most = max(range(len(moved)), key=moved.__getitem__)
+    found = f"{short(scene.words[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
+    return Ask(
+        f"The sentence is turned around, {_OPTIONS[positions]}. Whose output changes most?",
+        found,
+        "our own module, weights from a seed: change as a part of the output's length",
+        tuple(offered(scene.words).values()),
+        tuple(moved),
+        shown=tuple(f"{one:.1%}" for one in moved),
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -57,6 +73,7 @@ _CONTROL = Control("Vectors", lambda scene: _OPTIONS, lambda scene: "sinusoidal"
 LESSON = Lesson(
     "Positions and order",
     6,
+    _ask,
     _show,
     _CONTROL,
     "permute",

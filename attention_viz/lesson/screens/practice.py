@@ -2,6 +2,7 @@
 
 import math
 
+from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.measuring import practice
 from attention_viz.lesson.scene import Scene
@@ -9,6 +10,8 @@ from attention_viz.views import before_after
 
 __all__ = ["LESSON"]
 
+# How many times less something has to be, to be some or much.
+_SOME, _MUCH = 2, 10
 _OPTIONS = {
     "fused": "fused projection",
     "blockwise": "blockwise attention",
@@ -21,6 +24,22 @@ _WHAT = {
     "checkpointing": "What training needs on the way back isn't kept but computed a second time.",
     "mixed precision": "Numbers take two bytes instead of four, and are a little rounded.",
 }
+
+
+def _ask(scene: Scene) -> Ask:
+    name = _CONTROL.value(scene)
+    measured = practice(name)
+    ratio = measured.before / measured.after
+    found = 0 if ratio < _SOME else 1 if ratio <= _MUCH else 2
+    options = (f"less than {_SOME} times", f"{_SOME} to {_MUCH} times", f"more than {_MUCH} times")
+    return Ask(
+        f"{_OPTIONS[name].capitalize()}: how many times less {measured.unit}?",
+        f"{_OPTIONS[name].capitalize()}: {ratio:.1f} times less {measured.unit}",
+        "measured here, before and after",
+        options,
+        tuple(float(at == found) for at in range(len(options))),
+        shown=tuple(f"{ratio:.1f} times" if at == found else "" for at in range(len(options))),
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -55,6 +74,7 @@ _CONTROL = Control("Practice", lambda scene: _OPTIONS, lambda scene: "blockwise"
 LESSON = Lesson(
     "In practice",
     7,
+    _ask,
     _show,
     _CONTROL,
     "memory",

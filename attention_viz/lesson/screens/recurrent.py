@@ -2,6 +2,7 @@
 
 import torch
 
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered
@@ -38,6 +39,25 @@ def left_of_the_first(scene: Scene) -> list[float]:
     return (sizes / sizes[0]).tolist()
 
 
+def _ask(scene: Scene) -> Ask:
+    end = int(_CONTROL.value(scene))
+    counts = sorted({min(end, 1), end, end * end})
+    first, last = short(scene.words[0]), short(scene.words[end])
+    return Ask(
+        f"Read word by word, how many steps lie between {first} and {last}?",
+        f"{counted(end, 'step')} word by word, {min(end, 1)} by attention",
+        "counted along the sentence",
+        tuple(counted(count, "step") for count in counts),
+        tuple(float(count == end) for count in counts),
+        shown=tuple(
+            " and ".join(
+                [name for name, steps in (("word by word", end), ("attention", min(end, 1))) if steps == count]
+            )
+            for count in counts
+        ),
+    )
+
+
 def _show(scene: Scene) -> Shown:
     end = int(_CONTROL.value(scene))
     trace = Scratch(_D_MODEL, 1, scene.seed, positions="none").trace(scene.text)
@@ -71,6 +91,7 @@ _CONTROL = Control("Word at the far end", _far, lambda scene: str(len(scene.word
 LESSON = Lesson(
     "Recurrent against parallel",
     5,
+    _ask,
     _show,
     _CONTROL,
     "path",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
 
+from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import signed
@@ -31,6 +32,19 @@ def _statistics(traces: Sequence[Trace], scale: str) -> tuple[float, float]:
     """The largest weight of a row and the size of its gradient, on average, with one of `SCALES`."""
     rows: list[RowStatistics] = [row_statistics(open_head(trace, 0, 0, scale=scale).weights) for trace in traces]
     return fmean(float(one.largest.mean()) for one in rows), fmean(float(one.gradient.mean()) for one in rows)
+
+
+def _ask(scene: Scene) -> Ask:
+    largest = [_statistics(_traces(scene.text, scene.seed, width), "none")[0] for width in map(int, _WIDTHS)]
+    best = max(range(len(largest)), key=largest.__getitem__)
+    return Ask(
+        "Without ÷ √d_k, at which width does one word take nearly everything?",
+        f"At d_k = {_WIDTHS[best]}, one word takes {signed(largest[best], 2)}",
+        f"our own heads, {_RUNS} seeds: the largest weight of a row, on average",
+        tuple(f"d_k = {width}" for width in _WIDTHS),
+        tuple(largest),
+        pressed=_WIDTHS,
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -68,6 +82,7 @@ _CONTROL = Control("Numbers in a query and a key", lambda scene: {one: one for o
 LESSON = Lesson(
     "Scaling",
     7,
+    _ask,
     _show,
     _CONTROL,
     "scaled",

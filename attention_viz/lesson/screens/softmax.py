@@ -1,15 +1,19 @@
 """Softmax: a row of numbers becomes shares that add up to one, sharper or evener."""
 
 from attention_viz.edits.kinds.temperature import Temperature
+from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.own_head import own_head
+from attention_viz.lesson.links import opening_position, strongest_link, word_positions
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words, signed, telling
+from attention_viz.lesson.words import in_words, signed
 from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import open_head, row_statistics
+from attention_viz.trace.trace import Trace
 from attention_viz.views import shares
 
 __all__ = ["LESSON"]
+
+_MODEL = "all-MiniLM-L6-v2"
 
 _TEMPERATURES = {
     "0.25": "0.25: much sharper",
@@ -20,10 +24,36 @@ _TEMPERATURES = {
 }
 
 
+def _place(scene: Scene) -> tuple[int, int, int]:
+    """Layer, head and query: the head in which the word that asks takes most from one further off."""
+    trace = scene.run(_MODEL, scene.text)
+    places = word_positions(trace)
+    pressed = scene.word is not None and scene.word < len(places)
+    link = strongest_link(trace, places[scene.word or 0] if pressed else opening_position(trace))
+    return link.layer, link.head, link.query
+
+
+def _trace(scene: Scene) -> Trace:
+    """The model's run, its one head as warm as was chosen."""
+    temperature, (layer, head, _) = float(_CONTROL.value(scene)), _place(scene)
+    edits = () if temperature == 1 else (Temperature(temperature, layer, head),)
+    return scene.run(_MODEL, scene.text, edits=edits)
+
+
+def _ask(scene: Scene) -> Ask:
+    trace, temperature = _trace(scene), float(_CONTROL.value(scene))
+    layer, head, query = _place(scene)
+    labels = trace.query_tokens().written
+    places = word_positions(trace)
+    pressed = tuple(str(places.index(at)) if at in places else "" for at in range(len(labels)))
+    source = f"{_MODEL}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
+    return row_asked(trace.weights(layer, head)[query], labels, query, source, pressed, word=True)
+
+
 def _show(scene: Scene) -> Shown:
-    temperature, query = float(_CONTROL.value(scene)), int(telling(scene.words))
-    trace = own_head(scene, edits=() if temperature == 1 else (Temperature(temperature),))
-    opened = open_head(trace, 0, 0)
+    temperature, trace = float(_CONTROL.value(scene)), _trace(scene)
+    layer, head, query = _place(scene)
+    opened, labels = open_head(trace, layer, head), trace.query_tokens().written
     row = opened.weights[query]
     # The second largest: of the largest, e to the power of 0 is told, and nothing can be seen to happen.
     ranked = row.argsort(descending=True, stable=True).tolist()
@@ -33,10 +63,10 @@ def _show(scene: Scene) -> Shown:
     statistics = row_statistics(opened.weights)
     even = row_statistics(row.new_full((1, len(row)), 1 / len(row)))
     facts = {
-        "word": in_words(scene.words[query]),
-        "best": in_words(scene.words[best]),
+        "word": in_words(labels[query]),
+        "best": in_words(labels[best]),
         "most_weight": signed(float(row[best])),
-        "other": in_words(scene.words[key]),
+        "other": in_words(labels[key]),
         "entry": signed(term.factors[0][1], 2),
         "less": signed(term.factors[1][1], 2),
         "exponential": signed(term.product),
@@ -51,7 +81,7 @@ def _show(scene: Scene) -> Shown:
         f"At a temperature of {facts['temperature']}, “{facts['word']}” takes {facts['most_weight']} from "
         f"“{facts['best']}”; its weights add up to {facts['total']}, their entropy is {facts['entropy']}."
     )
-    return Shown(facts, shares(trace, 0, 0, query, theme=scene.theme), says)
+    return Shown(facts, shares(trace, layer, head, query, theme=scene.theme), says)
 
 
 _CONTROL = Control("Temperature", lambda scene: _TEMPERATURES, lambda scene: "1")
@@ -59,6 +89,7 @@ _CONTROL = Control("Temperature", lambda scene: _TEMPERATURES, lambda scene: "1"
 LESSON = Lesson(
     "Softmax",
     6,
+    _ask,
     _show,
     _CONTROL,
     "temperature",

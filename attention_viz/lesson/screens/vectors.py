@@ -2,15 +2,18 @@
 
 import torch
 
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import opening_position, word_positions
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, signed, telling
+from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import steps
 
 __all__ = ["LESSON"]
 
+_MODEL = "all-MiniLM-L6-v2"
 _WIDTHS = ("2", "4", "8", "12", "16")
 # How many numbers of a vector the text names.
 _MOST_NUMBERS = 3
@@ -41,8 +44,28 @@ def _twins(scene: Scene) -> str:
     return ""
 
 
+def _ask(scene: Scene) -> Ask:
+    """By what a real model has learned of each word: vectors from a seed are alike by chance."""
+    trace = scene.run(_MODEL, scene.text)
+    x, tokens = trace.layer(0).embeddings, trace.query_tokens()
+    assert x is not None  # this model keeps them
+    places = word_positions(trace)
+    query = opening_position(trace)
+    others = [at for at in places if at != query] or [query]
+    alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
+    labels = [tokens.written[at] for at in others]
+    best = max(range(len(alike)), key=alike.__getitem__)
+    return Ask(
+        f"Whose vector is most like that of {short(tokens.written[query])}?",
+        f"{short(tokens.written[query])} is most like {short(labels[best])}",
+        f"{_MODEL}: cosine of the vectors that enter its first layer",
+        tuple(offered(labels).values()),
+        tuple(alike),
+    )
+
+
 def _show(scene: Scene) -> Shown:
-    d_model, at = int(_CONTROL.value(scene)), int(telling(scene.words))
+    d_model, at = int(_CONTROL.value(scene)), scene.asking
     trace = _trace(scene, d_model)
     x = trace.layer(0).embeddings
     assert x is not None  # our own module keeps them
@@ -65,6 +88,7 @@ _CONTROL = Control("Numbers in a vector", lambda scene: {width: width for width 
 LESSON = Lesson(
     "Words as vectors",
     5,
+    _ask,
     _show,
     _CONTROL,
     "nearest",

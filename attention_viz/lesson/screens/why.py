@@ -1,5 +1,6 @@
 """Why attention: a word means something else beside other words, and a head looks where that is decided."""
 
+from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, strongest_link, word_positions
 from attention_viz.lesson.scene import Scene
@@ -26,6 +27,16 @@ def _trace(scene: Scene) -> Trace:
     return scene.run(_MODEL, scene.text)
 
 
+def _ask(scene: Scene) -> Ask:
+    trace, query = _trace(scene), int(_CONTROL.value(scene))
+    link, options = strongest_link(trace, query), _options(scene)
+    labels = trace.query_tokens().written
+    pressed = tuple(str(at) if str(at) in options else "" for at in range(len(labels)))
+    source = f"{_MODEL}, layer {link.layer}, head {link.head}"
+    row = trace.weights(link.layer, link.head)[query]
+    return row_asked(row, labels, query, source, pressed, complete=True)
+
+
 def _show(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     labels, link = trace.query_tokens().written, strongest_link(trace, query)
@@ -50,6 +61,7 @@ _CONTROL = Control("Word that looks", _options, _default)
 LESSON = Lesson(
     "Why attention",
     5,
+    _ask,
     _show,
     _CONTROL,
     "strongest",

@@ -6,8 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import AttentionVizError
-from attention_viz.lesson import EXERCISES, LESSONS, Exercise, Scene
+from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import LONGEST
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
@@ -15,20 +14,17 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
-from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
 from attention_viz.ui.pages.learn.screen import Screen, show_screen
 from attention_viz.ui.pages.learn.state import (
     chosen,
     go,
-    mark_done,
     open_progress,
     set_choice,
     settle_course,
     take,
 )
+from attention_viz.ui.pages.learn.steps import show_lesson
 from attention_viz.ui.pages.learn.teaching import present, show_answers, show_link, show_progress
-from attention_viz.ui.pages.learn.text import show_glossary
-from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 
@@ -58,7 +54,7 @@ def show_body(tools: DeltaGenerator | None, notes: DeltaGenerator) -> None:
                 show_answers(scene, seed, LESSONS)
         elif tools is None:
             with st.container(key="learn-stage"):
-                show_screen(_screen(choice), scene, large=True)
+                show_screen(_screen(choice), scene)
             present()
         else:
             _show_lesson(choice, scene, seed)
@@ -89,7 +85,7 @@ def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
     text, note = begun(st.session_state["text"], LONGEST, EXAMPLES[0])
     if note:
         notes.info(plain(note))
-    return Scene(text, _run, choice.choice, choice.notation, theme_name())
+    return Scene(text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
@@ -103,40 +99,13 @@ def _screen(choice: LearnChoice) -> Screen:
 
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
     """The course's list, the lesson and its exercise."""
-    left, right = st.columns([1.2, 5.4], gap="medium")
-    with left:
+    left, right = st.columns([1, 6], gap="medium")
+    with left.container(key="learn-list"):
         _show_list(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
             st.markdown(plain(f"Sentence: “{scene.text}”, seed {seed}"))
-        show_screen(_screen(choice), scene)
-        kind = LESSONS[choice.lesson].exercise
-        key = answer_key(kind, scene.text, seed)
-        try:
-            exercise = _made(kind, scene, seed)
-        except AttentionVizError as error:
-            show_problem(error, st.empty())
-        else:
-            show_exercise(exercise, EXERCISES[kind].label, key, mark_done)
-        _show_next(choice)
-        show_glossary()
-
-
-def _show_next(choice: LearnChoice) -> None:
-    """The next lesson, where the exercise of this one is done: nobody has to go back to the top."""
-    after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
-    if after and choice.lesson in choice.done:
-        title = plain(LESSONS[after].title)
-        st.button(f"Go on: {title} →", key="learn-on", on_click=go, args=(after,), type="tertiary")
-
-
-def _made(kind: str, scene: Scene, seed: int) -> Exercise:
-    """The exercise, made once: some run a model many times."""
-    asked = kind, scene.text, seed
-    made = st.session_state.get("learn-made")
-    if made is None or made[0] != asked:
-        made = st.session_state["learn-made"] = asked, EXERCISES[kind].make(scene, seed)
-    return made[1]
+        show_lesson(_screen(choice), choice, scene)
 
 
 def _show_list(choice: LearnChoice) -> None:

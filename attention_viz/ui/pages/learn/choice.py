@@ -24,6 +24,7 @@ LONGEST_FILE = 10_000
 _FEWEST = 2
 
 
+_WORD = Number(range(24), nothing="the lesson's own")
 _SWITCH = OneOf(("on", "off"))
 
 
@@ -49,6 +50,8 @@ class LearnChoice:
     )
     present: str = parameter("off", _SWITCH, "presenting", brief=True)
     answers: str = parameter("off", _SWITCH, "the answer sheet", brief=True)
+    guess: str = parameter("", Text(longest=400), "what was guessed", brief=True)
+    word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
 
 
 LEARN_CHOICES = Choices(LearnChoice(), "course-")

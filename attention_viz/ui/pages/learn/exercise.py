@@ -32,19 +32,16 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
         key: from `answer_key`.
         on_solved: called, before the page runs again, once the answer is right.
     """
-    st.markdown(f"##### Exercise: {plain(label[:1].lower() + label[1:])}")
-    left, right = st.columns([2, 3] if isinstance(exercise.answer, Cells) else [3, 2])
-    with left:
-        st.markdown(plain(exercise.question))
-        show_tables(exercise.given)
-    with right:
-        with st.form(f"{key}-form", border=False):
-            _ask(exercise, key)
-            st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
-        # Below the button that is always there, so that nothing said moves them.
-        hints = _buttons(exercise, key)
-        _feedback(exercise, key)
-        _show_feedback(exercise, key, hints)
+    st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
+    st.markdown(plain(exercise.question))
+    show_tables(exercise.given)
+    with st.form(f"{key}-form", border=False):
+        _ask(exercise, key)
+        st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
+    # Below the button that is always there, so that nothing said moves them.
+    hints = _buttons(exercise, key)
+    _feedback(exercise, key)
+    _show_feedback(exercise, key, hints)
 
 
 def show_tables(tables: Sequence[Table]) -> None:

@@ -1,14 +1,15 @@
 """One lesson on the page: its heading with the way on, its text, and its picture with the one thing to change."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import plotly.graph_objects
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.lesson import LESSONS, Lesson, Scene, Shown
+from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture
@@ -19,10 +20,21 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
 
-__all__ = ["Screen", "show_screen"]
+__all__ = [
+    "Screen",
+    "asked_of",
+    "show_control",
+    "show_deeper",
+    "show_heading",
+    "show_picture_of",
+    "show_screen",
+    "shown_of",
+]
+
+Made = TypeVar("Made")
 
 # What was computed last, with what it was computed for.
-_SHOWN = "learn-shown"
+_SHOWN, _ASKED = "learn-shown", "learn-asked"
 
 # Pixels: in front of a room a picture is as tall as the screen leaves it.
 _TALL = 540
@@ -53,46 +65,55 @@ class Screen:
     names: tuple[str, ...]
 
 
-def show_screen(screen: Screen, scene: Scene, *, large: bool = False) -> None:
-    """A lesson, all but its exercise.
+def show_screen(screen: Screen, scene: Scene) -> None:
+    """A lesson in front of a room, all but its question and its exercise.
 
     Args:
         screen: which one.
         scene: the reader's sentence.
-        large: whether a room looks on.
     """
     lesson = LESSONS[screen.name]
-    _show_heading(screen, lesson, large=large)
+    show_heading(screen, lesson, large=True)
     held = st.empty()
     if _SHOWN not in st.session_state:
         held.skeleton(height=_WAIT)
     try:
-        options, value = dict(lesson.control.options(scene)), lesson.control.value(scene)
-        shown = _shown(screen.name, lesson, scene, value)
+        shown = shown_of(screen.name, scene)
     except AttentionVizError as error:
         show_problem(error, held)
         return
     held.empty()
     # Everything comes at once, the text first: on a phone the picture stands below it.
-    text, picture = st.columns([1, 1] if large else [5, 6], gap="medium")
-    with text:
-        with st.container(key="learn-text"):
-            show_text(screen.name, shown, scene.notation)
-        if not large:
-            _show_deeper(lesson)
+    text, picture = st.columns(2, gap="medium")
+    with text.container(key="learn-text"):
+        show_text(screen.name, shown, scene.notation)
     with picture.container(key="learn-figure"):
-        _show_control(screen.name, lesson.control.label, options, value, scene.choice)
-        _show_picture(screen.name, shown, few=len(scene.words) <= _FEW, large=large)
+        show_control(screen.name, scene)
+        show_picture_of(screen.name, shown, few=len(scene.words) <= _FEW, large=True)
 
 
-def _show_heading(screen: Screen, lesson: Lesson, *, large: bool) -> None:
-    """Title, how far one is, and the way on."""
+def show_heading(screen: Screen, lesson: Lesson, *, large: bool, ask: Ask | None = None, seen: bool = False) -> None:
+    """Title, how far one is, and the way on; at a desk with the question, or once it is seen what was found.
+
+    Args:
+        screen: which lesson.
+        lesson: the same.
+        large: whether a room looks on.
+        ask: what the lesson asks.
+        seen: whether the answer is.
+    """
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):
-        st.markdown(f"#### {screen.place + 1}\\. {plain(lesson.title)}", width="stretch")
-        if not large:
-            st.caption(f"{lesson.minutes} minutes", width="content")
+        title = f"{screen.place + 1}\\. {plain(lesson.title)}"
+        if large or ask is None:
+            st.markdown(f"#### {title}", width="stretch")
+        else:
+            told = plain(ask.finding if seen else ask.question)
+            below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {lesson.minutes} minutes"
+            with st.container(gap=None, width="stretch"):
+                st.markdown(f"### {told}")
+                st.caption(below)
         st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
         st.button("Next →", key="learn-next", disabled=last, on_click=go, args=(after,))
@@ -100,14 +121,16 @@ def _show_heading(screen: Screen, lesson: Lesson, *, large: bool) -> None:
             st.button("End", key="learn-end", on_click=set_choice, kwargs={"present": "off"})
 
 
-def _show_control(name: str, label: str, options: dict[str, str], value: str, asked: str) -> None:
+def show_control(name: str, scene: Scene) -> None:
     """The one thing to change; what the address asks for of it and there isn't is told."""
+    control = LESSONS[name].control
+    options, value, asked = dict(control.options(scene)), control.value(scene), scene.choice
     if asked and asked not in options:
         show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
     st.session_state[key] = value
     st.selectbox(
-        label,
+        control.label,
         list(options),
         format_func=lambda option: options[option],
         key=key,
@@ -116,17 +139,33 @@ def _show_control(name: str, label: str, options: dict[str, str], value: str, as
     )
 
 
-def _shown(name: str, lesson: Lesson, scene: Scene, value: str) -> Shown:
-    """What there is to tell and to see, computed once: an answer that is checked changes nothing of it."""
-    wish = name, scene.text, value, scene.notation, scene.theme
-    held = st.session_state.get(_SHOWN)
+def shown_of(name: str, scene: Scene) -> Shown:
+    """What a lesson has to tell and to see, computed once: an answer that is checked changes nothing of it."""
+    return _once(_SHOWN, name, scene, LESSONS[name].show)
+
+
+def asked_of(name: str, scene: Scene) -> Ask:
+    """What a lesson asks, computed once."""
+    return _once(_ASKED, name, scene, LESSONS[name].ask)
+
+
+def _once(key: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> Made:
+    wish = name, scene.text, scene.word, LESSONS[name].control.value(scene), scene.notation, scene.theme
+    held = st.session_state.get(key)
     if held is None or held[0] != wish:
-        held = st.session_state[_SHOWN] = wish, lesson.show(scene)
+        held = st.session_state[key] = wish, make(scene)
     return held[1]
 
 
-def _show_picture(name: str, shown: Shown, *, few: bool, large: bool) -> None:
-    """The picture, and below it what it shows; a copy, as the one that is kept belongs to every size of screen."""
+def show_picture_of(name: str, shown: Shown, *, few: bool, large: bool = False) -> None:
+    """The picture, and below it what it shows; a copy, as the one that is kept belongs to every size of screen.
+
+    Args:
+        name: of the lesson.
+        shown: what it shows.
+        few: whether it names few words.
+        large: whether a room looks on.
+    """
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
     # What it shows stands below it: nothing above needs the room that a title takes, but for a legend.
@@ -141,7 +180,8 @@ def _show_picture(name: str, shown: Shown, *, few: bool, large: bool) -> None:
     elif few and "xaxis2" not in layout:  # what stands below another picture needs its room
         figure.update_layout(height=min(_LEFT, height))
     show_picture(figure, f"learn-picture-{name}", shown.says)
-    st.caption(plain(shown.says))
+    if large:
+        st.caption(plain(shown.says))
 
 
 def _enlarged(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figure:
@@ -158,7 +198,7 @@ def _enlarged(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figur
     return plotly.graph_objects.Figure(larger(figure.to_plotly_json()))
 
 
-def _show_deeper(lesson: Lesson) -> None:
+def show_deeper(lesson: Lesson) -> None:
     """Pages where the same can be looked at further."""
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}
     found = [files[name] for name in lesson.deeper if name in files]

@@ -66,13 +66,15 @@ def take(key: str, name: str) -> None:
         name: a field of `LearnChoice`.
     """
     if st.session_state[key] is not None:
-        set_choice(**{name: st.session_state[key]})
+        # What was guessed was guessed of another setting.
+        known = {"guess": "shown"} if name == "choice" and chosen().guess else {}
+        set_choice(**{name: st.session_state[key]}, **known)
 
 
 def go(lesson: str) -> None:
     """Open a lesson, its control as the lesson sets it."""
     st.session_state.pop(ANSWER, None)
-    set_choice(lesson=lesson, choice="", answers="off")
+    set_choice(lesson=lesson, choice="", guess="", word=None, answers="off")
 
 
 def another_exercise() -> None:

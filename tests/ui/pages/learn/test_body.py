@@ -4,7 +4,9 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote_plus
 
 import pytest
@@ -46,14 +48,62 @@ def said(screen: Screen) -> str:
 
 def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: AttentionModel) -> None:
     weight = float(minilm.trace(TEXT).weights(0, 4)[2, 5])
-    assert f"takes {weight:.3f} from “river”" in said(lesson(screen, "lesson=why"))
+    assert f"takes {weight:.3f} from “river”" in said(lesson(screen, "lesson=why&guess=shown"))
     screen.pick("Word that looks", "7")
     assert "in which “flooded” takes most from a word further off" in said(screen)
     assert screen.address["choice"] == "7"
 
 
+def asked(screen: Screen) -> dict[str, Any]:
+    """What the page hands to the bars."""
+    (found,) = [one.proto.json for one in screen.all("bidi_component") if one.proto.id.endswith("-learn-predict")]
+    return json.loads(found)
+
+
+def before_a_move(screen: Screen) -> list[str]:
+    """What stands beside the list of lessons: title, steps, exercise and buttons; not what only paper shows."""
+    columns = [[*one.get("markdown"), *one.get("caption")] for one in screen.app.columns]
+    (texts,) = [one for one in columns if any(str(text.value).startswith("Sentence") for text in one)]
+    told = [text.value for text in texts if not str(text.value).startswith("Sentence")]
+    return [re.sub(r"\\(.)", r"\1", str(text)) for text in told] + ["← Back", "Next →"]
+
+
+def test_at_most_sixty_words_stand_before_the_guess_and_nothing_of_the_answer(screen: Screen) -> None:
+    for name, one in LESSONS.items():
+        lesson(screen, f"lesson={name}")
+        question = asked(screen)
+        assert question["truth"] is None and question["guess"] is None
+        words = " ".join([*before_a_move(screen), question["words"]["show"], question["words"]["skip"]])
+        assert LESSONS[name].title in words
+        assert EXERCISES[one.exercise].label[1:] in words
+        assert len(re.findall(r"\w[\w’'-]*", words)) <= 60, words
+        assert one.ask(replace(SCENE, word=None)).finding not in words
+
+
+def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen: Screen) -> None:
+    ask = LESSONS["why"].ask(SCENE)
+    lesson(screen, "lesson=why&guess=0.0.10.0.0.20.0.70.0")
+    question = asked(screen)
+    assert question["guess"] == [0, 0, 0.1, 0, 0, 0.2, 0, 0.7, 0]
+    assert question["truth"]["written"] == [*ask.written] and question["truth"]["right"] == [5]
+    assert ask.finding in said(screen)
+    assert "Not “flooded”: 0.164, place 2 of 9. “river”: 0.580." in said(screen)
+    # Another word, another row: nothing was guessed of it.
+    screen.pick("Word that looks", "7")
+    assert screen.address["guess"] == "shown" and asked(screen)["guess"] is None
+    for wrong in ("0.0.10", "50.50.50.0.0.0.0.0.0", "<b>", "5"):
+        lesson(screen, f"lesson=why&guess={quote_plus(wrong)}")
+        assert asked(screen)["truth"] is None
+    lesson(screen, "lesson=heads&guess=4")
+    assert "Right: “head 4”" in said(screen)
+    # Of another sentence nothing was guessed.
+    screen.picker("Sentence").set_value("The cat sat because it was tired.")
+    screen.run()
+    assert asked(screen)["truth"] is None and "guess" not in screen.address
+
+
 def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen: Screen) -> None:
-    lesson(screen, "lesson=scores&seed=3&done=why")
+    lesson(screen, "lesson=scores&seed=3&done=why&guess=shown")
     exercise = EXERCISES["score"].make(SCENE, 3)
     screen.picker("Your answer").set_value("no number")
     assert exercise.answer.form in said(screen.press("Check"))
@@ -75,7 +125,7 @@ def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen:
 
 
 def test_a_mask_is_mended_cell_by_cell_and_a_choice_is_made(screen: Screen) -> None:
-    lesson(screen, "lesson=masks&seed=2&done=")
+    lesson(screen, "lesson=masks&seed=2&done=&guess=shown")
     answer = EXERCISES["mask"].make(SCENE, 2).answer
     assert isinstance(answer, Cells)
     lines = [one for one in screen.all("button_group") if "-mask-" in str(one.key)]
@@ -84,7 +134,7 @@ def test_a_mask_is_mended_cell_by_cell_and_a_choice_is_made(screen: Screen) -> N
         line.set_value(sorted(column for at, column in answer.right if at == row))
     assert "Right." in said(screen.press("Check"))
     assert screen.address["done"] == "masks"
-    lesson(screen, "lesson=why&seed=2")
+    lesson(screen, "lesson=why&seed=2&guess=shown")
     exercise = EXERCISES["strongest"].make(SCENE, 2)
     assert "Choose or type an answer first." in said(screen.press("Check"))
     answers = screen.picker("Your answer")
@@ -96,9 +146,9 @@ def test_the_notation_holds_through_the_course(screen: Screen) -> None:
     def formula() -> str:
         return "\n".join(re.findall(r"\$[^$]+\$", screen.words))
 
-    rows = formula() if lesson(screen, "lesson=scores&notation=rows") else ""
+    rows = formula() if lesson(screen, "lesson=scores&notation=rows&guess=shown") else ""
     assert formula() == rows != ""
-    columns = formula() if lesson(screen, "lesson=scores&notation=columns") else ""
+    columns = formula() if lesson(screen, "lesson=scores&notation=columns&guess=shown") else ""
     assert columns != rows
     screen.press("Next →")
     assert (screen.address["notation"], screen.address["lesson"]) == ("columns", "scaling")
@@ -119,7 +169,7 @@ def test_in_front_of_a_room_every_lesson_has_its_picture_and_nothing_else(screen
 
 
 def test_what_an_address_cant_have_and_strange_texts_are_answered_in_words(screen: Screen) -> None:
-    lesson(screen, "lesson=magic&notation=x&done=magic&choice=99&seed=-1")
+    lesson(screen, "lesson=magic&notation=x&done=magic&choice=99&seed=-1&guess=shown")
     for part in ("lesson “magic”", "choice “99”", "exercise_seed “-1”"):
         assert any(f"The address asks for {part}" in one for one in screen.warnings)
     assert "1. Why attention" in said(screen)

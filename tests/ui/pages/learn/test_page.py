@@ -18,12 +18,13 @@ def parameters(screen: Page) -> dict[str, str]:
 
 
 def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(page: OpenPage) -> None:
-    screen = page("/learn")
+    screen = page("/learn?guess=shown")
     text = screen.locator(".st-key-learn-text")
     expect(text).to_contain_text("from “river”")
-    area = screen.locator(".st-key-learn-figure .js-plotly-plot").bounding_box()
-    assert area is not None
-    assert area["y"] + area["height"] <= 860
+    for part in (".st-key-learn-bars-all", ".st-key-learn-step-exercise"):
+        area = screen.locator(part).bounding_box()
+        assert area is not None
+        assert area["y"] + area["height"] <= 860
     assert screen.get_by_role("radio").count() >= len(LESSONS)
     term = text.locator(".learn-term").first
     expect(term.locator(".learn-meaning")).to_be_hidden()
@@ -32,7 +33,7 @@ def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(pa
 
 
 def test_an_answer_is_given_from_the_keyboard(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/learn?lesson=scores&seed=3&done=why")
+    screen = stay("/learn?lesson=scores&seed=3&done=why&guess=shown")
     answer = screen.get_by_label("Your answer")
     answer.fill("999")
     answer.press("Enter")
@@ -96,7 +97,7 @@ def test_a_list_that_was_chosen_from_does_not_hold_the_keys(stay: OpenPage, idle
 
 
 def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: OpenPage, recolour: Recolour) -> None:
-    screen = stay("/learn?lesson=scores&seed=5")
+    screen = stay("/learn?lesson=scores&seed=5&guess=shown")
     screen.emulate_media(media="print")
     for key in ("header", "learn-top", "learn-lessons", "learn-more", "learn-glossary"):
         expect(screen.locator(f".st-key-{key}").first).to_be_hidden()

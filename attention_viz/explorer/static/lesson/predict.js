@@ -1,0 +1,206 @@
+// A question of the course: bars to guess on, and on the same bars what is true, the guess a dashed line around it.
+//
+// The numbers come once the guess is made. What the reader says goes to the page as text, as it stands in the address:
+// "5" for the sixth option, "10.60.30" for shares in percent, "shown" for none.
+
+import {element} from "../parts/element.js";
+import {themeOf} from "../hosts/hosting.js";
+import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
+
+/** @import {Mounting} from "../hosts/hosting.js" */
+
+/**
+ * What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
+ * shown. `pressed` says by option whether pressing it asks for something.
+ * @typedef {object} Question
+ * @property {string} id
+ * @property {string[]} options
+ * @property {boolean} shares
+ * @property {number | null} query
+ * @property {boolean[]} pressed
+ * @property {number[] | null} guess
+ * @property {{lengths: number[], written: string[], right: number[]} | null} truth
+ * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words
+ */
+
+/**
+ * @typedef {object} Prediction
+ * @property {HTMLElement} root
+ * @property {string} id
+ * @property {Question} question
+ * @property {number[] | null} guess
+ * @property {(name: string, value: unknown) => void} tell
+ */
+
+const ONE_STEP = 0.05;
+/** @type {WeakMap<HTMLElement, Prediction>} */
+const predictions = new WeakMap();
+
+/** @param {Mounting} mounting */
+export default function predictComponent({data, parentElement, setTriggerValue}) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-lesson"));
+  const question = /** @type {Question} */ (data);
+  root.dataset["theme"] = themeOf(root);
+  const held = predictions.get(parentElement);
+  if (held && held.id === question.id && !question.truth && !held.question.truth) {
+    held.tell = setTriggerValue;
+    return;
+  }
+  /** @type {Prediction} */
+  const prediction = {root, id: question.id, question, guess: question.guess, tell: setTriggerValue};
+  predictions.set(parentElement, prediction);
+  drawPrediction(prediction);
+}
+
+/** @param {Prediction} prediction */
+function drawPrediction(prediction) {
+  const {root, question} = prediction;
+  root.style.setProperty("--av-rows", String(question.options.length));
+  root.dataset["shown"] = question.truth ? "true" : "false";
+  const list = element("ul", {"aria-label": question.words.bars});
+  list.append(...question.options.map((_, at) => makeRow(prediction, at)));
+  root.replaceChildren(list, makeFoot(prediction));
+  refresh(prediction);
+}
+
+/**
+ * @param {Prediction} prediction
+ * @param {number} at
+ */
+function makeRow(prediction, at) {
+  const {question} = prediction;
+  const name = question.options[at] ?? "";
+  const asks = question.query === at;
+  const free = !question.truth || (question.pressed[at] ?? false);
+  const label = element(
+    free ? "button" : "span",
+    {
+      ...{class: "av-option", "data-asks": asks, title: name},
+      ...(free ? {type: "button", onclick: () => press(prediction, at)} : {}),
+      ...(question.truth && free ? {"aria-label": `${name}: ${question.words.asks}`} : {}),
+    },
+    name,
+  );
+  const bar = element("div", {class: "av-guess"}, element("i"), element("u", {hidden: true}));
+  if (!question.truth) {
+    if (question.shares) {
+      const slides = {role: "slider", tabindex: 0, "aria-label": name, "aria-valuemin": 0, "aria-valuemax": 100};
+      for (const [attribute, value] of Object.entries(slides)) bar.setAttribute(attribute, String(value));
+      slide(prediction, bar, at);
+    } else bar.addEventListener("click", () => press(prediction, at));
+  }
+  return element("li", {}, label, bar, element("span", {class: "av-number"}));
+}
+
+/** @param {Prediction} prediction */
+function makeFoot(prediction) {
+  const {question} = prediction;
+  const foot = element("div", {class: "av-foot"});
+  if (question.truth) {
+    if (question.guess) foot.append(element("s", {"aria-hidden": "true"}), element("span", {}, question.words.guess));
+    return foot;
+  }
+  const show = element("button", {type: "button", class: "av-show", disabled: true}, question.words.show);
+  show.addEventListener("click", () => prediction.tell("guess", written(prediction)));
+  const skip = element("button", {type: "button", class: "av-skip"}, question.words.skip);
+  skip.addEventListener("click", () => prediction.tell("guess", "shown"));
+  foot.append(show, skip);
+  return foot;
+}
+
+/**
+ * Bars, numbers and what can be pressed, as they stand now.
+ * @param {Prediction} prediction
+ */
+function refresh(prediction) {
+  const {root, question, guess} = prediction;
+  const {truth} = question;
+  const stands = guess ?? (question.shares ? evenShares(question.options.length) : []);
+  root.querySelectorAll("li").forEach((row, at) => {
+    const [share, bar] = [stands[at] ?? 0, /** @type {HTMLElement} */ (row.querySelector(".av-guess"))];
+    const [inner, outline] = [bar.querySelector("i"), bar.querySelector("u")];
+    const number = row.querySelector(".av-number");
+    const best = truth ? truth.right.includes(at) : guess !== null && share === Math.max(...stands) && share > 0;
+    row.dataset["best"] = String(best);
+    if (inner) inner.style.width = `${100 * (truth ? (truth.lengths[at] ?? 0) : share)}%`;
+    if (outline) {
+      outline.hidden = !truth || !guess || share === 0;
+      outline.style.width = `${100 * share}%`;
+    }
+    const told = truth ? truth.written[at] : question.shares ? share.toFixed(2) : "";
+    if (number) number.textContent = told ?? "";
+    if (bar.role === "slider") {
+      bar.setAttribute("aria-valuenow", String(Math.round(100 * share)));
+      bar.setAttribute("aria-valuetext", share.toFixed(2));
+    }
+    const option = row.querySelector("button.av-option");
+    if (option && !truth) option.setAttribute("aria-pressed", String(best));
+  });
+  const show = /** @type {HTMLButtonElement | null} */ (root.querySelector(".av-show"));
+  if (show) show.disabled = guess === null;
+}
+
+/**
+ * Before the answer is shown an option that is pressed is the guess; a word asks then.
+ * @param {Prediction} prediction
+ * @param {number} at
+ */
+function press(prediction, at) {
+  const {question} = prediction;
+  if (question.truth) {
+    prediction.tell("press", at);
+    return;
+  }
+  const count = question.options.length;
+  prediction.guess = question.shares
+    ? nameMost(count, at)
+    : Array.from({length: count}, (_, place) => Number(place === at));
+  refresh(prediction);
+}
+
+/**
+ * A bar is pulled, or moved by the arrows.
+ * @param {Prediction} prediction
+ * @param {HTMLElement} bar
+ * @param {number} at
+ */
+function slide(prediction, bar, at) {
+  /** @param {number} share */
+  const give = (share) => {
+    prediction.guess = giveShare(prediction.guess ?? evenShares(prediction.question.options.length), at, share);
+    refresh(prediction);
+  };
+  /** @param {PointerEvent} event */
+  const follow = (event) => {
+    const {left, width} = bar.getBoundingClientRect();
+    if (width) give((event.clientX - left) / width);
+  };
+  bar.addEventListener("pointerdown", (event) => {
+    bar.setPointerCapture(event.pointerId);
+    follow(event);
+  });
+  bar.addEventListener("pointermove", (event) => {
+    if (bar.hasPointerCapture(event.pointerId)) follow(event);
+  });
+  bar.addEventListener("keydown", (event) => {
+    const share = (prediction.guess ?? evenShares(prediction.question.options.length))[at] ?? 0;
+    /** @type {Record<string, number | undefined>} */
+    const found = {
+      ...{ArrowRight: share + ONE_STEP, ArrowUp: share + ONE_STEP, ArrowLeft: share - ONE_STEP},
+      ...{ArrowDown: share - ONE_STEP, Home: 0, End: 1},
+    };
+    const next = found[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    give(next);
+  });
+}
+
+/**
+ * The guess as the address keeps it.
+ * @param {Prediction} prediction
+ */
+function written({question, guess}) {
+  if (!guess) return "shown";
+  return question.shares ? toPercents(guess).join(".") : String(guess.indexOf(1));
+}

@@ -1,0 +1,133 @@
+"""What a reader guesses before a lesson shows it: a row of shares, or which of several is the largest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+from attention_viz.lesson.words import in_words, offered, signed
+
+__all__ = ["Ask", "row_asked", "short"]
+
+# Shorter than what a text may call a word: it stands beside a bar.
+_LABEL = 24
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question with bars for an answer: guessed on the very bars that then show what is true.
+
+    Attributes:
+        question: what is asked, in a sentence, a heading of the page.
+        finding: what is true, in a sentence, the heading once it is seen.
+        source: whose numbers these are: a model with layer and head, or our own small head, by name.
+        options: what stands beside each bar.
+        values: the true number of each, in the same order.
+        shares: whether the numbers are shares of 1, so that a guess is a share for each; else a guess is one of them.
+        shown: each number as it is written; three decimals where nothing else is given.
+        pressed: by option, what the lesson is asked for when it is pressed once the answer is seen; empty where
+            nothing is.
+        word: whether that is a word, by its place, and not a setting of the lesson's control.
+        query: the option that asks; None where none does.
+        complete: whether the bars are all that the lesson's picture shows.
+    """
+
+    question: str
+    finding: str
+    source: str
+    options: tuple[str, ...]
+    values: tuple[float, ...]
+    shares: bool = False
+    shown: tuple[str, ...] = ()
+    pressed: tuple[str, ...] = ()
+    word: bool = False
+    query: int | None = None
+    complete: bool = False
+
+    def __post_init__(self) -> None:
+        """Every option has its number, and what is written of it.
+
+        Raises:
+            ShapeError: there is no option, or not one of these for each.
+        """
+        count = len(self.options)
+        others = (self.values, self.shown or self.values, self.pressed or self.values)
+        if not count or any(len(one) != count for one in others):
+            raise ShapeError(f"a question has a number for each of its options; there are {count} options")
+
+    @property
+    def right(self) -> frozenset[int]:
+        """The options with the largest number."""
+        most = max(self.values)
+        return frozenset(at for at, value in enumerate(self.values) if value == most)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Each number as it stands beside its bar."""
+        return self.shown or tuple(signed(value) for value in self.values)
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """How long each bar is, from 0 to 1: of shares the share, else as a part of the largest."""
+        most = 1.0 if self.shares else max(map(abs, self.values)) or 1.0
+        return tuple(min(1.0, abs(value) / most) for value in self.values)
+
+    def said(self, guess: int) -> str:
+        """What is told to a guess, from the numbers alone.
+
+        Args:
+            guess: an option's place; of shares, that of the largest.
+        """
+        name, number = short(self.options[guess]), self.written[guess]
+        if guess in self.right:
+            return f"Right: {name}, {number}.".replace(", .", ".")
+        best = min(self.right)
+        answer = f"{short(self.options[best])}: {self.written[best]}".removesuffix(": ")
+        if not self.values[guess]:
+            return f"Not {name}. {answer}."
+        place = 1 + sum(value > self.values[guess] for value in self.values)
+        return f"Not {name}: {number}, place {place} of {len(self.values)}. {answer}."
+
+
+def short(label: str) -> str:
+    """An option as a sentence calls it."""
+    return f"“{in_words(label, _LABEL)}”"
+
+
+def row_asked(
+    row: Tensor,
+    labels: Sequence[str],
+    query: int,
+    source: str,
+    pressed: Sequence[str] = (),
+    *,
+    word: bool = False,
+    complete: bool = False,
+) -> Ask:
+    """The row of weights of a word as a question.
+
+    Args:
+        row: (key,), the weights of one query, which make 1.
+        labels: the keys.
+        query: the position that asks, among the keys.
+        source: whose numbers these are.
+        pressed: by key, what the lesson is asked for when the key is pressed.
+        word: whether that is a word, and not a setting of the lesson's control.
+        complete: whether these bars are all that the lesson's picture shows.
+    """
+    values = tuple(row.detach().double().tolist())
+    best = max(range(len(values)), key=values.__getitem__)
+    taken = "itself" if best == query else short(labels[best])
+    return Ask(
+        f"Which word does {short(labels[query])} take most from?",
+        f"{short(labels[query])} takes {signed(values[best], 2)} from {taken}",
+        source,
+        tuple(offered(labels).values()),
+        values,
+        shares=True,
+        pressed=tuple(pressed),
+        word=word,
+        query=query,
+        complete=complete,
+    )

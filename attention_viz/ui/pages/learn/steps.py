@@ -1,0 +1,135 @@
+"""A lesson at a desk: the question on its bars, then the picture and the text, and beside them the steps."""
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Scene
+from attention_viz.ui.pages.learn.choice import LearnChoice
+from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
+from attention_viz.ui.pages.learn.predict import SHOWN, named, read_guess, show_question
+from attention_viz.ui.pages.learn.screen import (
+    Screen,
+    asked_of,
+    show_control,
+    show_deeper,
+    show_heading,
+    show_picture_of,
+    shown_of,
+)
+from attention_viz.ui.pages.learn.state import go, mark_done, set_choice
+from attention_viz.ui.pages.learn.text import show_glossary, show_text
+from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.markdown import plain
+
+__all__ = ["show_lesson"]
+
+# For which lesson and sentence the guess was made.
+_GUESSED = "learn-guessed"
+# What the first screen leaves to a picture; one that names many words is as tall as it has to be.
+_FEW = 10
+
+
+def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
+    """The lesson that is chosen, with its exercise.
+
+    Args:
+        screen: which one.
+        choice: what the reader chose.
+        scene: the reader's sentence.
+    """
+    name, lesson = screen.name, LESSONS[screen.name]
+    held = st.empty()
+    try:
+        ask = asked_of(name, scene)
+        guess = read_guess(ask, _guess_of(name, scene, choice.guess))
+        seen = guess is not None or choice.guess == SHOWN
+        shown = shown_of(name, scene) if seen else None
+    except AttentionVizError as error:
+        show_heading(screen, lesson, large=False)
+        show_problem(error, held)
+        return
+    show_heading(screen, lesson, large=False, ask=ask, seen=seen)
+    picture, steps = st.columns([5, 2], gap="medium")
+    with picture.container(key="learn-picture"):
+        with st.container(key="learn-bars-all" if ask.complete else "learn-bars"):
+            _show_bars(name, ask, guess, seen=seen)
+        if shown is not None:
+            with st.container(key="learn-figure"):
+                show_control(name, scene)
+                if not ask.complete:
+                    show_picture_of(name, shown, few=len(scene.words) <= _FEW)
+            with st.container(key="learn-text"):
+                show_text(name, shown, scene.notation)
+            show_deeper(lesson)
+            show_glossary()
+    with steps.container(key="learn-steps"):
+        _show_predict(ask, guess, seen=seen)
+        with st.container(border=True, key="learn-step-see"):
+            st.markdown("**2** See what ran" if shown is None else f"**2** {plain(shown.says)}")
+        with st.container(border=True, key="learn-step-exercise"):
+            if seen:
+                _show_exercise(name, scene, choice.exercise_seed)
+            else:
+                label = EXERCISES[lesson.exercise].label
+                st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
+        _show_next(choice)
+
+
+def _guess_of(name: str, scene: Scene, guess: str) -> str:
+    """The guess, where it was made for this lesson and this sentence; what is asked of another is asked anew."""
+    place = name, scene.text
+    held = st.session_state.get(_GUESSED)
+    st.session_state[_GUESSED] = place
+    if held is not None and held[0] == name and held != place and guess:
+        set_choice(guess="", word=None)
+        st.rerun()
+    return guess
+
+
+def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bool) -> None:
+    def pressed(place: int) -> None:
+        # Another word, another row: the guess was about the one before.
+        found = ask.pressed[place]
+        changes = {"word": int(found)} if ask.word else {"choice": found}
+        set_choice(guess=SHOWN, **changes)
+
+    show_question(ask, name, guess, shown=seen, on_guess=lambda text: set_choice(guess=text), on_press=pressed)
+
+
+def _show_predict(ask: Ask, guess: tuple[float, ...] | None, *, seen: bool) -> None:
+    """What to do first; then what was said, and what is true."""
+    with st.container(border=True, key="learn-step-predict"):
+        if not seen:
+            how = "Drag the bars, or press the word that you think gets most." if ask.shares else "Press your guess."
+            st.markdown(f"**1** Predict\n\n{how}")
+        elif guess is None:
+            st.markdown("**1** Seen without a guess" + (". Press a word: it asks." if any(ask.pressed) else ""))
+        else:
+            st.markdown(f"**✓** You guessed. {plain(ask.said(named(guess)))}")
+
+
+def _show_exercise(name: str, scene: Scene, seed: int) -> None:
+    kind = LESSONS[name].exercise
+    try:
+        exercise = _made(kind, scene, seed)
+    except AttentionVizError as error:
+        show_problem(error, st.empty())
+    else:
+        show_exercise(exercise, EXERCISES[kind].label, answer_key(kind, scene.text, seed), mark_done)
+
+
+def _made(kind: str, scene: Scene, seed: int) -> Exercise:
+    """The exercise, made once: some run a model many times."""
+    asked = kind, scene.text, seed
+    made = st.session_state.get("learn-made")
+    if made is None or made[0] != asked:
+        made = st.session_state["learn-made"] = asked, EXERCISES[kind].make(scene, seed)
+    return made[1]
+
+
+def _show_next(choice: LearnChoice) -> None:
+    """The next lesson, where the exercise of this one is done: nobody has to go back to the top."""
+    after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
+    if after and choice.lesson in choice.done:
+        title = plain(LESSONS[after].title)
+        st.button(f"Go on: {title} →", key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")
