@@ -62,7 +62,7 @@ def asked(screen: Screen) -> dict[str, Any]:
 
 def before_a_move(screen: Screen) -> list[str]:
     """What stands beside the list of lessons: title, steps, exercise and buttons; not what only paper shows."""
-    columns = [[*one.get("markdown"), *one.get("caption")] for one in screen.app.columns]
+    columns: list[list[Any]] = [[*one.get("markdown"), *one.get("caption")] for one in screen.app.columns]
     (texts,) = [one for one in columns if any(str(text.value).startswith("Sentence") for text in one)]
     told = [text.value for text in texts if not str(text.value).startswith("Sentence")]
     return [re.sub(r"\\(.)", r"\1", str(text)) for text in told] + ["← Back", "Next →"]
