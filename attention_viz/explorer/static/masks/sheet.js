@@ -15,7 +15,7 @@ import {element, fitCanvas} from "../parts/element.js";
 const LABEL = 13;
 const WIDEST = {wide: 96, narrow: 66};
 const TALLEST = 96;
-const NUMBERS = {width: 30, height: 17};
+const NUMBERS = {width: 28, height: 17};
 const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 
 /** @returns {Sheet} */
