@@ -142,14 +142,14 @@ function writeTitle({title, legend, layout}, drawing) {
     silenced: "How far the output moves without each head",
   };
   title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(layout)));
-  legend.hidden = message.view === "patterns";
+  legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
   const shown = roles ? [colours.background, colours.roles[0]] : colours.ramp;
   const bar = element("div", {class: "av-bar"});
   bar.style.background = `linear-gradient(to right, ${shown.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
   const full = fullOf(drawing);
   const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
-  const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "of its length; root scale"}[message.view];
+  const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "root scale"}[message.view];
   const ends = roles ? ["threshold", "strongest"] : ["0", most];
   const ticks = ends.map((end) => element("span", {}, end));
   ticks.splice(1, 0, element("span", {class: "av-unit"}, unit));

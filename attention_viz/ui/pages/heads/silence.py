@@ -76,7 +76,7 @@ def silenced_effects(drawn: Drawn, state: State, atlas: Atlas) -> list[float | N
         return [None] * len(heads)
     try:
         before = draw(replace(state, more=0).request)
-        offer_all(before, state, _ZERO, atlas.stream, heads, f"Silence all {len(heads)}, one at a time", "heads-atlas")
+        offer_all(before, state, _ZERO, atlas.stream, heads, f"Silence all {len(heads)}, one at a time", "heads-every")
         known = known_effects(before, _ZERO, atlas.stream)
     except AttentionVizError as error:
         st.info(as_sentence(str(error)))

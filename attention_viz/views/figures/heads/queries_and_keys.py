@@ -49,7 +49,7 @@ def queries_and_keys(
     arrange(figure, title, colours, note=f"{plane.share:.0%} of their variance; lines: the strongest links")
     figure.update_layout(legend={"x": 1, "xanchor": "right", "y": -0.03, "yanchor": "top"})
     axis = {**number_axis(colours), "showticklabels": False, "zeroline": False}
-    figure.update_xaxes(title={"text": "first principal component", "standoff": 14}, **axis)
+    figure.update_xaxes(title={"text": "first component", "standoff": 4}, **axis)
     figure.update_yaxes(title={"text": "second", "standoff": 4}, **axis)
     return figure
 
