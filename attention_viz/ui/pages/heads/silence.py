@@ -169,7 +169,10 @@ def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
     most = max(1e-9, *(max(old, new) for _, old, new in rows))
 
     def bar(kind: str, number: float) -> str:
-        return f'<i class="heads-{kind}" style="width:{max(0.0, number / most):.2%}"></i>'
+        shape = f'<rect width="{max(0.0, number / most):.4f}" height="1"></rect>'
+        return (
+            f'<svg class="heads-{kind}" viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">{shape}</svg>'
+        )
 
     lines = "".join(
         f'<tr><th scope="row" title="{html.escape(label)}">{html.escape(shortened(label, 60))}</th>'

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, window_words
+from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
 from attention_viz.ui.parts.notices import show_link_limit
 
 __all__ = ["begin_masks", "pick_mask", "pick_numbers", "show_batch"]
@@ -68,7 +68,9 @@ def show_batch() -> None:
 def _settle(state: State) -> None:
     """Answer the address; of a layer or head that another model doesn't have, say so."""
     asking, before = MASK_CHOICES.asking, MASK_CHOICES.current()
-    MASK_CHOICES.settle(state)
+    # A decoder never looks ahead: to forbid it that would show nothing.
+    decoder = tuple(state.facts.heads) == ("decoder",)
+    MASK_CHOICES.settle(state, default=MaskChoice("window") if decoder else None)
     if asking:
         return
     for what, number, count in (

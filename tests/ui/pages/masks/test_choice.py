@@ -29,6 +29,13 @@ def example(screen: Screen, address: str) -> Screen:
     return screen.back_to(f"/masks?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded&{address}")
 
 
+def test_a_decoder_opens_on_a_mask_that_changes_something(screen: Screen) -> None:
+    text = "text=red+cat+blue+dog+red"
+    window = screen.back_to(f"/masks?model=induction&{text}")
+    assert window.address["mask"] == "window"
+    assert screen.back_to(f"/masks?model=induction&{text}&mask=causal").address["mask"] == "causal"
+
+
 def test_the_pickers_change_the_numbers_and_the_address(screen: Screen) -> None:
     causal = example(screen, "mask=causal").weights()
     window = screen.pick("Mask", "window").pick("Window", 3).weights()
