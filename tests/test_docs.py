@@ -18,6 +18,7 @@ from attention_viz.ui.address.codec import Parameter, parameters
 from attention_viz.ui.pages.steps.choice import PIPELINE
 from attention_viz.ui.parts.downloads import BUTTONS
 from attention_viz.ui.parts.menu import PAGES as MENU
+from attention_viz.ui.presenting.choice import PresentChoice
 from attention_viz.views import VIEWS
 from tests import controls
 from tests.test_architecture import ROOMS
@@ -171,7 +172,7 @@ def test_every_control_in_a_document_is_one_of_its_page(name: str) -> None:
 def _parameters(name: str) -> list[Parameter]:
     """What a page keeps in the address of its own; of the README, what all pages share."""
     if name == "README":
-        return list(parameters(State))
+        return [*parameters(State), *parameters(PresentChoice)]
     if not (ROOT / f"attention_viz/ui/pages/{name}/choice.py").exists():
         return []
     choices = importlib.import_module(f"attention_viz.ui.pages.{name}.choice").ADDRESS

@@ -11,6 +11,7 @@ from .source import masks_source as masks_source
 from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source
 from .source import prediction_source as prediction_source
+from .source import present_source as present_source
 from .source import script as script
 from .source import style_sheet as style_sheet
 from .terms import pack_head as pack_head

@@ -46,6 +46,7 @@ __all__ = [
     "page_source",
     "pipeline_source",
     "prediction_source",
+    "present_source",
     "script",
     "style_sheet",
 ]
@@ -95,6 +96,12 @@ def prediction_source() -> tuple[str, str, str]:
     return html, style_sheet() + _read("lesson/lesson.css"), script("lesson/predict.js")
 
 
+def present_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of the slides for a room; their data are told in `static/present/present.js`."""
+    html = '<dialog class="av-present" data-testid="present" aria-label="Slides" tabindex="-1"></dialog>\n'
+    return html, _themed(".av-present") + _read("present/present.css"), script("present/present.js")
+
+
 def page_source() -> str:
     """The script of a page that shows one explorer and nothing else."""
     return script("hosts/in_page.js")
@@ -122,12 +129,16 @@ def _with_imports(name: str) -> list[str]:
 @functools.cache
 def style_sheet() -> str:
     """The style sheet, with the colours of both themes taken from `views.theme`."""
+    return _themed(".av-explorer") + _read("explorer.css") + _read("claim/claim.css")
+
+
+def _themed(root: str) -> str:
+    """The colours and fonts of both themes, for what a selector names."""
     light, dark = _variables(LIGHT), _variables(DARK)
     fonts = f"  --av-mono: {MONOSPACE};\n  --av-sans: {SANS};\n"
     return (
-        f".av-explorer {{\n{fonts}{light}  color-scheme: light;\n}}\n"
-        f'.av-explorer[data-theme="dark"] {{\n{dark}  color-scheme: dark;\n}}\n'
-        f"{_read('explorer.css')}{_read('claim/claim.css')}"
+        f"{root} {{\n{fonts}{light}  color-scheme: light;\n}}\n"
+        f'{root}[data-theme="dark"] {{\n{dark}  color-scheme: dark;\n}}\n'
     )
 
 

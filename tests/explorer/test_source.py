@@ -29,6 +29,7 @@ ENTRIES = (
     "page/texts.js",
     "page/themes.js",
     "pipeline/pipeline.js",
+    "present/present.js",
 )
 DECLARED = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M)
 IMPORTED = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.M)

@@ -34,14 +34,14 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize(
     ("address", "then"),
     [
-        ("/", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
-        ("/steps", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
+        ("/", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
+        ("/steps", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
         (
             "/masks",
-            ("Sentence", "Model", "Layer", "Head", "Mask", "Options", "Export", "Verified", "causal", "Difference"),
+            ("Present", "Sentence", "Model", "Layer", "Head", "Mask", "Options", "Export", "Verified", "causal", "Difference"),
         ),
-        ("/heads", ("Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Roles")),
-        ("/compare", ("Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
+        ("/heads", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Roles")),
+        ("/compare", ("Present", "Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
         (
             "/learn",
             ("Sentence", "Notation", "Present", "Answer sheet", "Link", "Progress", "1. Why attention", "Next →"),

@@ -21,6 +21,7 @@ from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.presenting.choice import presented
 
 __all__ = [
     "Row",
@@ -201,7 +202,7 @@ def keep(state: State, *own: Choices[Any]) -> None:
     """
     # A link can't carry a file: while one is open, the address stays what it was.
     if opening.opened() is None:
-        parts = [write_address(state), *(one.address() for one in own)]
+        parts = [write_address(state), *(one.address() for one in own), presented(st.query_params.to_dict())]
         st.query_params.from_dict({name: text for part in parts for name, text in part.items()})
 
 

@@ -6,6 +6,7 @@ from attention_viz.ui.controls import examples, pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
+from attention_viz.ui.presenting.button import show_button
 
 __all__ = ["PAGES", "show_header"]
 
@@ -21,8 +22,12 @@ PAGES = {
 }
 
 
-def show_header() -> None:
-    """Name, pages, examples and the way to open a trace, on one line."""
+def show_header(*, slides: bool = True) -> None:
+    """Name, pages, examples, the way to open a trace, and slides for a room, on one line.
+
+    Args:
+        slides: whether the page hands over slides.
+    """
     carried = pickers.address()
     with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("#### attention_viz", width="content")
@@ -34,5 +39,7 @@ def show_header() -> None:
             examples.show_examples()
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()
+        if slides:
+            show_button()
         follow_theme()
         follow_texts()

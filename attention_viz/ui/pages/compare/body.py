@@ -27,6 +27,7 @@ from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.views.style.wording import escaped
 
 __all__ = ["show_body"]
@@ -57,6 +58,7 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
         with places.curve.container():
             show_curve(choice, state)
     if comparison is not None:
+        present_comparison(comparison)
         with export:
             _show_exports(choice, comparison)
         show_reading(second and second.shown, state)

@@ -15,6 +15,7 @@ from attention_viz.ui.parts.explorer import show_explorer
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import settle_selection, show_asked_page, take_choice
+from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
 
@@ -43,6 +44,7 @@ def show_body(state: State, places: Places) -> None:
         with places.beside.container(key="alignment"):
             show_alignment(shown.trace, state.layer, state.head)
         _show(shown, state, places.explorer)
+        present_findings(shown.alone(_STREAM), state)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
     show_reading(shown, state)

@@ -16,6 +16,7 @@ from attention_viz.ui.parts.drawing import draw_in_place, show_notes
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import settle_selection, show_asked_page
+from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
 
@@ -49,6 +50,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     if shown is not None:
         seen = _up_to_step(shown, state, back)
         show_picture_of(seen, stream, state, places)
+        present_findings(seen, state)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
     show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state, back), state)

@@ -25,6 +25,7 @@ from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import settle_selection
+from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
 
@@ -67,6 +68,7 @@ def show_body(
         badge = Badge()
     with picture.container():
         _show_parts(atlas, drawn, state, choice, exports)
+    present_findings(drawn, state)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)

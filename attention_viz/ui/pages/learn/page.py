@@ -29,7 +29,7 @@ def show_page() -> None:
 
 def _show_top() -> DeltaGenerator:
     """Menu and sentence; the place for the page's tools."""
-    show_header()
+    show_header(slides=False)
     with st.container(key="learn-top"):
         sentence, tools = st.columns(2)
     with sentence:

@@ -23,6 +23,7 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
 from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.presenting.host import present_change
 
 __all__ = ["show_body"]
 
@@ -70,6 +71,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
     _show_words(before.alone(state.stream), after.alone(state.stream), state, choice)
     if choice.mask != "none" and after is not before:
         show_tables(before.trace, after.trace, after.stream(state.stream))
+    present_change(before, after, state)
     if after.fit is not None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)

@@ -1,0 +1,37 @@
+"""A slide of what something changed: one row before and after."""
+
+from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
+from attention_viz.trace.trace import Trace
+
+__all__ = ["changed_slides"]
+
+
+def changed_slides(
+    before: Trace, after: Trace, stream: str, layer: int, head: int, query: int, key: int
+) -> tuple[Slide, ...]:
+    """What became of one link of a text: asked with the row as it was, answered with the row as it is.
+
+    Args:
+        before: the run without the change.
+        after: the run of the same text with it.
+        stream: which attention.
+        layer: by its number.
+        head: from 0.
+        query: the position that looks.
+        key: the position that is looked at.
+    """
+    queries, keys = after.query_tokens(stream), after.key_tokens(stream)
+    was, now = (row_of(trace, stream, layer, head, query) for trace in (before, after))
+    allowed = after.attention(layer, stream).head(head).allowed
+    blocked = allowed is not None and not bool(allowed.expand(len(queries), len(keys))[query, key])
+    looking, seen = named(queries, query, "query"), named(keys, key, "key")
+    if allowed is not None:
+        now = now.masked_fill(~allowed.expand(len(queries), len(keys))[query].cpu(), float("nan"))
+    picture = picture_of("bars", keys, now, None, key, before=was)
+    gave: tuple[Part, ...] = ((f"{float(was[key]):.2f}", "number"),)
+    ask = (*looking, (" gave ", ""), *gave, (" to ", ""), *seen, (". And now?", ""))
+    if blocked:
+        tell = (*looking, (" may not look at ", ""), *seen, (" any more: ", ""), ("0", "number"))
+    else:
+        tell = (*looking, (" now gives ", ""), (f"{float(now[key]):.2f}", "number"), (" to ", ""), *seen)
+    return (Slide(begun(ask), begun(tell), picture, source_of(after, f"layer {layer}, head {head}", picture)),)

@@ -1,0 +1,43 @@
+"""A slide of where two heads differ most: the row with the largest difference, of the first and of the second."""
+
+from attention_viz.analysis.compare import Comparison, Side
+from attention_viz.analysis.slides.slide import Slide, begun, named, picture_of, source_of
+
+__all__ = ["compared_slides"]
+
+
+def compared_slides(comparison: Comparison) -> tuple[Slide, ...]:
+    """The largest difference of two heads: asked with the first head's row, answered with the second's.
+
+    Only rows and keys that both have are looked at; none where they have nothing in common.
+
+    Args:
+        comparison: two heads on common axes.
+    """
+    queries, keys = comparison.queries, comparison.keys
+    both = [at for at in queries.both if queries.counted[at]], [at for at in keys.both if keys.counted[at]]
+    if not all(both):
+        return ()
+    apart = comparison.difference[both[0]][:, both[1]].abs().nan_to_num()
+    row, column = divmod(int(apart.argmax()), apart.shape[1])
+    query, key = both[0][row], both[1][column]
+    # In the words of the second text, whose row is the answer.
+    side, theirs = comparison.other, [at for at, position in enumerate(keys.other) if position is not None]
+    tokens = side.trace.key_tokens(side.stream)
+    now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
+    looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")
+    seen = named(tokens, keys.other[key] or 0, "key")
+    first, second = (f"{float(one[query, key]):.2f}" for one in (comparison.weights, comparison.other_weights))
+    ask = begun((*looking, (" gives ", ""), (first, "number"), (" to ", ""), *seen, (". And in the other?", "")))
+    tell = (("In the other, ", ""), *looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
+    picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was)
+    source = f"{_said(comparison.one)} → {source_of(side.trace, _where(side), picture)}"
+    return (Slide(ask, tell, picture, source),)
+
+
+def _said(side: Side) -> str:
+    return f"{side.trace.provenance.model} · {_where(side)}"
+
+
+def _where(side: Side) -> str:
+    return f"layer {side.layer}, head {side.head}"

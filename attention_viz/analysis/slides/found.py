@@ -1,0 +1,106 @@
+"""Slides of what was found in a run: one a finding, the chosen link first."""
+
+from collections.abc import Sequence
+
+from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
+from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
+from attention_viz.trace.trace import Trace
+
+__all__ = ["found_slides", "link_slide"]
+
+# The digits a room can read; a link so faint is told with more of them.
+_FAINT = 0.005
+
+
+def found_slides(
+    trace: Trace, findings: Sequence[Finding], chosen: tuple[str, int, int, int, int] | None = None
+) -> tuple[Slide, ...]:
+    """One slide a finding, best first; before them the link on the screen, where it is none of these.
+
+    Args:
+        trace: the run.
+        findings: what was found in it, from `findings`.
+        chosen: stream, layer by its number, head, query and key of the link on the screen.
+    """
+    slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.streams}
+    if chosen is None:
+        return tuple(slides.values())
+    first = slides.pop(chosen, None) or link_slide(trace, *chosen)
+    return (first, *slides.values())
+
+
+def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int) -> Slide:
+    """A slide of one link, whatever it weighs.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+        layer: by its number.
+        head: from 0.
+        query: the position that looks.
+        key: the position that is looked at.
+    """
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    row = row_of(trace, stream, layer, head, query)
+    weight = float(row[key])
+    looking, seen = named(queries, query, "query"), named(keys, key, "key")
+    own = stream != "cross" and queries == keys
+    number = (f"{weight:.2f}" if weight >= _FAINT or weight == 0 else f"{weight:.2g}", "number")
+    alone = own and len(keys.counted) <= 1
+    if alone:
+        ask: tuple[Part, ...] = (("Where can ", ""), *looking, (" look, alone?", ""))
+    else:
+        ask = (("How much does ", ""), *looking, (" give to ", ""), *(seen if query != key else (("itself", "key"),)))
+        ask = (*ask, ("?", ""))
+    if own and query == key:
+        tell = begun((*looking, (" looks at ", ""), ("itself", "key"), (": ", ""), number))
+    else:
+        tell = begun((*looking, (" gives to ", ""), *seen, (": ", ""), number))
+    return _slide(trace, stream, layer, head, query, key, ask, tell)
+
+
+def _of_finding(trace: Trace, one: Finding) -> Slide:
+    return _slide(trace, one.stream, one.layer, one.head, one.query, one.key, _asked(one), one.parts)
+
+
+def _asked(one: Finding) -> tuple[Part, ...]:
+    """The question that the finding's sentence answers."""
+    if FINDING_KINDS[one.kind].of_a_head:
+        return ((f"What does head {one.head} of layer {one.layer} do with every word?", ""),)
+    if one.kind == "next word":
+        return (("Before the next word is said: where does ", ""), ("the last one", "query"), (" look?", ""))
+    before, looking = _looking(one.parts)
+    if one.kind == "alignment":
+        return (("Which word is looked at while ", ""), *before, *looking, (" is said?", ""))
+    return (("Which word does ", ""), *before, *looking, (" look at?", ""))
+
+
+def _looking(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Of a finding's sentence who looks, with what tells it from others of its text, such as "the second "."""
+    place = next(at for at, (_, role) in enumerate(parts) if role == "query")
+    before = "".join(text for text, _ in parts[:place])
+    # By a reading the sentence begins with its name.
+    before = before.rpartition(", ")[2]
+    return (((f"{before[:1].lower()}{before[1:]}", ""),) if before else ()), (parts[place],)
+
+
+def _slide(
+    trace: Trace, stream: str, layer: int, head: int, query: int, key: int, ask: Sequence[Part], tell: Sequence[Part]
+) -> Slide:
+    keys = trace.key_tokens(stream)
+    own = stream != "cross" and trace.query_tokens(stream) == keys
+    row = row_of(trace, stream, layer, head, query)
+    picture = picture_of("line" if own else "bars", keys, row, query if own else None, key)
+    return Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
+
+
+def _where(trace: Trace, layer: int, head: int) -> str:
+    reading = READINGS.get(trace.provenance.reading)
+    if reading is None or reading.function is None:
+        return f"layer {layer}, head {head}"
+    return f"layer {layer}, {f'head {head}' if reading.per_head else 'all heads together'}, by {reading.label.lower()}"
+
+
+def _place(one: Finding) -> tuple[str, int, int, int, int]:
+    return one.stream, one.layer, one.head, one.query, one.key

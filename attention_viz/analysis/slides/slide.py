@@ -1,0 +1,207 @@
+"""What a slide says and shows, and which words of a row it has room for."""
+
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.analysis.words import Words
+from attention_viz.errors import AttentionVizError
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+
+__all__ = ["Part", "Picture", "Slide", "around", "begun", "heaviest", "named", "picture_of", "row_of", "source_of"]
+
+# A part of a sentence and its role: "query", "key", "number", or "" for everything else.
+Part = tuple[str, str]
+
+# Letters that fit on a line across a room, in which each word has some room around it; and bars below each other.
+_LETTERS, _AROUND = 66, 2
+_BARS = 9
+_LONGEST_TOKEN, _LONGEST_SENTENCE = 16, 90
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One row of numbers over words, in the order of the text.
+
+    Attributes:
+        form: "line" of words with a link from the one that looks, or "bars" below each other.
+        tokens: the words that are shown.
+        dim: of each, whether it is special or padding.
+        values: the number of each; None where the query may not look.
+        before: what the numbers were before something was changed; empty where nothing was.
+        query: the place among `tokens` of the word that looks; None where it isn't among them.
+        key: the place of the word that is looked at.
+        cuts: the places before which words are left out; as many as there are tokens: at the end.
+        unit: what is said after "?" of the numbers, for those who can't see the picture.
+    """
+
+    form: str
+    tokens: tuple[str, ...]
+    dim: tuple[bool, ...]
+    values: tuple[float | None, ...]
+    query: int | None
+    key: int | None
+    cuts: tuple[int, ...] = ()
+    before: tuple[float | None, ...] = ()
+    unit: str = "weight"
+
+
+@dataclass(frozen=True)
+class Slide:
+    """One slide: first the question with the picture blind, then the answer in the same place.
+
+    Attributes:
+        ask: the question, in parts with their roles.
+        tell: the answer.
+        picture: what shows it; None where there is nothing to show.
+        source: where the numbers are from: model, layer, head and, where the picture hasn't all of it, the text.
+    """
+
+    ask: tuple[Part, ...]
+    tell: tuple[Part, ...]
+    picture: Picture | None
+    source: str
+
+
+def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """A sentence that begins with a capital."""
+    (text, role), *rest = parts
+    return ((f"{text[:1].upper()}{text[1:]}", role), *rest)
+
+
+def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
+    """The weights of one row, (key,), without the whole matrix where there is a call that they came from.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+        layer: by its number.
+        head: from 0.
+        query: the position that looks.
+    """
+    keys = range(len(trace.key_tokens(stream)))
+    try:
+        row = trace.attention(layer, stream).tile(head, [query], keys)[0]
+    except AttentionVizError:
+        # A reading has weights and no call that they came from.
+        row = trace.weights(layer, head, stream)[query]
+    return row.detach().cpu().double()
+
+
+def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
+    """The positions that fit on a line: some words, and as many around each as there is room for.
+
+    Args:
+        tokens: along the line.
+        places: what has to be there.
+    """
+    kept = set(places)
+    room = _LETTERS - sum(_width(tokens.written[place]) for place in kept)
+    for distance in range(1, len(tokens)):
+        near = [place + side for place in places for side in (-distance, distance)]
+        near = [place for place in dict.fromkeys(near) if 0 <= place < len(tokens) and place not in kept]
+        for place in near:
+            room -= _width(tokens.written[place])
+            if room < 0:
+                return tuple(sorted(kept))
+            kept.add(place)
+    return tuple(sorted(kept))
+
+
+def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[int, ...]:
+    """The positions that fit below each other: some of them, and those with the largest numbers.
+
+    Args:
+        values: of each position; what isn't a number comes last.
+        places: what has to be there.
+    """
+    ranked = values.nan_to_num(-1e30, posinf=-1e30, neginf=-1e30).abs().argsort(descending=True, stable=True).tolist()
+    wanted = list(dict.fromkeys([*places, *ranked]))
+    # A sign for one word that is left out takes as much room as the word.
+    return tuple(sorted(wanted if len(values) == _BARS + 1 else wanted[: max(_BARS, len(set(places)))]))
+
+
+def picture_of(
+    form: str,
+    tokens: Tokens,
+    values: Float[Tensor, " key"],
+    query: int | None,
+    key: int,
+    *,
+    before: Float[Tensor, " key"] | None = None,
+    unit: str = "weight",
+) -> Picture:
+    """The part of a row that there is room for.
+
+    Args:
+        form: "line" or "bars".
+        tokens: of the whole row.
+        values: of each, (key,); what isn't finite is shown as blocked.
+        query: the position that looks, where it stands in the same row of tokens.
+        key: the position that is looked at.
+        before: what the numbers were before something was changed.
+        unit: what the numbers are.
+    """
+    needed = [key] if query is None else [query, key]
+    if form == "line":
+        kept = around(tokens, needed)
+    else:
+        kept = heaviest(values if before is None else torch.maximum(values.nan_to_num(), before.nan_to_num()), [key])
+    ends = [*kept, len(tokens)]
+    cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
+    return Picture(
+        form,
+        tuple(_short(tokens.written[place]) for place in kept),
+        tuple(tokens.special[place] or tokens.padding[place] for place in kept),
+        _numbers(values, kept),
+        kept.index(query) if query in kept else None,
+        kept.index(key),
+        tuple(cuts),
+        () if before is None else _numbers(before, kept),
+        unit,
+    )
+
+
+def source_of(trace: Trace, where: str, picture: Picture | None) -> str:
+    """Model, layer and head, and the text where the picture doesn't have all of it.
+
+    Args:
+        trace: the run.
+        where: layer and head, in words.
+        picture: what is shown.
+    """
+    said = [trace.provenance.model, where]
+    if trace.provenance.edits:
+        said.append("changed" if len(trace.provenance.edits) == 1 else f"{len(trace.provenance.edits)} changes")
+    if picture is None or picture.cuts or picture.form != "line":
+        text = " ".join((trace.provenance.text or "").split())
+        short = text if len(text) <= _LONGEST_SENTENCE else f"{text[: _LONGEST_SENTENCE - 1]}…"
+        said += [f"“{short}”"] if short else []
+    return " · ".join(said)
+
+
+def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
+    """A word in a sentence, in parts: which of several of its text, and itself in quotes."""
+    words = Words(tokens)
+    which, word = words.named(words.of_position[position])
+    return ((which, ""), (word, role)) if which else ((word, role),)
+
+
+def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:
+    found = [float(values[place]) for place in kept]
+    return tuple(round(one, 6) if isfinite(one) else None for one in found)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
+
+
+def _width(text: str) -> int:
+    """How many letters of a monospace face a word takes, with the room around it."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in _short(text)) + _AROUND

@@ -1,0 +1,88 @@
+// A row of numbers as bars below each other; at first blind, or as they were before something was changed.
+
+import {element} from "../parts/element.js";
+import {forRoom} from "./slides.js";
+
+/**
+ * @import {Row} from "./slides.js"
+ * @import {Room} from "./line.js"
+ */
+
+// Of the longest bar: what is shorter has no number.
+const LEAST = 0.005;
+
+/**
+ * The picture; its parts of class `av-blind` are seen while the class is asked, those of class `av-told` afterwards.
+ * @param {Row} row
+ * @param {Room} room
+ */
+export function drawBars({tokens, values, before, dim, query, key, cuts, unit}, room) {
+  const numbers = [...values, ...before, 0].map((value) => value ?? 0);
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  const span = high - low || 1;
+  const share = (/** @type {number} */ value) => (100 * Math.abs(value)) / span;
+  const start = (/** @type {number} */ value) => (100 * (Math.min(value, 0) - low)) / span;
+  const count = tokens.length + cuts.length;
+  const height = Math.min(76, Math.max(44, Math.floor(room.height / count)));
+  const list = element("div", {class: "av-rows", role: "group", "aria-label": `Bars: each ${unit}`});
+  list.style.setProperty("--row", `${height}px`);
+  tokens.forEach((text, place) => {
+    if (cuts.includes(place)) list.append(leftOut());
+    const marks = [place === query ? "av-is-query" : "", place === key ? "av-is-key" : "", dim[place] ? "av-dim" : ""];
+    const said = room.vote === place ? " av-voted" : "";
+    const word = element("button", {type: "button", class: "av-label", "data-vote": place, tabindex: 0});
+    word.append(element("bdi", {}, text));
+    const track = element("div", {class: "av-track"});
+    const was = before[place];
+    if (before.length) track.append(bar("av-was", was ?? 0, share, start));
+    else track.append(element("span", {class: "av-unknown av-blind"}, "?"));
+    const value = values[place];
+    if (value !== null) track.append(bar("av-is av-told", value, share, start));
+    if (value === null) track.append(after("blocked", Math.max(0, was ?? 0), share, start));
+    else if (place === key || value === 0 || Math.abs(value) >= LEAST * span)
+      track.append(after(forRoom(value), value, share, start));
+    if (before.length) {
+      const old = after(forRoom(was ?? 0), was ?? 0, share, start);
+      old.className = "av-value av-blind";
+      track.append(old);
+    }
+    if (said) track.append(element("span", {class: "av-you"}, "you said"));
+    list.append(element("div", {class: `av-row ${marks.join(" ")}${said}`}, word, track));
+  });
+  if (cuts.includes(tokens.length)) list.append(leftOut());
+  return list;
+}
+
+/**
+ * @param {string} name
+ * @param {number} value
+ * @param {(value: number) => number} share
+ * @param {(value: number) => number} start
+ */
+function bar(name, value, share, start) {
+  const node = element("i", {class: `av-bar ${name}`});
+  node.style.left = `${start(value) * 0.84}%`;
+  node.style.width = `${share(value) * 0.84}%`;
+  return node;
+}
+
+/**
+ * The number behind a bar.
+ * @param {string} text
+ * @param {number} value
+ * @param {(value: number) => number} share
+ * @param {(value: number) => number} start
+ */
+function after(text, value, share, start) {
+  const node = element("span", {class: "av-value av-told"}, text);
+  node.style.left = `calc(${(start(value) + share(value)) * 0.84}% + 16px)`;
+  return node;
+}
+
+function leftOut() {
+  return element(
+    "div",
+    {class: "av-row av-left-out", "aria-hidden": "true"},
+    element("span", {class: "av-label"}, "⋮"),
+  );
+}

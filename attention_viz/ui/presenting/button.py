@@ -1,0 +1,22 @@
+"""The button "Present": the browser takes its press where the slides are there, else the page hears of it."""
+
+import streamlit as st
+
+__all__ = ["asked", "show_button"]
+
+# Kept for a visit: how many times slides were asked for before they were there.
+_ASKED = "present-asked"
+
+
+def show_button() -> None:
+    """A button for those in front of a room."""
+    st.button("Present", key="present", on_click=_ask, help="What this page shows, as slides: arrow keys, Esc leaves.")
+
+
+def asked() -> int:
+    """How many times slides were asked for that the browser didn't have yet."""
+    return st.session_state.get(_ASKED, 0)
+
+
+def _ask() -> None:
+    st.session_state[_ASKED] = asked() + 1

@@ -1,0 +1,76 @@
+"""The button "Present", and the slides in the browser: from one to the next nothing is asked of the server."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.components import v2 as components
+
+from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides
+from attention_viz.explorer import present_source
+from attention_viz.serving.drawn import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.parts.selection import pair_of
+from attention_viz.ui.presenting.button import asked
+
+if TYPE_CHECKING:
+    from attention_viz.analysis.compare import Comparison
+
+__all__ = ["present", "present_change", "present_comparison", "present_findings"]
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_html, _css, _js = present_source()
+_present = components.component("attention_viz_present", html=_html, css=_css, js=_js)
+
+
+def present(slides: Sequence[Slide]) -> None:
+    """Hand slides to the browser, which shows them when "Present" is pressed.
+
+    Args:
+        slides: in their order; none where there is nothing to show, and then that is said.
+    """
+    with st.container(key="slides"):
+        _present(key="present-slides", data={"slides": [asdict(one) for one in slides], "asked": asked()})
+
+
+def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) -> None:
+    """Hand over the link on the screen and what was found, a slide each.
+
+    Args:
+        drawn: what ran.
+        state: what the pickers say.
+        shown: what the page shows of it, such as a reading; by default what ran.
+    """
+    present(_slides(drawn if shown is None else shown, state))
+
+
+def present_change(before: Drawn, after: Drawn | None, state: State) -> None:
+    """Hand over what a mask made of the link on the screen, and what was found with it.
+
+    Args:
+        before: the run without it.
+        after: the run with it, where that could be made; the same where nothing was added.
+        state: what the pickers say.
+    """
+    if after is None or after is before:
+        present_findings(before, state)
+        return
+    stream = after.stream(state.stream)
+    layer, head = after.place(stream, state.layer, state.head)
+    number = after.trace.layer_numbers(stream)[layer]
+    query, key = pair_of(before, state)
+    changed = changed_slides(before.trace, after.trace, stream, number, head, query, key)
+    present((*changed, *found_slides(after.trace, after.findings)))
+
+
+def present_comparison(comparison: "Comparison") -> None:
+    """Hand over where the two heads that are compared differ most."""
+    present(compared_slides(comparison))
+
+
+def _slides(drawn: Drawn, state: State) -> tuple[Slide, ...]:
+    trace, stream = drawn.trace, drawn.stream(state.stream)
+    layer, head = drawn.place(stream, state.layer, state.head)
+    chosen = (stream, trace.layer_numbers(stream)[layer], head, *pair_of(drawn, state))
+    return found_slides(trace, drawn.findings, chosen)

@@ -1,0 +1,109 @@
+"""Slides: what they ask and answer, which words they show, and that their numbers are the run's."""
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.analysis.compare import compare
+from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides
+from attention_viz.trace.trace import Trace
+
+LONG = " ".join(f"word{number} and" for number in range(60))
+
+
+def said(parts: tuple[tuple[str, str], ...]) -> str:
+    return "".join(text for text, _ in parts)
+
+
+def shown(trace: Trace, one: Slide) -> list[str]:
+    assert one.picture is not None
+    return list(one.picture.tokens)
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return av.scratch("the cat sat since it was tired", seed=3)
+
+
+def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_runs_numbers() -> None:
+    trace = av.load("coreference").trace("the ball hit the window and it broke")
+    found = av.findings(trace)
+    slides = found_slides(trace, found)
+    assert len(slides) == len(found) > 1
+    for slide, one in zip(slides, found, strict=True):
+        assert slide.tell == one.parts
+        assert said(slide.ask).endswith("?")
+        assert not any(role in ("key", "number") for _, role in slide.ask)
+        picture = slide.picture
+        assert picture is not None and picture.key is not None
+        row = trace.weights(one.layer, one.head, one.stream)[one.query]
+        assert picture.values[picture.key] == pytest.approx(float(row[one.key]), abs=1e-6)
+        assert slide.source.startswith(f"coreference · layer {one.layer}, head {one.head}")
+    last = found[-1]
+    place = (last.stream, last.layer, last.head, last.query, last.key)
+    chosen = found_slides(trace, found, place)
+    assert chosen[0].tell == last.parts and len(chosen) == len(found)
+
+
+def test_a_link_that_is_no_finding_comes_first_and_is_told_whatever_it_weighs(trace: Trace) -> None:
+    (slide,) = found_slides(trace, (), ("encoder", 0, 1, 1, 6))
+    weight = float(trace.weights(0, 1)[1, 6])
+    assert said(slide.ask) == "How much does “cat” give to “tired”?"
+    assert said(slide.tell) == f"“cat” gives to “tired”: {weight:.2f}"
+    assert slide.picture is not None
+    assert slide.picture.values == pytest.approx(trace.weights(0, 1)[1].tolist(), abs=1e-6)
+    assert not slide.picture.cuts
+
+
+def test_of_a_long_text_the_words_around_the_link_are_shown_and_where_some_are_left_out() -> None:
+    trace = av.scratch(LONG)
+    (slide,) = found_slides(trace, (), ("encoder", 0, 0, 40, 100))
+    picture = slide.picture
+    assert picture is not None and picture.query is not None and picture.key is not None
+    labels = trace.query_tokens().written
+    assert picture.tokens[picture.query] == labels[40] and picture.tokens[picture.key] == labels[100]
+    assert len(picture.tokens) < 20
+    assert picture.cuts[0] == 0 and picture.cuts[-1] == len(picture.tokens) and len(picture.cuts) == 3
+    assert "“word0 and word1" in slide.source and slide.source.endswith("…”")
+
+
+def test_a_lone_word_has_one_slide_that_says_so() -> None:
+    trace = av.scratch("cat")
+    (slide,) = found_slides(trace, av.findings(trace), ("encoder", 0, 0, 0, 0))
+    assert said(slide.ask) == "Where can “cat” look, alone?"
+    assert said(slide.tell) == "“cat” looks at itself: 1.00"
+
+
+def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
+    model = av.load("coreference")
+    text = "the ball hit the window and it broke"
+    before = model.trace(text)
+    stream = before.streams[0]
+    count = len(before.query_tokens())
+    query, key = count - 2, 1
+    allowed = torch.ones(count, count, dtype=torch.bool).tril()
+    allowed[:, key] = False
+    after = model.trace(text, edits=[av.Allow(allowed)])
+    (blocked,) = changed_slides(before, after, stream, 0, 0, query, key)
+    assert "may not look at" in said(blocked.tell)
+    picture = blocked.picture
+    assert picture is not None and picture.key is not None
+    assert picture.values[picture.key] is None
+    assert picture.before[picture.key] == pytest.approx(float(before.weights(0, 0)[query, key]), abs=1e-6)
+    (other,) = changed_slides(before, after, stream, 0, 0, query, 2)
+    assert f"now gives {float(after.weights(0, 0)[query, 2]):.2f} to" in said(other.tell)
+
+
+def test_two_heads_are_told_by_their_largest_difference(trace: Trace) -> None:
+    comparison = compare(trace, trace, 0, 0, other_head=1)
+    (slide,) = compared_slides(comparison)
+    apart = (trace.weights(0, 1) - trace.weights(0, 0)).abs()
+    query, key = divmod(int(apart.argmax()), apart.shape[1])
+    first, second = (f"{float(trace.weights(0, head)[query, key]):.2f}" for head in (0, 1))
+    numbers = [[text for text, role in parts if role == "number"] for parts in (slide.ask, slide.tell)]
+    assert numbers == [[first], [second]]
+    assert slide.source.startswith("scratch · layer 0, head 0 → scratch · layer 0, head 1")
+
+
+def test_heads_without_a_word_in_common_have_no_slide() -> None:
+    assert compared_slides(compare(av.scratch("a b"), av.scratch("c d"), 0, 0)) == ()
