@@ -107,7 +107,7 @@ test("a number can be read on every cell of every ramp, light and dark", () => {
   const ramps = [...theme.matchAll(/_stops\("([0-9A-F ]+)"\)/g)].map((found) =>
     found[1].split(" ").map((colour) => channels(`#${colour}`)),
   );
-  assert.equal(ramps.length, 4);
+  assert.equal(ramps.length, 6);
   for (const ramp of ramps)
     for (let step = 0; step <= 1000; step++) {
       const colour = onRamp(ramp, step / 1000);

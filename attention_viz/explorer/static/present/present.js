@@ -126,7 +126,8 @@ function leave() {
   if (dialog?.open) dialog.close();
   if (document.fullscreenElement) document.exitFullscreen().catch(() => undefined);
   keepPlace("");
-  /** @type {HTMLElement | null} */ (document.querySelector(BUTTON))?.focus();
+  const button = document.querySelector(BUTTON);
+  if (button instanceof HTMLElement) button.focus();
 }
 
 /** @param {HTMLDialogElement} dialog */

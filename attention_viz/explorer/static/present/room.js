@@ -1,7 +1,7 @@
 // How large everything is in a room: a stage of 1920 × 1080 units, scaled; nothing is written smaller than 30 of them.
 
 // A unit is at least two thirds of a pixel, so that 30 are 20 pixels; a smaller room has fewer units instead.
-const [WIDTH, HEIGHT, LEAST] = [1920, 1080, 2 / 3];
+const [WIDTH, HEIGHT, LEAST_SCALE] = [1920, 1080, 2 / 3];
 // Narrower than this, words stand below each other.
 export const NARROW = 1000;
 export const SMALLEST = 30;
@@ -12,7 +12,7 @@ export const SMALLEST = 30;
  * @param {number} height
  */
 export function stageOf(width, height) {
-  const scale = Math.max(LEAST, Math.min(width / WIDTH, height / HEIGHT));
+  const scale = Math.max(LEAST_SCALE, Math.min(width / WIDTH, height / HEIGHT));
   return {scale, width: width / scale, height: height / scale};
 }
 
