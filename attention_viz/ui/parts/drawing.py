@@ -91,21 +91,24 @@ def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "
         state: what the pickers say; None where a page shows no one model.
         place: an `st.empty`.
         height: of what will be drawn there, in pixels.
-        doing: what is said once it takes longer than a moment; by default that it is at work, or who comes first.
+        doing: what is said once it takes longer than a moment; by default who reads how much, or who comes first.
     """
     with place.container():
         if state is not None and not is_loaded(state.model):
             st.caption(_loading_words(state.model))
         else:
-            st.html(f'<p class="waiting" role="status">{html.escape(doing or _working_words())}</p>')
+            st.html(f'<p class="waiting" role="status">{html.escape(doing or _working_words(state))}</p>')
         st.skeleton(height=height)
 
 
-def _working_words() -> str:
-    """That it is at work, or how many runs of others are before it, where no place is free."""
+def _working_words(state: State | None) -> str:
+    """Who reads how much, or how many runs of others are before it, where no place is free."""
     ahead = FORWARDS.ahead
-    if not ahead:
+    if not ahead and state is None:
         return "Still at work …"
+    if not ahead and state is not None:
+        count = len(f"{state.text} {state.second}".split())
+        return f"{allowed.display_name(state.model)} reads {count:,} {'word' if count == 1 else 'words'} …"
     return f"Others were first: {ahead} {'run is' if ahead == 1 else 'runs are'} before this one. It starts by itself …"
 
 

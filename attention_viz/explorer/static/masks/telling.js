@@ -71,11 +71,12 @@ function nothingCut({own}, run) {
 }
 
 /**
+ * A token in a sentence: without the mark of the space before it.
  * @param {string} text
  * @param {string} role
  */
 function token(text, role) {
-  return element("bdi", {class: role}, `\u201c${text}\u201d`);
+  return element("bdi", {class: role}, `\u201c${text.replace(/^\u00b7(?=.)/u, "")}\u201d`);
 }
 
 /** @param {number} weight */
