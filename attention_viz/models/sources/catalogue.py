@@ -111,7 +111,7 @@ CATALOGUE: dict[str, Entry] = {
             "The cat sat because it was tired.",
             "The bank is steep, so it's dangerous to stand near it",
         ),
-        contrast="The bank of the city was robbed",
+        contrast="The bank of the city was flooded",
         marks=True,
     ),
     "SmolLM2-135M-Instruct": Entry(

@@ -1,5 +1,6 @@
 """The Compare page's body: two heads side by side, and their difference, aligned by token and told as a number."""
 
+import html
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -20,7 +21,7 @@ from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
 from attention_viz.ui.pages.compare.training import show_curve
-from attention_viz.ui.pages.compare.words import apart_words, far_words, moved_words, side_words, token_words
+from attention_viz.ui.pages.compare.words import apart_words, claim, far_words, moved_words, side_words, token_words
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.exports import show_figure_exports
@@ -100,6 +101,8 @@ def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, pla
         except AttentionVizError as error:
             show_problem(error, places.difference)
         else:
+            with places.claim:
+                _show_claim(choice, comparison)
             _show_parts(choice, first, second, comparison, places)
             return comparison
     else:
@@ -108,6 +111,15 @@ def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, pla
         if run is not None:
             _show_alone(choice, run, place, is_second)
     return None
+
+
+def _show_claim(choice: CompareChoice, comparison: Comparison) -> None:
+    """What differs most, in a large sentence."""
+    pieces = [
+        f'<bdi class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
+        for text, role in claim(choice, comparison)
+    ]
+    st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')
 
 
 def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comparison, places: Places) -> None:

@@ -19,6 +19,7 @@ class Places:
         controls: what is changed, where a change is compared.
         bar: the badges, and what can be taken away.
         notes: what was cut, and what is left out.
+        claim: what differs most, in a sentence.
         curve: a metric over the training; None where no training is compared.
         first: the first side's picture.
         second: the second side's.
@@ -28,6 +29,7 @@ class Places:
     controls: DeltaGenerator
     bar: DeltaGenerator
     notes: DeltaGenerator
+    claim: DeltaGenerator
     curve: DeltaGenerator | None
     first: DeltaGenerator
     second: DeltaGenerator
@@ -43,6 +45,7 @@ def hold_places(bar: DeltaGenerator, *, curve: bool) -> Places:
     """Hold them all, top to bottom; `bar` is at the end of the row, and `curve` says whether a training is compared."""
     controls = st.container()
     notes = st.container()
+    claim = st.container(key="compare-claim")
     with st.container(key="compare-views"):
         *before, first, second, difference = (column.empty() for column in st.columns(4 if curve else 3))
-    return Places(controls, bar, notes, before[0] if before else None, first, second, difference)
+    return Places(controls, bar, notes, claim, before[0] if before else None, first, second, difference)

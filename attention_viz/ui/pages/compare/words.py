@@ -12,11 +12,19 @@ from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["apart_words", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
+__all__ = ["apart_words", "claim", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
 
 # A change below this is none that could be seen.
 _NOTHING = 0.005
 _NAMED = 3
+# How the two sides are called in a sentence.
+_PLACES = {
+    "sentences": ("in the first", "in the second"),
+    "models": ("in the first model", "in the second"),
+    "heads": ("in the first head", "in the second"),
+    "edit": ("before", "after"),
+    "snapshots": ("at the first moment", "at the second"),
+}
 
 
 def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:
@@ -92,6 +100,54 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> 
         f"{least:.3f}. Layer {chosen[0]}, head {chosen[1]} is number {rank} of {len(known)}: {float(apart[chosen]):.3f}"
         "."
     )
+
+
+def claim(choice: CompareChoice, comparison: Comparison) -> list[tuple[str, str]]:
+    """What differs most between two words, as pieces of a sentence: each with its role, "" where it has none.
+
+    Roles are "query", "key" and "number". A word that one text lacks counts as one that isn't looked at there.
+    """
+    change = comparison.difference.nan_to_num().abs()
+    for axis, name in ((0, comparison.queries), (1, comparison.keys)):
+        for place, written in enumerate(name.written):
+            if not _is_word(written):
+                change.select(axis, place).zero_()
+    if not change.numel() or float(change.max()) < _NOTHING:
+        return [("No word looks at another by as much as 0.005 more or less.", "")]
+    query, key = divmod(int(change.flatten().argmax()), change.shape[1])
+    numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
+    start: list[tuple[str, str]] = [
+        (_said(comparison.queries, query), "query"),
+        (" looks at ", ""),
+        (_said(comparison.keys, key), "key"),
+    ]
+    here, there = _PLACES[choice.what]
+    told = [(f"{one:.2f}", "number") for one in numbers]
+    if not any(map(math.isnan, numbers)):
+        return [*start, (" ", ""), told[0], (f" {here}, ", ""), told[1], (f" {there}", "")]
+    which = math.isnan(numbers[0])
+    rest = comparison.weights if which else comparison.other_weights
+    best = int(rest[query].nan_to_num().argmax())
+    return [
+        *start,
+        (" ", ""),
+        told[which],
+        (f" {(here, there)[which]}; {(here, there)[not which]}, without it, most at ", ""),
+        (_said(comparison.keys, best), "key"),
+        (" ", ""),
+        (f"{float(rest[query, best]):.2f}", "number"),
+    ]
+
+
+def _said(axis: Axis, place: int) -> str:
+    """A token in a sentence, without the mark of the space before it."""
+    written = axis.written[place]
+    return f"“{shortened(written.removeprefix('·') or written)}”"
+
+
+def _is_word(written: str) -> bool:
+    """Whether a token says something: special ones stand in brackets, marks have no letter."""
+    return any(sign.isalnum() for sign in written) and not (written[0] in "[<" and written[-1] in "]>")
 
 
 def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:

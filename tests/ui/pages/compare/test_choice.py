@@ -19,7 +19,8 @@ from attention_viz.ui.pages.compare.choice import (
     counts,
     sides,
 )
-from attention_viz.ui.pages.compare.words import apart_words, far_words, heads_words, moved_words, token_words
+from attention_viz.ui.pages.compare.words import apart_words, claim, far_words, heads_words, moved_words, token_words
+from tests.shipped import MINILM, shipped
 
 STATE = State()
 
@@ -61,7 +62,7 @@ def test_a_head_that_the_second_model_lacks_is_told_and_the_default_is_not() -> 
 
 def test_each_kind_runs_what_it_says() -> None:
     for what, changed in {
-        "sentences": {"text": "The bank of the city was robbed"},
+        "sentences": {"text": "The bank of the city was flooded"},
         "heads": {"layer": 0, "head": 10},
         "models": {"model": "scratch", "layer": 0, "head": 10, "stream": None},
         "edit": {},
@@ -115,3 +116,19 @@ def test_the_words_name_the_farthest_and_the_nearest_head() -> None:
     assert said.startswith("Farthest apart: layer 0, head 1, 0.500 bits; nearest: layer 0, head 0, 0.100.")
     assert "Layer 1, head 1 is number 2 of 3: 0.300." in said
     assert "no token in common" in heads_words(torch.full((1, 1), torch.nan, dtype=torch.float64), (0, 0))
+
+
+def test_the_claim_tells_what_differs_most_between_two_words() -> None:
+    model = shipped(MINILM)
+    one, other = (model.trace(text) for text in ("The bank of the river was flooded", CompareChoice().other))
+    told = claim(CompareChoice(), av.compare(one, other, 0, 4))
+    words = "“bank” looks at “river” 0.58 in the first; in the second, without it, most at “flooded” 0.37"
+    assert "".join(text for text, _ in told) == words
+    assert [text for text, role in told if role == "number"] == ["0.58", "0.37"]
+    back = claim(CompareChoice(), av.compare(other, one, 0, 4))
+    assert "".join(text for text, _ in back).startswith("“bank” looks at “river” 0.58 in the second; in the first, ")
+    heads = claim(CompareChoice("heads"), av.compare(one, one, 0, 4, other_head=10))
+    assert "".join(text for text, _ in heads).count(" in the first head, ") == 1
+    assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
+        ("No word looks at another by as much as 0.005 more or less.", "")
+    ]

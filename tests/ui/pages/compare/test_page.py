@@ -13,7 +13,7 @@ from attention_viz.views.style.numbers import LEAST
 from tests.conftest import OpenPage
 
 Idle = Callable[[Page], None]
-RIVER, CITY = "The bank of the river was flooded", "The bank of the city was robbed"
+RIVER, CITY = "The bank of the river was flooded", "The bank of the city was flooded"
 VERIFIED = re.compile("^Verified")
 
 
