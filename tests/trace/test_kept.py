@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from pandas import DataFrame
 
 from attention_viz.analysis.attribution import flow, rollout
 from attention_viz.analysis.compare import head_divergences
@@ -242,7 +243,7 @@ def test_what_needs_every_layer_is_refused_by_name() -> None:
     for what, ask in {
         "rollout": lambda: rollout(kept),
         "flow": lambda: flow(kept, layers=[1]),
-        "the atlas": lambda: pack_atlas(kept, "decoder", head_table(kept)),
+        "the atlas": lambda: pack_atlas(kept, "decoder", head_table(kept), DataFrame()),
         "a change in all layers": lambda: heads_of(Change("zero"), kept),
     }.items():
         with pytest.raises(TraceError, match=f"{what} needs every layer of the decoder, .* keeps layers 1, 3"):

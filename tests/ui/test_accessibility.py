@@ -58,10 +58,10 @@ def test_no_page_shuts_anybody_out_in_light_or_dark(stay: OpenPage, recolour: Re
 
 
 def test_what_a_filled_button_says_can_be_read_in_light_and_dark(stay: OpenPage, recolour: Recolour) -> None:
-    screen = stay("/learn?lesson=scores")
+    screen = stay("/heads?model=coreference")
     for dark in (False, True):
         recolour(screen, dark)
-        words = screen.get_by_role("button", name="Check").locator("p")
+        words = screen.get_by_role("button", name="Silence this head").locator("p")
         colours = words.evaluate(
             "one => [getComputedStyle(one).color, getComputedStyle(one.closest('button')).backgroundColor]"
         )

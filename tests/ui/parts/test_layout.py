@@ -50,7 +50,7 @@ def test_nothing_jumps_while_a_page_arrives(
         screen.set_viewport_size({"width": width, "height": 844})
         screen.goto(app_server.address + address)
         # What comes last; on a phone the badge stands behind a line.
-        screen.get_by_text(re.compile("^Verified|^Check$")).first.wait_for(timeout=90_000, state="attached")
+        screen.get_by_text(re.compile("^Verified|^Show the answer$")).first.wait_for(timeout=90_000, state="attached")
         idle(screen)
         found: float = screen.evaluate(SHIFTS)
         return found

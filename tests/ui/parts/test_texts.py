@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.conftest import OpenPage
@@ -31,12 +30,3 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     idle(screen)
     expect(run).to_be_hidden()
     assert parameters(screen)["text"] == "The river"
-
-
-@pytest.mark.parametrize("width", [390, 1360])
-def test_on_a_narrow_screen_no_buttons_of_plotly_stand_over_a_title(width: int, page: OpenPage) -> None:
-    screen = page("/masks?model=coreference", width=width)
-    screen.locator(".js-plotly-plot").first.hover()
-    expect(screen.locator(".js-plotly-plot .modebar-btn")).not_to_have_count(0)
-    in_sight = screen.locator(".js-plotly-plot .modebar-btn").locator("visible=true").count()
-    assert (in_sight > 0) == (width > 640)

@@ -85,6 +85,7 @@ export function drawStage(stage) {
   drawMatrix(stage);
   drawTools(stage, ground, message);
   drawSides(stage, ground, roomOf(), sheetColours(stage.root));
+  stage.root.dataset["drawn"] = "";
 }
 
 /**
