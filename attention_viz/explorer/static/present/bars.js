@@ -34,15 +34,16 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit}, 
     word.append(element("bdi", {}, text));
     const track = element("div", {class: "av-track"});
     const was = before[place];
-    if (before.length) track.append(bar("av-was", was ?? 0, share, start));
-    else track.append(element("span", {class: "av-unknown av-blind"}, "?"));
+    if (before.length && was !== null) track.append(bar("av-was", was, share, start));
+    else if (!before.length) track.append(element("span", {class: "av-unknown av-blind"}, "?"));
     const value = values[place];
     if (value !== null) track.append(bar("av-is av-told", value, share, start));
     if (value === null) track.append(after("blocked", Math.max(0, was ?? 0), share, start));
     else if (place === key || value === 0 || Math.abs(value) >= LEAST * span)
       track.append(after(forRoom(value), value, share, start));
     if (before.length) {
-      const old = after(forRoom(was ?? 0), was ?? 0, share, start);
+      // What a text doesn't have has no number in it, not 0.
+      const old = after(was === null ? "not there" : forRoom(was), was ?? 0, share, start);
       old.className = "av-value av-blind";
       track.append(old);
     }
@@ -61,8 +62,8 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit}, 
  */
 function bar(name, value, share, start) {
   const node = element("i", {class: `av-bar ${name}`});
-  node.style.left = `${start(value) * 0.84}%`;
-  node.style.width = `${share(value) * 0.84}%`;
+  node.style.left = `calc(${start(value)} * var(--full) / 100)`;
+  node.style.width = `calc(${share(value)} * var(--full) / 100)`;
   return node;
 }
 
@@ -75,7 +76,7 @@ function bar(name, value, share, start) {
  */
 function after(text, value, share, start) {
   const node = element("span", {class: "av-value av-told"}, text);
-  node.style.left = `calc(${(start(value) + share(value)) * 0.84}% + 16px)`;
+  node.style.left = `calc(${start(value) + share(value)} * var(--full) / 100 + 16px)`;
   return node;
 }
 

@@ -126,8 +126,9 @@ function leave() {
   if (dialog?.open) dialog.close();
   if (document.fullscreenElement) document.exitFullscreen().catch(() => undefined);
   keepPlace("");
-  const button = document.querySelector(BUTTON);
-  if (button instanceof HTMLElement) button.focus();
+  // On a narrow page a hidden one stands before the one that is seen.
+  const seen = [...document.querySelectorAll(BUTTON)].find((one) => one.getClientRects().length > 0);
+  if (seen instanceof HTMLElement) seen.focus();
 }
 
 /** @param {HTMLDialogElement} dialog */
