@@ -20,6 +20,11 @@ import {isWhole, wholeWindow} from "../data/viewport.js";
 /** @type {(keyof State)[]} */
 const LIES_OVER = ["overQuery", "overKey", "overLine", "query", "key", "pairQuery", "pairKey", "pairChosen"];
 
+/** @type {[text: string, label: string]} */
+const TO_FULL_SCREEN = ["Full screen", "Full screen: the matrix alone"];
+/** @type {[text: string, label: string]} */
+const FROM_FULL_SCREEN = ["Close", "Close the full screen"];
+
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
@@ -50,7 +55,7 @@ export function createHeatmap(view) {
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
   const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
   const zoom = element("div", {class: "av-zoom"}, closer, farther, whole);
-  const full = button("Full screen", "The matrix alone, on the whole screen", () => toggleFullScreen(node));
+  const full = button(...TO_FULL_SCREEN, () => toggleFullScreen(node));
   full.dataset["testid"] = "explorer-full-screen";
   const blocks = createBlocks(view, () => showWindow(map, map.window));
   const node = element(
@@ -67,7 +72,7 @@ export function createHeatmap(view) {
     show: (window) => showWindow(map, window),
   };
   listenToMatrix(map);
-  node.addEventListener("fullscreenchange", () => view.resized());
+  listenToScreen(map, full);
   return {
     node,
     draw(changed) {
@@ -93,6 +98,33 @@ function toggleFullScreen(node) {
   else node.requestFullscreen();
 }
 
+/**
+ * Draw the matrix for the screen that it has, and give the focus back to its button when that is over.
+ * @param {MatrixMap} map
+ * @param {HTMLButtonElement} full
+ */
+function listenToScreen({node, view}, full) {
+  node.addEventListener("fullscreenchange", () => {
+    const alone = node.matches(":fullscreen");
+    const [text, label] = alone ? FROM_FULL_SCREEN : TO_FULL_SCREEN;
+    full.textContent = text;
+    full.title = full.ariaLabel = label;
+    view.tooltip.into(alone ? node : null);
+    view.resized();
+    full.focus({preventScroll: true});
+  });
+  // Before the matrix takes the key for its own; most browsers close it by themselves, and tell nobody.
+  node.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || !node.matches(":fullscreen")) return;
+      event.stopPropagation();
+      document.exitFullscreen();
+    },
+    {capture: true},
+  );
+}
+
 /** @param {MatrixMap} map */
 function everything({view: {now}}) {
   return wholeWindow(now.rows.length, now.columns.length);
@@ -105,7 +137,7 @@ function drawBase(map) {
   const {layer, head: number} = view.now.at;
   const [width, room] = [map.node.clientWidth - (map.node.matches(":fullscreen") ? MARGIN : 0), roomFor(map) - 36];
   const context = fitCanvas(base, width, room);
-  const plot = layMatrix(context, view, map.window, width, room);
+  const plot = layMatrix(context, view, map.window, width, room, map.node.matches(":fullscreen"));
   map.plot = plot;
   const used = plot.top + plot.height + 4;
   context.clearRect(0, 0, width, room);

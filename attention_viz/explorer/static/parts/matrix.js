@@ -84,7 +84,7 @@ function paintNumbers(context, view, head, plot, rows, columns) {
   const {maximum} = view.now;
   const {colours} = view;
   const {place} = SCALES[view.store.state.scale];
-  context.font = plot.cell.width >= NUMBER.roomy ? view.fonts.number : view.fonts.smallNumber;
+  context.font = numberFont(view, plot.cell.width);
   context.textAlign = "center";
   context.textBaseline = "middle";
   rows.forEach((query, down) =>
@@ -100,6 +100,15 @@ function paintNumbers(context, view, head, plot, rows, columns) {
       );
     }),
   );
+}
+
+/**
+ * @param {MatrixView} view
+ * @param {number} width  of a cell
+ */
+function numberFont({fonts}, width) {
+  if (width >= NUMBER.large) return fonts.largeNumber;
+  return width >= NUMBER.roomy ? fonts.number : fonts.smallNumber;
 }
 
 /** @param {number} weight */

@@ -28,9 +28,9 @@
 const MOST_LABEL = {row: 92, column: 66};
 // How high a line of labels is.
 export const LABEL_LINE = 12;
-// The least a cell needs for a number in small figures; larger ones from `roomy`.
-export const NUMBER = {width: 24, height: 12, roomy: 27};
-const LARGEST_CELL = 56;
+// The least a cell needs for a number in small figures; larger ones from `roomy`, and from `large`.
+export const NUMBER = {width: 24, height: 12, roomy: 27, large: 64};
+const LARGEST_CELL = {usual: 56, alone: 160};
 const MOST_MEASURED = 600;
 
 /**
@@ -40,17 +40,18 @@ const MOST_MEASURED = 600;
  * @param {Viewport} window
  * @param {number} width
  * @param {number} height
+ * @param {boolean} [alone]  on the screen
  * @returns {Plot}
  */
-export function layMatrix(context, view, window, width, height) {
+export function layMatrix(context, view, window, width, height, alone = false) {
   const {stream, rows, columns} = view.now;
   context.font = view.fonts.small;
   const [left, tall] = [
     Math.ceil(Math.min(MOST_LABEL.row, widest(context, stream.queries, rows))) + 10,
     Math.ceil(Math.min(MOST_LABEL.column, widest(context, stream.keys, columns))),
   ];
-  const upright = cellSize(window, width - left, height - tall - 10);
-  const flat = cellSize(window, width - left, height - LABEL_LINE - 10);
+  const upright = cellSize(window, width - left, height - tall - 10, alone);
+  const flat = cellSize(window, width - left, height - LABEL_LINE - 10, alone);
   const lying = tall <= flat.width - 6;
   const cell = lying ? flat : upright;
   const top = (lying ? LABEL_LINE : tall) + 10;
@@ -84,11 +85,13 @@ function widest(context, axis, places) {
  * @param {Viewport} window
  * @param {number} width
  * @param {number} height
+ * @param {boolean} alone
  * @returns {Size}
  */
-function cellSize(window, width, height) {
-  const across = Math.min(width / (window.right - window.left), LARGEST_CELL);
-  const down = Math.min(height / (window.bottom - window.top), LARGEST_CELL);
+function cellSize(window, width, height, alone) {
+  const largest = alone ? LARGEST_CELL.alone : LARGEST_CELL.usual;
+  const across = Math.min(width / (window.right - window.left), largest);
+  const down = Math.min(height / (window.bottom - window.top), largest);
   const square = Math.min(across, down);
   // A little wider than high, where that lets the numbers in.
   if (square >= NUMBER.height && across >= NUMBER.width) return {width: Math.max(square, NUMBER.width), height: square};

@@ -23,7 +23,7 @@ import {channels, onRamp, pixel} from "../data/scale.js";
  * @property {Colour[]} ramp
  */
 
-/** @typedef {{small: string, strong: string, number: string, smallNumber: string}} Fonts */
+/** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
 
 /**
  * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
@@ -36,7 +36,13 @@ export function readStyle(root) {
   const rampText = value("ramp").split(/\s+/);
   const mono = value("mono");
   return {
-    fonts: {small: `11px ${mono}`, strong: `700 11px ${mono}`, number: `10px ${mono}`, smallNumber: `9px ${mono}`},
+    fonts: {
+      small: `11px ${mono}`,
+      strong: `700 11px ${mono}`,
+      number: `10px ${mono}`,
+      smallNumber: `9px ${mono}`,
+      largeNumber: `15px ${mono}`,
+    },
     colours: {
       ink: value("ink"),
       background: value("background"),

@@ -3,8 +3,12 @@
 import {element} from "./element.js";
 
 /**
- * A label beside the pointer: `show` at a place of the window, and `hide`.
- * @typedef {{show: (x: number, y: number, ...children: Node[]) => void, hide: () => void}} Tooltip
+ * A label beside the pointer: `show` at a place of the window, and `hide`; `into` moves it into what has the screen to
+ * itself, null back.
+ * @typedef {object} Tooltip
+ * @property {(x: number, y: number, ...children: Node[]) => void} show
+ * @property {() => void} hide
+ * @property {(place: HTMLElement | null) => void} into
  */
 
 const FROM_POINTER = 14;
@@ -16,12 +20,13 @@ const FROM_POINTER = 14;
  */
 export function createTooltip(root) {
   const node = element("div", {class: "av-tooltip", role: "tooltip", hidden: true});
+  let around = root;
   root.append(node);
   return {
     show(x, y, ...children) {
       node.replaceChildren(...children);
       node.hidden = false;
-      const [frame, size] = [root.getBoundingClientRect(), node.getBoundingClientRect()];
+      const [frame, size] = [around.getBoundingClientRect(), node.getBoundingClientRect()];
       const [width, height] = [document.documentElement.clientWidth, document.documentElement.clientHeight];
       const left = x + FROM_POINTER + size.width > width - 4 ? x - FROM_POINTER - size.width : x + FROM_POINTER;
       const top = y + FROM_POINTER + size.height > height - 4 ? y - FROM_POINTER - size.height : y + FROM_POINTER;
@@ -30,6 +35,10 @@ export function createTooltip(root) {
     },
     hide() {
       node.hidden = true;
+    },
+    into(place) {
+      around = place ?? root;
+      around.append(node);
     },
   };
 }
