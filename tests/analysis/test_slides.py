@@ -105,5 +105,22 @@ def test_two_heads_are_told_by_their_largest_difference(trace: Trace) -> None:
     assert slide.source.startswith("scratch · layer 0, head 0 → scratch · layer 0, head 1")
 
 
+def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -> None:
+    one, other = (minilm.trace(f"The bank of the {place} was flooded") for place in ("river", "city"))
+    special = 0
+    for layer, head in [(layer, head) for layer in range(6) for head in range(12)]:
+        found = compare(one, other, layer, head)
+        (slide,) = compared_slides(found)
+        shared = found.queries.both[1:-1]
+        apart = found.difference[:, found.keys.both].abs().nan_to_num()
+        special += int(apart.argmax()) % apart.shape[1] in (0, apart.shape[1] - 1)
+        words = found.difference[shared, :][:, shared].abs()
+        query, key = (found.queries.labels[shared[at]] for at in divmod(int(words.argmax()), len(shared)))
+        assert [text.strip("“”") for text, role in slide.tell if role in ("query", "key")] == [query, key]
+        for text in ("“The bank of the river was flooded” →", "“The bank of the city was flooded”"):
+            assert text in slide.source
+    assert special > 10, "heads that differ most in what they give to [CLS] or [SEP]"
+
+
 def test_heads_without_a_word_in_common_have_no_slide() -> None:
     assert compared_slides(compare(av.scratch("a b"), av.scratch("c d"), 0, 0)) == ()
