@@ -52,6 +52,36 @@ class Axis:
         """The places of tokens that only the second text has: inserted there."""
         return tuple(place for place, position in enumerate(self.one) if position is None)
 
+    def partner(self, place: int) -> int | None:
+        """The place of what the other text has there instead: of a token that both have, its own.
+
+        Of tokens that were replaced the first of one text belongs to the first of the other, and so on; None where
+        the other text has nothing there.
+
+        Args:
+            place: on the axis, from 0.
+        """
+        if self.one[place] is not None and self.other[place] is not None:
+            return place
+        # Of a replacement, all of the first text's tokens stand before the second's.
+        stretch = [place]
+        while stretch[0] and None in self._pair(stretch[0] - 1):
+            stretch.insert(0, stretch[0] - 1)
+        while stretch[-1] + 1 < len(self) and None in self._pair(stretch[-1] + 1):
+            stretch.append(stretch[-1] + 1)
+        gone = [at for at in stretch if self.other[at] is None]
+        added = [at for at in stretch if self.one[at] is None]
+        mine, theirs = (gone, added) if place in gone else (added, gone)
+        which = mine.index(place)
+        return theirs[which] if which < len(theirs) else None
+
+    def _pair(self, place: int) -> tuple[int | None, int | None]:
+        return self.one[place], self.other[place]
+
+    def place_of(self, position: int) -> int:
+        """The place of one of the first text's positions."""
+        return self.one.index(position)
+
 
 def align(one: Tokens, other: Tokens) -> Axis:
     """Put the tokens of two texts along one axis, in the order of both, as two versions of a text are compared.

@@ -160,6 +160,16 @@ def test_the_same_run_is_nothing_apart() -> None:
     assert head_divergences(trace, trace).tolist() == [[0, 0, 0]]
 
 
+def test_what_was_replaced_has_a_partner_and_what_was_added_has_none() -> None:
+    axis = align(tokens("a", "bank", "of", "sand", "x"), tokens("a", "red", "river", "of", "x", "new"))
+    written = dict(enumerate(axis.labels))
+    found = {written[place]: None if (at := axis.partner(place)) is None else written[at] for place in written}
+    assert found["bank"] == "red" and found["red"] == "bank"
+    assert [found[same] for same in ("a", "of", "x")] == ["a", "of", "x"]
+    assert [found[alone] for alone in ("river", "sand", "new")] == [None] * 3
+    assert [written[axis.place_of(position)] for position in range(5)] == ["a", "bank", "of", "sand", "x"]
+
+
 def test_padding_is_aligned_and_left_out_of_the_mean() -> None:
     one, other = trace_filled(MODULE, "The cat sat", 5), trace_filled(MODULE, "The cat ran", 5)
     found = av.compare(one, other, 0, 0)

@@ -32,7 +32,13 @@ _LONGEST = 44
 _BELOW = 150
 
 
-def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName = "light") -> go.Figure:
+def compare(
+    comparison: Comparison,
+    *,
+    part: str | None = None,
+    pair: tuple[int, int] | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
     """Two heads on common axes, and the second minus the first: queries down, keys across.
 
     A token that only the first text has is marked by "−" before it, one that only the second has by "+", and its row
@@ -43,6 +49,7 @@ def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName
     Args:
         comparison: from `attention_viz.compare`.
         part: only the first head ("one"), the second ("other") or the difference; all three side by side by default.
+        pair: the query and the key to mark, as positions in the first text; of the second text what stands there.
         theme: "light" or "dark".
 
     Raises:
@@ -70,6 +77,8 @@ def compare(comparison: Comparison, *, part: str | None = None, theme: ThemeName
         places[name] = len(_drawn(figure)) - 1
         _hatch(figure, blocks[name], column, colours)
         _mark(figure, comparison, column, colours)
+        for cell in _cells_of(comparison, name, pair):
+            _frame(figure, cell, column, colours)
         _name_axes(figure, comparison, column, colours)
     if several:
         _bars_below(figure, note)
@@ -233,6 +242,25 @@ def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palet
             edges: dict[str, Any] = {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "row": 1, "col": column}
             figure.add_shape(fillcolor=colours.line, opacity=0.45, line_width=0, layer="below", **edges)
             figure.add_shape(line={"color": colours.muted, "width": 1, "dash": "dot"}, **edges)
+
+
+def _cells_of(comparison: Comparison, part: str, pair: tuple[int, int] | None) -> tuple[tuple[int, int], ...]:
+    """Where a pair of the first text stands in one of the matrices: in the difference there may be two places."""
+    if pair is None:
+        return ()
+    axes = comparison.queries, comparison.keys
+    here = axes[0].place_of(pair[0]), axes[1].place_of(pair[1])
+    query, key = axes[0].partner(here[0]), axes[1].partner(here[1])
+    there = () if query is None or key is None else ((query, key),)
+    found = {"one": (here,), "other": there, "difference": tuple(dict.fromkeys((here, *there)))}
+    return found[part]
+
+
+def _frame(figure: go.Figure, cell: tuple[int, int], column: int, colours: Palette) -> None:
+    """A frame around one cell."""
+    query, key = cell
+    edges = {"x0": key - 0.5, "x1": key + 0.5, "y0": query - 0.5, "y1": query + 0.5}
+    figure.add_shape(type="rect", line={"color": colours.accent, "width": 2}, row=1, col=column, **edges)
 
 
 def _runs(places: list[int]) -> list[tuple[int, int]]:

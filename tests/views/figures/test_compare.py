@@ -65,6 +65,17 @@ def test_what_only_one_text_has_lies_in_a_band_and_the_pointer_is_told() -> None
     assert not compare(pair("the cat", "the cat"), part="one").layout.shapes
 
 
+def test_a_pair_is_framed_where_it_stands_in_both_texts() -> None:
+    found = pair()  # the [+ old] cat [- sat] [+ ran]
+
+    def framed(part: str, of: tuple[int, int]) -> set[tuple[float, float]]:
+        shapes = compare(found, part=part, pair=of).layout.shapes
+        return {(one.y0 + 0.5, one.x0 + 0.5) for one in shapes if one.line.color == LIGHT.accent}
+
+    assert [framed(part, (0, 1)) for part in PARTS] == [{(0, 2)}] * 3
+    assert [framed(part, (1, 2)) for part in PARTS] == [{(2, 3)}, {(2, 4)}, {(2, 3), (2, 4)}]
+
+
 def test_blocked_cells_are_hatched_and_absent_ones_are_not() -> None:
     causal = MODULE.trace("the cat sat", edits=[av.Allow(av.masks.causal(3))])
     before = MODULE.trace("the cat sat")

@@ -1,7 +1,9 @@
 """The Compare page's body: two heads side by side, and their difference, aligned by token and told as a number."""
 
+import functools
 import html
 from dataclasses import replace
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -15,24 +17,35 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits, show_edit_controls
 from attention_viz.ui.controls.edits_choice import CHANGES
-from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
 from attention_viz.ui.pages.compare.training import show_curve
-from attention_viz.ui.pages.compare.words import apart_words, claim, far_words, moved_words, side_words, token_words
+from attention_viz.ui.pages.compare.words import (
+    apart_words,
+    claim,
+    claimed,
+    far_words,
+    moved_words,
+    side_words,
+    token_words,
+)
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, show_reading
+from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.views.style.wording import escaped
 
 __all__ = ["show_body"]
 
+# Of longer texts a cell is too small to press.
+_MOST_PRESSED = 1600
 _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
 
 
@@ -102,7 +115,7 @@ def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, pla
             show_problem(error, places.difference)
         else:
             with places.claim:
-                _show_claim(choice, comparison)
+                _show_claim(choice, comparison, _chosen_places(comparison, first))
             _show_parts(choice, first, second, comparison, places)
             return comparison
     else:
@@ -113,11 +126,46 @@ def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, pla
     return None
 
 
-def _show_claim(choice: CompareChoice, comparison: Comparison) -> None:
-    """What differs most, in a large sentence."""
+def _chosen_places(comparison: Comparison, first: Run) -> tuple[int, int] | None:
+    """Where the chosen pair stands on the common axes; it counts the first text's positions."""
+    query, key = first.state.query, first.state.key
+    if query is None or key is None or not _in_tokens(comparison, first):
+        return None
+    if query not in comparison.queries.one or key not in comparison.keys.one:
+        return None
+    return comparison.queries.place_of(query), comparison.keys.place_of(key)
+
+
+def _in_tokens(comparison: Comparison, first: Run) -> bool:
+    """Whether rows and columns are the model's own tokens: a pair counts those, not whole words."""
+    stream, trace = comparison.one.stream, comparison.one.trace
+    own = first.drawn.trace
+    return trace.query_tokens(stream) == own.query_tokens(stream) and trace.key_tokens(stream) == own.key_tokens(stream)
+
+
+def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
+    """A cell of the common axes as positions in the first text: of what only the second has, what stands there."""
+    found: list[int] = []
+    for axis, place in zip((comparison.queries, comparison.keys), cell, strict=True):
+        own = axis.partner(place) if axis.one[place] is None else place
+        position = None if own is None else axis.one[own]
+        if position is None:
+            return None
+        found.append(position)
+    return found[0], found[1]
+
+
+def _take_cell(comparison: Comparison, cell: tuple[int, int]) -> None:
+    """A cell that was pressed becomes the chosen pair, where the first text has something there."""
+    if (pair := _in_first(comparison, cell)) is not None:
+        take_pair(*pair)
+
+
+def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None) -> None:
+    """What differs most, or the chosen pair, in a large sentence."""
     pieces = [
         f'<bdi class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
-        for text, role in claim(choice, comparison)
+        for text, role in claim(choice, comparison, pair)
     ]
     st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')
 
@@ -132,10 +180,14 @@ def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comp
     tokens, moved = token_words(comparison), moved_words(comparison)
     captions = {"one": tokens, "other": moved, "difference": apart_words(comparison)}
     theme = theme_name()
+    told = _chosen_places(comparison, first) or claimed(comparison)
+    pair = None if told is None else _in_first(comparison, told)
+    pressed = _in_tokens(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
     for part, place in zip(titles, places.pictures, strict=True):
         with place.container():
-            figure = views.compare(comparison, part=part, theme=theme)
-            _chart(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
+            figure = views.compare(comparison, part=part, pair=pair, theme=theme)
+            show = functools.partial(_pressable, comparison) if pressed else _chart
+            show(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
             if captions[part]:
                 st.caption(plain(captions[part]))
 
@@ -152,6 +204,19 @@ def _show_alone(choice: CompareChoice, run: Run, place: DeltaGenerator, second: 
         figure = heatmap(run.shown.trace, run.state, run.stream, theme_name())
         title = side_words(choice, run.state, run.stream, second=second)
         _chart(figure, title, _KEYS["other" if second else "one"], f"{title}, alone")
+
+
+def _pressable(comparison: Comparison, figure: go.Figure, title: str, key: str, alt: str) -> None:
+    """A matrix whose cells choose their pair when they are pressed."""
+    cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
+    drawn: Any = figure.data[0]
+    told = [str(drawn.hovertext[row][column]) for row, column in cells]
+    add_targets(figure, cells)
+    points: Any = figure.data[-1]
+    # The points lie over the cells, and say what these would.
+    points.update(hoverinfo="text", hovertext=told)
+    figure.update_layout(title_text=escaped(title), height=HEIGHT)
+    show_to_click(figure, key, alt, functools.partial(_take_cell, comparison))
 
 
 def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:

@@ -12,7 +12,7 @@ from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["apart_words", "claim", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
+__all__ = ["apart_words", "claim", "claimed", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
 
 # A change below this is none that could be seen.
 _NOTHING = 0.005
@@ -102,10 +102,10 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> 
     )
 
 
-def claim(choice: CompareChoice, comparison: Comparison) -> list[tuple[str, str]]:
-    """What differs most between two words, as pieces of a sentence: each with its role, "" where it has none.
+def claimed(comparison: Comparison) -> tuple[int, int] | None:
+    """The places of the query and the key whose weight differs most, of words; None where none differs.
 
-    Roles are "query", "key" and "number". A word that one text lacks counts as one that isn't looked at there.
+    A word that one text lacks counts as one that isn't looked at there.
     """
     change = comparison.difference.nan_to_num().abs()
     for axis, name in ((0, comparison.queries), (1, comparison.keys)):
@@ -113,8 +113,27 @@ def claim(choice: CompareChoice, comparison: Comparison) -> list[tuple[str, str]
             if not _is_word(written):
                 change.select(axis, place).zero_()
     if not change.numel() or float(change.max()) < _NOTHING:
-        return [("No word looks at another by as much as 0.005 more or less.", "")]
+        return None
     query, key = divmod(int(change.flatten().argmax()), change.shape[1])
+    return query, key
+
+
+def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
+    """What differs most between two words, as pieces of a sentence: each with its role, "" where it has none.
+
+    Roles are "query", "key" and "number".
+
+    Args:
+        choice: what is compared.
+        comparison: both heads.
+        pair: the places of the query and the key that are chosen; by default those whose weight differs most.
+    """
+    places = claimed(comparison) if pair is None else pair
+    if places is None:
+        return [("No word looks at another by as much as 0.005 more or less.", "")]
+    query, key = places
+    if pair is not None:
+        return _told_of_pair(choice, comparison, query, key)
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
     start: list[tuple[str, str]] = [
         (_said(comparison.queries, query), "query"),
@@ -137,6 +156,31 @@ def claim(choice: CompareChoice, comparison: Comparison) -> list[tuple[str, str]
         (" ", ""),
         (f"{float(rest[query, best]):.2f}", "number"),
     ]
+
+
+def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+    """A chosen pair in the first text, and what stands there in the second."""
+    here, there = _PLACES[choice.what]
+    told: list[tuple[str, str]] = [
+        (_said(comparison.queries, query), "query"),
+        (" looks at ", ""),
+        (_said(comparison.keys, key), "key"),
+        (" ", ""),
+        (_number(comparison.weights, query, key), "number"),
+        (f" {here}; ", ""),
+    ]
+    row, column = comparison.queries.partner(query), comparison.keys.partner(key)
+    if row is None or column is None:
+        return [*told, (f"{there} nothing stands there", "")]
+    if row != query:
+        told += [(_said(comparison.queries, row), "query"), (" ", "")]
+    if column != key:
+        told += [("at ", ""), (_said(comparison.keys, column), "key"), (" ", "")]
+    return [*told, (_number(comparison.other_weights, row, column), "number"), (f" {there}", "")]
+
+
+def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:
+    return f"{float(weights[query, key]):.2f}"
 
 
 def _said(axis: Axis, place: int) -> str:

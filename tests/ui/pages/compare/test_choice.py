@@ -129,6 +129,10 @@ def test_the_claim_tells_what_differs_most_between_two_words() -> None:
     assert "".join(text for text, _ in back).startswith("“bank” looks at “river” 0.58 in the second; in the first, ")
     heads = claim(CompareChoice("heads"), av.compare(one, one, 0, 4, other_head=10))
     assert "".join(text for text, _ in heads).count(" in the first head, ") == 1
+    chosen = claim(CompareChoice(), (found := av.compare(one, other, 0, 4)), (2, found.keys.place_of(5)))
+    weight = float(found.other.trace.weights(0, 4)[2, 5])
+    words = f"“bank” looks at “river” 0.58 in the first; at “city” {weight:.2f} in the second"
+    assert "".join(text for text, _ in chosen) == words
     assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
         ("No word looks at another by as much as 0.005 more or less.", "")
     ]

@@ -67,6 +67,16 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
     screen.wait_for_url(re.compile("layer=5&head=6"))
     idle(screen)
     expect_numbers(screen, av.compare(one, other, 5, 6))
+    # A press on a cell chooses its pair; of the second text's own words, what stands there in the first.
+    matrix = screen.locator(".st-key-compare-right .nsewdrag")
+    matrix.scroll_into_view_if_needed()
+    box = matrix.bounding_box()
+    assert box is not None
+    screen.mouse.click(box["x"] + 6.5 / 10 * box["width"], box["y"] + 2.5 / 10 * box["height"])
+    screen.wait_for_url(re.compile("query=2&key=5"))
+    idle(screen)
+    weights = f"“bank” looks at “river” {one.weights(5, 6)[2, 5]:.2f} in the first; at “city” "
+    expect(screen.get_by_test_id("compare-claim")).to_contain_text(weights)
     # What is wrong with one side is told in its place, and the other stays.
     box_of_text = screen.get_by_label("Second sentence", exact=True)
     box_of_text.fill("")
