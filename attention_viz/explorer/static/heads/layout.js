@@ -27,8 +27,8 @@ const ROOMS = {gutter: 20, heading: 16, between: 10};
 const LARGEST = 64;
 // A cell is at most so much wider than high.
 const BROADEST = 1.6;
-// The smallest that a cell may be, in pixels; of more heads than `many` it is `least`.
-const SMALLEST = {usual: 18, many: 1500, least: 8};
+// The smallest that a cell may be, in pixels; of more heads than `many` it is `least`: they stay in sight.
+const SMALLEST = {usual: 18, many: 700, least: 8};
 const IN_PARTS = 6;
 // Layers down and heads across, in one block, is what everybody expects: another way has to be larger by this.
 const WORTH = 1.1;
