@@ -4,9 +4,8 @@ import contextlib
 import ctypes
 import mmap
 import tempfile
-import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy
@@ -19,7 +18,7 @@ from attention_viz.operation.terms import map_terms
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["RestingFile", "bytes_of", "is_resting", "set_aside", "settle"]
+__all__ = ["RestingFile", "bytes_of", "is_resting", "set_aside"]
 
 # What a call has of its own.
 _OWN = ("query", "key", "value")
@@ -30,9 +29,6 @@ _EVERY = 4
 _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
-# Where those begin that are being written meanwhile, and who writes them.
-_soon: set[int] = set()
-_writers: set[threading.Thread] = set()
 # How many bytes are copied at a time where a tensor doesn't lie in one piece.
 _AT_A_TIME = 32_000_000
 
@@ -44,12 +40,11 @@ class RestingFile:
     """
 
     def __init__(self) -> None:
-        """Begin with an empty file, once what is still being written of others has left memory.
+        """Begin with an empty file.
 
         Raises:
             OSError: there is no place for it.
         """
-        settle()
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
         self._taken = 0
@@ -73,32 +68,6 @@ class RestingFile:
         except OSError:
             return tensor
 
-    def put_output(self, holders: Sequence[object]) -> None:
-        """Write the output that some things hold, beside whoever goes on, and then have them hold it out of the file.
-
-        Of a model with many tokens it is most of what a run hands out, and a first picture asks for none of it. It
-        counts as resting from now on. `settle` waits for it.
-
-        Args:
-            holders: what has one tensor as its `output`; what is gone meanwhile is left out.
-        """
-        output: Tensor = vars(holders[0])["output"]
-        place, held = output.untyped_storage().data_ptr(), [weakref.ref(one) for one in holders]
-        _soon.add(place)
-        writer = threading.Thread(target=self._put_output, args=([output], place, held), daemon=True)
-        _writers.add(writer)
-        writer.start()
-
-    def _put_output(self, output: list[Tensor], place: int, holders: Sequence["weakref.ref[object]"]) -> None:
-        try:
-            rested = self.put(output.pop())
-            for holder in filter(None, (one() for one in holders)):
-                vars(holder)["output"] = rested
-        finally:
-            _soon.discard(place)
-            _writers.discard(threading.current_thread())
-            _give_back()
-
     def _put(self, tensor: Tensor) -> Tensor:
         file = self._file
         start = -(-file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
@@ -121,20 +90,10 @@ def is_resting(tensor: Tensor) -> bool:
     return tensor.untyped_storage().data_ptr() in _places
 
 
-def settle() -> None:
-    """Wait until every output that is on its way into a file is there."""
-    for writer in tuple(_writers):
-        writer.join()
-
-
 def bytes_of(tensors: Iterable[Tensor], *, resting: bool) -> int:
-    """How many bytes tensors take, in memory or in a mapped file; what several share counts once, a view as a whole.
-
-    What is being written into a file counts as there.
-    """
-    storages = [one.untyped_storage() for one in tensors]
-    sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
-    return sum(size for place, size in sizes.items() if (place in _places or place in _soon) == resting)
+    """How many bytes tensors take, in memory or in a mapped file; what several share counts once, a view as a whole."""
+    storages = [one.untyped_storage() for one in tensors if is_resting(one) == resting]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 def set_aside(tensor: Tensor) -> None:

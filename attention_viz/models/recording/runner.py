@@ -5,7 +5,7 @@ import platform
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -99,10 +99,11 @@ class Runner:
             edits: changes to make.
             places: of each call, its stream and its place there; needed for edits only.
             keep: the places among all calls of those that are kept; all by default.
-            rest: where the terms of calls are written, those of a long text; None for memory. The output isn't.
+            rest: where what is kept is written, that of a long text; None for memory.
         """
         recorder = Recorder(edits, places, keep, rest)
-        return Pass.of(self._run(recorder, inputs), recorder)
+        recorded = Pass.of(self._run(recorder, inputs), recorder)
+        return recorded if rest is None else replace(recorded, output=rest.put(recorded.output))
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
         """Run one token with our attention, beside the keys and values that a cache holds of those before it.

@@ -24,7 +24,7 @@ from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.rerun import Rerun, attach
-from attention_viz.trace.resting import RestingFile, settle
+from attention_viz.trace.resting import RestingFile
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
@@ -110,16 +110,12 @@ class Tracer:
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers)
         edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
-        rest = _rest_of(inputs)
-        recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest)
+        recorded = self.runner.record(inputs, edits, anatomy.places, keep, _rest_of(inputs))
         self._check_calls(recorded)
         found = axes(recorded.output)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
-        trace = self._trace_of(recorded, inputs, edits, found, measure, provenance)
-        if rest is not None:
-            rest.put_output([trace, recorded])
-        return trace
+        return self._trace_of(recorded, inputs, edits, found, measure, provenance)
 
     def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
         """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
@@ -235,7 +231,6 @@ class Tracer:
         runner = self.runner
 
         def measure() -> Fidelity:
-            settle()  # a second output beside one that is still in memory would take as much again
             real = axes.real(self.anatomy.streams)
             if recorded is not None:
                 return compare(recorded, runner, inputs, real)
