@@ -85,6 +85,15 @@ class Decomposition:
         """
         return self._known.sources(layer, head, stream)
 
+    def fetched(self) -> "pandas.DataFrame":
+        """Every head's contribution by the position that it was taken from, in one backward pass a side.
+
+        Returns:
+            Columns side, stream, layer, head, source, token (at the source), contribution; a head's rows of a side sum
+            to its rows in `table`.
+        """
+        return self._known.fetched()
+
     def through(self, layer: int, head: int, stream: str | None = None) -> "pandas.DataFrame":
         """What wrote a head's contribution: the parts that made the values it fetched, its pattern held fixed.
 

@@ -151,6 +151,44 @@ class OpenNumber:
         frame = pandas.DataFrame(rows, columns=["position", "source", "token", "weight", "contribution"])
         return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
 
+    def fetched(self) -> "pandas.DataFrame":
+        """See `Decomposition.fetched`."""
+        import pandas
+
+        heads = [leaf for leaf in self.opened.leaves if leaf.call is not None]
+        tables: list[pandas.DataFrame] = []
+        for side, number in self.sides.items():
+            with self.opened.lock, self.run.runner.door:
+                slopes = torch.autograd.grad(
+                    number, [leaf.tensor for leaf in heads], retain_graph=True, allow_unused=True
+                )
+            for leaf, slope in zip(heads, cast("Sequence[Tensor | None]", slopes), strict=True):
+                if slope is not None:
+                    tables.append(self._fetched(side, *self.run.anatomy.places[cast("int", leaf.call)], slope[0]))
+        columns = ["side", "stream", "layer", "head", "source", "token", "contribution"]
+        return pandas.concat(tables, ignore_index=True) if tables else pandas.DataFrame(columns=columns)
+
+    def _fetched(self, side: str, stream: str, layer: int, slope: Tensor) -> "pandas.DataFrame":
+        """One layer's heads by the source: Σ over queries of weight · (slope · value)."""
+        import pandas
+
+        call = self._call(layer, stream)
+        value = shared_heads(call.value, call.query)
+        shares = (call.weights * (slope @ value.mT)).double().sum(dim=1)
+        spots = shares.nonzero()
+        labels = self.trace.key_tokens(stream).labels
+        return pandas.DataFrame(
+            {
+                "side": side,
+                "stream": stream,
+                "layer": layer,
+                "head": spots[:, 0].tolist(),
+                "source": spots[:, 1].tolist(),
+                "token": [labels[at] for at in spots[:, 1].tolist()],
+                "contribution": shares[spots[:, 0], spots[:, 1]].tolist(),
+            }
+        )
+
     def through(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
         """See `Decomposition.through`."""
         stream, call, slope = self._slope(layer, head, stream)
