@@ -14,4 +14,5 @@ from .source import prediction_source as prediction_source
 from .source import present_source as present_source
 from .source import script as script
 from .source import style_sheet as style_sheet
+from .source import why_source as why_source
 from .terms import pack_head as pack_head

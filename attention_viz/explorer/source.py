@@ -49,6 +49,7 @@ __all__ = [
     "present_source",
     "script",
     "style_sheet",
+    "why_source",
 ]
 
 _IMPORT = re.compile(r"^import [^;]*?\"([^\"]+)\";\n", re.MULTILINE)
@@ -88,6 +89,12 @@ def masks_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the mask that is painted; its data are `pack_board`'s."""
     html = '<div class="av-explorer av-masks" data-testid="masks"></div>\n'
     return html, style_sheet() + _read("masks/masks.css"), script("masks/masks.js")
+
+
+def why_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of what wrote a number; its data are `pack_why`'s."""
+    html = '<div class="av-explorer av-why" data-testid="why"></div>\n'
+    return html, style_sheet() + _read("why/why.css"), script("why/why.js")
 
 
 def prediction_source() -> tuple[str, str, str]:

@@ -18,6 +18,7 @@ PAGES = {
     "Heads": "pages/heads.py",
     "Cross-attention": "pages/cross.py",
     "Compare": "pages/compare.py",
+    "Why": "pages/why.py",
     "Learn": "pages/learn.py",
 }
 

@@ -1,0 +1,105 @@
+// What the Why page is told, and its numbers in words. No element is made here.
+
+/**
+ * A line of the sum: what wrote it, and how much; `head` where it is one.
+ * @typedef {{label: string, number: number, head: [number, number] | null}} SumLine
+ */
+
+/**
+ * A part of the sum. `towards` is "more", "less", or empty where it is told as one.
+ * @typedef {{kind: string, towards: string, sum: number, lines: SumLine[]}} SumGroup
+ */
+
+/**
+ * What `pack_why` packs.
+ * @typedef {object} WhyHeader
+ * @property {string} more
+ * @property {string} less
+ * @property {number} total
+ * @property {number} remainder
+ * @property {string} side
+ * @property {number} at
+ * @property {string[]} queries
+ * @property {string[]} keys
+ * @property {number[]} heads
+ * @property {number[][]} map
+ * @property {number[]} mlps
+ * @property {SumGroup[]} groups
+ * @property {{at: number | null, count?: number, number: number}[]} words
+ * @property {Record<string, [number, number, number][]>} sources
+ * @property {[number, number][]} listed
+ */
+
+// Below this a number is told as next to nothing; within this share two numbers are told as the same.
+const [NOTHING, ALIKE] = [0.1, 0.25];
+
+/**
+ * A number with its sign, a real minus.
+ * @param {number} number
+ */
+export function signed(number) {
+  const text = Math.abs(number).toFixed(2);
+  if (Number(text) === 0) return text;
+  return `${number < 0 ? "−" : "+"}${text}`;
+}
+
+/**
+ * A number next to nothing as a power of ten, such as 2×10⁻⁷.
+ * @param {number} number
+ */
+export function tiny(number) {
+  if (number === 0) return "0";
+  const [digit, power] = Math.abs(number).toExponential(0).split("e");
+  const raised = [...power.replace("+", "")].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)])).join("");
+  return `${digit}×10${raised}`;
+}
+
+/**
+ * The word at a place, told apart where it stands in the text several times.
+ * @param {string[]} words
+ * @param {number} at
+ */
+export function wordAt(words, at) {
+  const word = words[at];
+  const same = words.flatMap((one, place) => (one === word ? [place] : []));
+  if (same.length === 1) return `“${word}”`;
+  const order = ["first", "second", "third"][same.indexOf(at)] ?? `${same.indexOf(at) + 1}th`;
+  return `the ${order} “${word}”`;
+}
+
+/**
+ * What it means that a head wrote one number and that another is missing when it is silenced.
+ * @param {number} direct
+ * @param {number} missing
+ */
+export function meaningOf(direct, missing) {
+  if (Math.abs(direct) < NOTHING && Math.abs(missing) < NOTHING) return "Next to nothing either way.";
+  if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct)) return "Confirmed: about as much is missing as it wrote.";
+  if (Math.abs(direct) < NOTHING || Math.abs(missing) > 3 * Math.abs(direct))
+    return "It acts through others: what it writes is read by later parts, and they write more.";
+  if (Math.sign(direct) !== Math.sign(missing) || Math.abs(missing) < Math.abs(direct))
+    return "Later layers make up for it: without it, others write more of the same.";
+  return "It also acts through later layers, which read what it writes.";
+}
+
+/**
+ * Where a head looks from a row, most first.
+ * @param {[number, number, number][]} sources
+ * @param {string[]} words
+ */
+export function looksAt(sources, words) {
+  const best = [...sources].sort((one, other) => other[1] - one[1]).slice(0, 2);
+  return best
+    .filter(([, weight]) => weight >= 0.05)
+    .map(([at, weight]) => `${wordAt(words, at).replace(/^the /, "")} ${weight.toFixed(2).replace("0.", ".")}`)
+    .join(" · ");
+}
+
+/**
+ * How deep a number's colour is on a scale of roots, from 0 to 1.
+ * @param {number} number
+ * @param {number} full
+ */
+export function depthOf(number, full) {
+  return full > 0 ? Math.sqrt(Math.min(1, Math.abs(number) / full)) : 0;
+}

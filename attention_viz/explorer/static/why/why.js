@@ -1,0 +1,180 @@
+// What wrote a number, in a Streamlit page. Called again for new data and for a change of theme.
+//
+// Which head the page shows, and what the number is without the largest heads, comes through the channel beside it.
+
+import {drawList, drawMap} from "./heads.js";
+import {drawMeaning, drawWords} from "./meaning.js";
+import {drawSum} from "./sum.js";
+import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {element, focused} from "../parts/element.js";
+
+/**
+ * @import {Message, Mounting} from "../hosts/hosting.js"
+ * @import {Place} from "./heads.js"
+ * @import {WhyHeader} from "./reading.js"
+ */
+
+/** @typedef {Message & {silenced?: [number, number, number][]}} WhyMessage */
+
+/**
+ * @typedef {object} Why
+ * @property {HTMLElement} root
+ * @property {HTMLElement} parentElement
+ * @property {Uint8Array | null} bytes
+ * @property {WhyHeader | null} header
+ * @property {Place | null} chosen
+ * @property {number} serial
+ * @property {Set<string>} open
+ * @property {Map<string, number>} silenced
+ * @property {number} leaving
+ * @property {AbortController} listening
+ * @property {Mounting["setStateValue"]} setStateValue
+ */
+
+// How soon after it was let go an element is looked at, and how often from then on while it is still on the page.
+const [FIRST_LOOK, NEXT_LOOK] = [50, 1000];
+/** @type {WeakMap<HTMLElement, Why>} */
+const shown = new WeakMap();
+
+/** @param {Mounting} mounting */
+export default function whyComponent({data, parentElement, setStateValue}) {
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
+  const why = shown.get(parentElement) ?? createWhy(parentElement, setStateValue);
+  clearTimeout(why.leaving);
+  why.setStateValue = setStateValue;
+  why.root.dataset["theme"] = themeOf(why.root);
+  if (!why.bytes || !sameBytes(why.bytes, bytes)) {
+    why.bytes = bytes;
+    why.header = bytes.length ? JSON.parse(new TextDecoder().decode(bytes)) : null;
+    why.silenced.clear();
+    const message = latestFor(parentElement);
+    if (message) hearWhy(why, message);
+  }
+  drawWhy(why);
+  return () => leaveWhy(parentElement, why);
+}
+
+/**
+ * @param {HTMLElement} parentElement
+ * @param {Mounting["setStateValue"]} setStateValue
+ * @returns {Why}
+ */
+function createWhy(parentElement, setStateValue) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-why"));
+  /** @type {Why} */
+  const why = {
+    ...{root, parentElement, bytes: null, header: null, chosen: null, serial: 0},
+    ...{open: new Set(["words"]), silenced: new Map(), leaving: 0, listening: new AbortController(), setStateValue},
+  };
+  listenToChannel((message) => {
+    if (hearWhy(why, message)) drawWhy(why);
+  }, why.listening.signal);
+  shown.set(parentElement, why);
+  return why;
+}
+
+/**
+ * @param {Why} why
+ * @param {WhyMessage} message
+ */
+function hearWhy(why, message) {
+  if (!isMeant(why.parentElement, message)) return false;
+  const {layer, head, seen = 0, silenced} = message;
+  if (!why.chosen || seen >= why.serial) why.chosen = [layer, head];
+  for (const [one, other, number] of silenced ?? []) why.silenced.set(`${one} ${other}`, number);
+  return true;
+}
+
+/** @param {Why} why */
+function drawWhy(why) {
+  const {header, chosen, root} = why;
+  if (!header || !chosen) return;
+  const place = /** @type {Place} */ (
+    header.map[chosen[0]]?.[chosen[1]] === undefined ? (header.listed[0] ?? [0, 0]) : chosen
+  );
+  const choose = (/** @type {Place} */ head) => chooseHead(why, head);
+  const toggle = (/** @type {string} */ name) => {
+    if (!why.open.delete(name)) why.open.add(name);
+    drawWhy(why);
+  };
+  const held = nameOf(focused(root));
+  const title = header.less
+    ? [
+        "Why ",
+        element("span", {class: "av-more"}, header.more),
+        " and not ",
+        element("span", {class: "av-less"}, header.less),
+        "?",
+      ]
+    : [`Why is ${header.more} worth ${header.total.toFixed(2)}?`];
+  const told = header.less
+    ? `The model gives ${header.more} ${header.total.toFixed(2)} more than ${header.less}, in logits.`
+    : `The score of the pair; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
+  root.replaceChildren(
+    element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
+    drawWords(header, place),
+    element(
+      "div",
+      {class: "av-three"},
+      drawSum(header, why.open, toggle, choose),
+      ...(header.listed.length ? drawHeads(why, header, place, choose) : [noHeads()]),
+    ),
+  );
+  if (held) /** @type {HTMLElement | null} */ (root.querySelector(held))?.focus();
+}
+
+/**
+ * @param {Why} why
+ * @param {WhyHeader} header
+ * @param {Place} place
+ * @param {(head: Place) => void} choose
+ */
+function drawHeads({silenced}, header, place, choose) {
+  const middle = element("div", {}, drawMap(header, place, choose), drawMeaning(header, place, silenced));
+  return [middle, drawList(header, place, silenced, choose)];
+}
+
+function noHeads() {
+  const words = "No head stands before this one: its queries and keys are made of the words and their positions alone.";
+  return element("section", {class: "av-meaning"}, element("h3", {}, "No head wrote it"), element("p", {}, words));
+}
+
+/**
+ * How an element that is drawn anew is found again; empty where it can't be.
+ * @param {Element | null} node
+ */
+function nameOf(node) {
+  if (!(node instanceof HTMLElement)) return "";
+  if (node.classList.contains("av-spot")) return '.av-spot[aria-selected="true"]';
+  const named = ["part", "head"].find((name) => node.dataset[name] !== undefined);
+  return named ? `${node.tagName}[data-${named}="${CSS.escape(String(node.dataset[named]))}"]` : "";
+}
+
+/**
+ * @param {Why} why
+ * @param {Place} head
+ */
+function chooseHead(why, head) {
+  why.serial += 1;
+  why.chosen = head;
+  drawWhy(why);
+  why.setStateValue("choice", {layer: head[0], head: head[1], serial: why.serial});
+}
+
+/**
+ * Streamlit lets go of an element for a moment now and then: it is looked at a little later.
+ * @param {HTMLElement} parentElement
+ * @param {Why} why
+ * @param {number} wait
+ */
+function leaveWhy(parentElement, why, wait = FIRST_LOOK) {
+  clearTimeout(why.leaving);
+  why.leaving = window.setTimeout(() => {
+    if (parentElement.isConnected) {
+      leaveWhy(parentElement, why, NEXT_LOOK);
+      return;
+    }
+    why.listening.abort();
+    shown.delete(parentElement);
+  }, wait);
+}

@@ -1,0 +1,204 @@
+"""What wrote a number, packed for the page that tells it: the sum, the map of heads, and what each took from where."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Question", "largest_heads", "pack_why"]
+
+# So many heads are listed, and of each head so many words that it took something from.
+_LISTED, _SOURCES = 10, 40
+# So many lines of a group are shown one by one; the others as one.
+_LINES = 5
+# A sum below this is rounding.
+_SEEN = 1e-4
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, in words.
+
+    Attributes:
+        more: what a positive number speaks for, such as "“Mary”".
+        less: what a negative number speaks for.
+        total: the number.
+        remainder: what the rows miss it by.
+        stream: whose heads have a map.
+        at: the position at which heads write: the row that looks.
+        side: of a score, whose rows these are; else "output".
+    """
+
+    more: str
+    less: str
+    total: float
+    remainder: float
+    stream: str
+    at: int
+    side: str = "output"
+
+
+def largest_heads(
+    table: "pandas.DataFrame", side: str, count: int = _LISTED, stream: str | None = None
+) -> list[tuple[int, int, float]]:
+    """Layer, head and contribution of those that wrote most, for or against; largest first.
+
+    Args:
+        table: as `Decomposition.table`.
+        side: whose rows.
+        count: how many heads.
+        stream: whose heads, of a model that has several kinds.
+    """
+    written = _heads(_rows(table), side, stream)
+    best = sorted(written.items(), key=lambda one: -abs(one[1]))[:count]
+    return [(layer, head, number) for (layer, head), number in best]
+
+
+def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetched: "pandas.DataFrame") -> bytes:
+    """The number as JSON in UTF-8; equal numbers give equal bytes.
+
+    Args:
+        trace: the run.
+        question: what is asked.
+        table: as `Decomposition.table`.
+        fetched: as `Decomposition.fetched`.
+    """
+    stream, side = question.stream, question.side
+    rows = [row for row in _rows(table) if row["side"] == side]
+    several = len(trace.streams) > 1
+    written = _heads(rows, side, stream if several else None)
+    taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] == stream]
+    keys, at = trace.key_tokens(stream), question.at
+    heads = [trace.head_count(layer, stream) for layer in range(trace.layer_count(stream))]
+    mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
+    header = {
+        "more": question.more,
+        "less": question.less,
+        "total": question.total,
+        "remainder": question.remainder,
+        "side": side,
+        "at": at,
+        "queries": _words(trace.query_tokens(stream)),
+        "keys": _words(keys),
+        "heads": heads,
+        "map": [[_rounded(written.get((layer, head))) for head in range(many)] for layer, many in enumerate(heads)],
+        "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in range(len(heads))],
+        "groups": _groups(rows, written, mlps),
+        "words": _by_word(taken),
+        "sources": _sources(trace, stream, at, taken),
+        "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],
+    }
+    return json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+
+
+def _rows(table: "pandas.DataFrame") -> list[dict[str, Any]]:
+    """A table row by row, its numbers Python's own; what a row lacks is None."""
+    columns = {name: [_known(one) for one in table[name].tolist()] for name in table}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _known(cell: Any) -> Any:
+    """What stands in a cell of a table; None where it is empty."""
+    return cell if isinstance(cell, (str, int, float)) else None
+
+
+def _sums(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """The numbers of each key added up."""
+    found: dict[Any, float] = {}
+    for key, number in pairs:
+        found[key] = found.get(key, 0.0) + number
+    return found
+
+
+def _heads(rows: Sequence[Mapping[str, Any]], side: str, stream: str | None) -> dict[tuple[int, int], float]:
+    """What each head wrote, by layer and head."""
+    return _sums(
+        ((row["layer"], row["head"]), row["contribution"])
+        for row in rows
+        if row["side"] == side and row["kind"] == "head" and (stream is None or row["stream"] == stream)
+    )
+
+
+def _groups(
+    rows: Sequence[Mapping[str, Any]], heads: Mapping[tuple[int, int], float], mlps: Mapping[int | None, float]
+) -> list[dict[str, Any]]:
+    """What the number is the sum of, in a few lines, each with what it is made of."""
+    named = {
+        "Heads": [(f"layer {layer}, head {head}", one, [layer, head]) for (layer, head), one in heads.items()],
+        "MLPs": [("outside layers" if layer is None else f"layer {layer}", one, None) for layer, one in mlps.items()],
+    }
+    found: list[dict[str, Any]] = []
+    for kind, parts in named.items():
+        for sign, towards in ((1, "more"), (-1, "less")):
+            chosen = [part for part in parts if part[1] * sign > 0]
+            if chosen:
+                found.append(_group(kind, towards, chosen))
+    names = {
+        "embedding": "Word embedding",
+        "position": "Position embedding",
+        "bias": "Biases",
+        "constant": "Constants",
+        "other": "Other parts",
+    }
+    rest = _sums((str(row["kind"]), row["contribution"]) for row in rows if row["kind"] not in ("head", "mlp"))
+    found += [_group(names.get(kind) or kind, "", [(kind, number, None)]) for kind, number in rest.items()]
+    # Heads of the model's other streams have no place in this one's map.
+    elsewhere = sum(row["contribution"] for row in rows if row["kind"] == "head") - sum(heads.values())
+    if abs(elsewhere) > _SEEN:
+        found.append(_group("Heads elsewhere", "", [("heads", elsewhere, None)]))
+    return found
+
+
+def _group(kind: str, towards: str, parts: Sequence[tuple[str, float, list[int] | None]]) -> dict[str, Any]:
+    ordered = sorted(parts, key=lambda part: -abs(part[1]))
+    lines = [{"label": label, "number": _rounded(one), "head": head} for label, one, head in ordered[:_LINES]]
+    if others := ordered[_LINES:]:
+        lines.append({"label": f"{len(others)} more", "number": _rounded(sum(one[1] for one in others)), "head": None})
+    return {
+        "kind": kind,
+        "towards": towards,
+        "sum": _rounded(sum(one for _, one, _ in parts)),
+        "lines": lines if len(parts) > 1 else [],
+    }
+
+
+def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What all heads together took from each word, largest first."""
+    sums = _sums((row["source"], row["contribution"]) for row in taken)
+    ordered = sorted(sums.items(), key=lambda one: -abs(one[1]))
+    lines: list[dict[str, Any]] = [{"at": at, "number": _rounded(one)} for at, one in ordered[: _LINES + 2]]
+    if rest := ordered[len(lines) :]:
+        lines.append({"at": None, "count": len(rest), "number": _rounded(sum(one for _, one in rest))})
+    return lines
+
+
+def _sources(
+    trace: "Trace", stream: str, at: int, taken: Sequence[Mapping[str, Any]]
+) -> dict[str, list[list[float | None]]]:
+    """Of each head the words that it looks at or takes from most: position, weight, contribution."""
+    by_head: dict[tuple[int, int], dict[int, float]] = {}
+    for row in taken:
+        by_head.setdefault((row["layer"], row["head"]), {})[row["source"]] = row["contribution"]
+    found: dict[str, list[list[float | None]]] = {}
+    for (layer, head), numbers in by_head.items():
+        weights: list[float] = trace.weights(layer, head, stream)[at].tolist()
+        best = sorted(range(len(weights)), key=lambda key: -max(weights[key], abs(numbers.get(key, 0.0))))[:_SOURCES]
+        found[f"{layer} {head}"] = [[key, round(weights[key], 4), _rounded(numbers.get(key))] for key in sorted(best)]
+    return found
+
+
+def _words(tokens: "Tokens") -> list[str]:
+    from attention_viz.trace.spelling import CONTINUES, SPACE
+
+    return [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.written]
+
+
+def _rounded(number: float | None) -> float | None:
+    """To six places, which is more than is shown anywhere; a head that wrote nothing has 0."""
+    return 0.0 if number is None else round(number, 6)

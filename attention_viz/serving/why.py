@@ -1,0 +1,177 @@
+"""Numbers opened into what wrote them, each made once for all who ask; and what becomes of them without a head."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.circuits.asked import Logit, Score
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import ask, draw
+
+if TYPE_CHECKING:
+    import pandas
+    from torch import Tensor
+
+    from attention_viz.edits.edit import Edit
+    from attention_viz.models.model import AttentionModel
+    from attention_viz.scratch.protocol import Model
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["Written", "named_token", "without_heads", "words_of_text", "written"]
+
+Head = tuple[int, int]
+
+# What all opened numbers may take together, in bytes.
+_ROOM = 60_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A number as the sum of what wrote it, without the run behind it.
+
+    Attributes:
+        of: what was asked.
+        total: the number.
+        remainder: what the rows miss it by.
+        table: as `Decomposition.table`.
+        fetched: as `Decomposition.fetched`.
+    """
+
+    of: Score | Logit
+    total: float
+    remainder: float
+    table: "pandas.DataFrame"
+    fetched: "pandas.DataFrame"
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return int(self.table.memory_usage(deep=True).sum() + self.fetched.memory_usage(deep=True).sum())
+
+
+def written(drawn: Drawn, request: Request, of: Score | Logit) -> Written:
+    """A number of a run opened into what wrote it.
+
+    Args:
+        drawn: the run.
+        request: what was run.
+        of: the number.
+
+    Raises:
+        AttentionVizError: it can't be opened; the message says why.
+    """
+    return _written.get((request, of), lambda: ask(request, lambda model: _open(model, drawn.trace, of)))
+
+
+def named_token(request: Request, trace: "Trace", position: int, word: str, like: int | None = None) -> int:
+    """The id of the token that somebody names by its text.
+
+    Args:
+        request: what was run.
+        trace: what came of it.
+        position: the row of the output at which it is chosen.
+        word: the text.
+        like: a token beside which it is asked for.
+
+    Raises:
+        UnusableText: the text is no token of the model, or several.
+    """
+    from attention_viz.models.circuits.token_of import token_of
+
+    logits = trace.output[position].float()
+
+    def find(model: "Model") -> int:
+        known = _pretrained(model)
+        return token_of(known.name, known.tokenizer, logits, word, like=like)
+
+    return ask(request, find)
+
+
+def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int, float]]:
+    """The text's words of content that the model takes to be at least so likely at a position, likeliest first."""
+    from attention_viz.analysis.words import Words
+
+    likely = trace.output[position].detach().float().softmax(dim=-1)
+    tokens = trace.query_tokens(trace.streams[-1])
+    words = Words(tokens)
+    whole = zip(words.kinds, words.pieces, strict=True)
+    own = {tokens.ids[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
+    found = [(one, float(likely[one])) for one in own if float(likely[one]) >= least]
+    return sorted(found, key=lambda one: -one[1])
+
+
+def without_heads(
+    drawn: Drawn, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
+) -> Mapping[Head, float]:
+    """What the number is when each of these heads alone hands on 0 everywhere, run inside the model.
+
+    Args:
+        drawn: the run with all heads.
+        request: what was run.
+        of: the number.
+        heads: layer and head of each.
+        stream: whose heads, of a model that has several kinds.
+
+    Raises:
+        AttentionVizError: a head can't be silenced in this model.
+    """
+    from attention_viz.edits.kinds.ablation import Ablate
+
+    key = (request, of, tuple(heads))
+    return _silenced.get(
+        key, lambda: _silence(drawn, request, of, {head: Ablate(*head, stream=stream) for head in heads})
+    )
+
+
+def _silence(drawn: Drawn, request: Request, of: Score | Logit, edits: "Mapping[Head, Edit]") -> Mapping[Head, float]:
+    from attention_viz.models.recording.batched_edits import rows_at_once, try_each
+
+    if isinstance(of, Score):
+        runs = {head: draw(request, edits=[edit], cached=False).trace for head, edit in edits.items()}
+        return {head: _score(trace, of) for head, trace in runs.items()}
+    heads, size = list(edits), rows_at_once(drawn.trace)
+    found: dict[Head, float] = {}
+    for start in range(0, len(heads), size):
+        batch = heads[start : start + size]
+        tries = [[edits[head]] for head in batch]
+        outputs = ask(request, lambda model, tries=tries: try_each(model, drawn.trace, tries))
+        found |= {head: _logit(output[of.position], of) for head, output in zip(batch, outputs, strict=True)}
+    return found
+
+
+def _score(trace: "Trace", of: Score) -> float:
+    from attention_viz.operation.shapes import shared_heads
+
+    call = trace.attention(of.layer, of.stream)
+    key = shared_heads(call.key, call.query)[of.head, of.key]
+    return float(call.query[of.head, of.query].double() @ key.double()) * call.scale
+
+
+def _logit(row: "Tensor", of: Logit) -> float:
+    assert isinstance(of.token, int)
+    against = float(row[of.against]) if isinstance(of.against, int) else 0.0
+    return float(row[of.token]) - against
+
+
+def _open(model: "Model", trace: "Trace", of: Score | Logit) -> Written:
+    from attention_viz.models.circuits.decomposition import decompose
+
+    found = decompose(_pretrained(model), trace, of)
+    return Written(of, found.total, found.remainder, found.table, found.fetched())
+
+
+def _pretrained(model: "Model") -> "AttentionModel":
+    from attention_viz.models.model import AttentionModel
+
+    if not isinstance(model, AttentionModel):
+        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    return model
+
+
+_written: "SharedCache[tuple[Request, Score | Logit], Written]" = SharedCache(_ROOM, lambda one: one.nbytes)
+_silenced: "SharedCache[tuple[Request, Score | Logit, tuple[Head, ...]], Mapping[Head, float]]" = SharedCache(
+    1_000_000, lambda one: 200 * len(one) + 200
+)

@@ -1,0 +1,138 @@
+"""Which number is opened, chosen on the page: a next word, against another; or the score of the chosen pair."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.circuits.asked import Logit, Score
+from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.serving.why import named_token, words_of_text
+from attention_viz.trace.spelling import CONTINUES, SPACE
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
+from attention_viz.ui.parts.selection import pair_of
+from attention_viz.views.style.wording import shortened
+
+__all__ = ["Asked", "ask_pair", "ask_word"]
+
+# So many likely words are offered.
+_OFFERED = 8
+# A word of the text is what a likely one is told against, where the model takes it to be at least so likely.
+_LEAST = 0.001
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A number, and how it is told.
+
+    Attributes:
+        of: the number.
+        more: what a positive contribution speaks for.
+        less: what a negative one speaks for.
+        at: the position at which heads write.
+        side: of a score, whose rows are shown; else "output".
+    """
+
+    of: Score | Logit
+    more: str
+    less: str
+    at: int
+    side: str = "output"
+
+
+def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
+    """The pickers of a next word and of the one that it is told against; any other word can be typed.
+
+    Args:
+        drawn: the run.
+        state: what the pickers say.
+        choice: what is chosen.
+
+    Raises:
+        UnusableText: what was typed is no token of the model, or several.
+        UnsupportedModel: nothing is predicted in this text.
+    """
+    trace, request = drawn.trace, state.request
+    found = candidates(request, trace, _OFFERED)
+    if not found:
+        raise UnsupportedModel(f"{state.model} predicts a word behind its mask; the text has none")
+    at, likely = next(iter(found.items()))
+    tokens = trace.query_tokens()
+    names = [_plain(tokens.write(label)) or label for label in likely.token]
+    offered = list(dict.fromkeys(names))
+    for name in ("token", "against"):
+        # What was typed is an option, too.
+        typed = getattr(choice, name)
+        if typed and typed not in offered:
+            offered.append(typed)
+    first = choice.token or offered[0]
+    token = named_token(request, trace, at, first)
+    second = choice.against
+    if not second or second == first:
+        others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
+        labels = ask(request, lambda model: model.labels(others[:1]))
+        own = _plain(tokens.write(labels[0])) if labels else ""
+        second = own or next(name for name in offered if name != first)
+    if second not in offered:
+        offered.append(second)
+    against = named_token(request, trace, at, second, like=token)
+    _pick("Why", "token", [one for one in offered if one != second], first)
+    _pick("and not", "against", [one for one in offered if one != first], second)
+    more, less = f"“{shortened(first)}”", f"“{shortened(second)}”"
+    return Asked(Logit(token, at, against), more, less, at)
+
+
+def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
+    """The score of the pair that is chosen on all pages, and whose rows are shown.
+
+    Args:
+        drawn: the run.
+        state: what the pickers say.
+        choice: what is chosen.
+    """
+    stream = drawn.stream(state.stream)
+    layer, head = drawn.place(stream, state.layer, state.head)
+    query, key = pair_of(drawn, state)
+    number = drawn.trace.layer_numbers(stream)[layer]
+    st.segmented_control(
+        "Written into",
+        list(SIDES),
+        format_func=SIDES.__getitem__,
+        key=WHY_CHOICES.key("side"),
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    queries, keys = drawn.trace.query_tokens(stream).written, drawn.trace.key_tokens(stream).written
+    named = stream if len(drawn.trace.streams) > 1 else None
+    of = Score(number, head, query, key, named)
+    at = query if choice.side == "query" else key
+    words = f"“{shortened(queries[query])}” → “{shortened(keys[key])}”"
+    return Asked(of, words, "", at, choice.side)
+
+
+def _plain(written: str) -> str:
+    """A token without the marks for a space before it or a word that it continues."""
+    return written.strip(f"{SPACE}{CONTINUES} ")
+
+
+def _pick(label: str, name: str, options: list[str], shown: str) -> None:
+    """A picker whose words are those of the moment: none of them is held where it was taken by itself."""
+    key = f"why-pick-{name}"
+    if st.session_state.get(key) != shown:
+        st.session_state[key] = shown
+
+    def take() -> None:
+        WHY_CHOICES.set(**{name: st.session_state[key] or ""})
+
+    st.markdown(label, width="content")
+    st.selectbox(
+        label,
+        options if shown in options else [shown, *options],
+        key=key,
+        accept_new_options=True,
+        on_change=take,
+        width=170,
+        label_visibility="collapsed",
+    )

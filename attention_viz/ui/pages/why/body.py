@@ -1,0 +1,126 @@
+"""The Why page's body: a number of the run, what wrote it, and what becomes of it without its largest heads."""
+
+import functools
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.why_payload import Question, largest_heads, pack_why
+from attention_viz.models.circuits.asked import Score
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.verifying import verify
+from attention_viz.serving.why import Written, without_heads, written
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers, reading
+from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
+from attention_viz.ui.pages.why.board import chosen_head, show_why, tell_silenced
+from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
+from attention_viz.ui.pages.why.places import Places
+from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.downloads import show_downloads
+from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.selection import settle_selection
+from attention_viz.ui.presenting.host import present_findings
+
+__all__ = ["show_body"]
+
+# Kept for a visit: the head that is told of, where the page's own head is the one whose score is opened.
+_CHOSEN = "why-head"
+
+
+def show_body(state: State, places: Places, height: int) -> None:
+    """Run the sentence, open the number that is asked for, and fill the places.
+
+    Args:
+        state: what the pickers say.
+        places: a place for each part of the page.
+        height: of the picture, in pixels.
+    """
+    settle = functools.partial(settle_selection, state=state)
+    drawn = draw_in_place(state, places.picture, height, keep=True, settle=settle)
+    asked: Asked | None = None
+    if drawn is not None:
+        with places.notes:
+            show_notes(drawn, state)
+        try:
+            asked = _ask(drawn, state, places)
+            _show(drawn, state, places, asked)
+        except AttentionVizError as error:
+            show_problem(error, places.picture)
+    pickers.keep(state, WHY_CHOICES)
+    if drawn is None:
+        return
+    present_findings(drawn, state)
+    with places.bar:
+        show_downloads(drawn.trace, drawn.stream(state.stream), state.layer, state.head)
+        badge = Badge()
+    if drawn.fit is not None:
+        verify(drawn)
+    badge.show(drawn.trace, from_file=drawn.fit is None)
+
+
+def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
+    words = drawn.fit is not None and state.facts.predicts and not state.facts.is_encoder_decoder
+    with places.asked:
+        if words:
+            st.segmented_control(
+                "Which number",
+                list(ASKED),
+                format_func=ASKED.__getitem__,
+                key=WHY_CHOICES.key("why"),
+                required=True,
+                label_visibility="collapsed",
+                persist_state="session",
+            )
+        choice = WHY_CHOICES.current()
+        if words and choice.why == "word":
+            return ask_word(drawn, state, choice)
+        return ask_pair(drawn, state, choice)
+
+
+def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> None:
+    stream = drawn.stream(state.stream)
+    found = written(drawn, state.request, asked.of)
+    question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
+    place = _place(drawn, state, found, asked)
+    named = stream if len(drawn.trace.streams) > 1 else None
+    places.picture.empty()
+    with places.board:
+        show_why(pack_why(drawn.trace, question, found.table, found.fetched), place, _take_head)
+        listed = [(layer, head) for layer, head, _ in largest_heads(found.table, asked.side, stream=named)]
+        silenced = list(dict.fromkeys([*listed, place]))
+        try:
+            tell_silenced(place, without_heads(drawn, state.request, asked.of, silenced, named))
+        except AttentionVizError as error:
+            st.caption(plain(as_sentence(str(error))))
+
+
+def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[int, int]:
+    """The head that is told of. A next word's is that of all pages, and opens on the one that wrote most.
+
+    A score's own head doesn't write it, so there it is one that was pressed, or the one that wrote most.
+    """
+    stream = drawn.stream(state.stream)
+    named = stream if len(drawn.trace.streams) > 1 else None
+    place = drawn.place(stream, state.layer, state.head)
+    largest = next(((layer, head) for layer, head, _ in largest_heads(found.table, asked.side, 1, named)), place)
+    if isinstance(asked.of, Score):
+        pressed = st.session_state.get(_CHOSEN)
+        return pressed if pressed is not None and pressed[0] < asked.of.layer else largest
+    if pickers.untouched_head() and largest != place:
+        pickers.hold_head(*largest)
+        pickers.choose_next(layer=largest[0], head=largest[1])
+        st.rerun()
+    return place
+
+
+def _take_head() -> None:
+    """The head that was chosen is the one of all pages; of a score it is told of here alone."""
+    head = chosen_head()
+    if head is None:
+        return
+    st.session_state[_CHOSEN] = head
+    if WHY_CHOICES.current().why == "word":
+        st.session_state["layer"] = head[0]
+        reading.take_head(head[1])

@@ -1,0 +1,33 @@
+"""The Why page before anything heavy is there: header, pickers, and a place for each part that follows."""
+
+import streamlit as st
+
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.why.choice import ADDRESS, WHY_CHOICES, WhyChoice
+from attention_viz.ui.pages.why.places import HEIGHT, Places
+from attention_viz.ui.parts.importing import importing
+from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.parts.notices import show_notices
+
+__all__ = ["show_page"]
+
+
+def show_page() -> None:
+    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
+    pickers.begin(*ADDRESS)
+    show_header()
+    row = pickers.choose()
+    state = row.state
+    # A model that chooses no words has scores alone.
+    pair = not state.facts.predicts or state.facts.is_encoder_decoder
+    WHY_CHOICES.settle(state, default=WhyChoice("pair") if pair else None)
+    show_notices(WHY_CHOICES.notices())
+    with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
+        asked = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    notes = st.container()
+    with st.container(key="stage", height=HEIGHT, border=False):
+        picture = st.empty()
+        board = st.container()
+    with importing("why", state, picture, HEIGHT):
+        from attention_viz.ui.pages.why.body import show_body
+    show_body(state, Places(row.bar, asked, notes, picture, board), HEIGHT)

@@ -1,0 +1,29 @@
+"""Where each part of the Why page stands, held from the first moment on."""
+
+from dataclasses import dataclass
+
+from streamlit.delta_generator import DeltaGenerator
+
+__all__ = ["HEIGHT", "Places"]
+
+# Of the picture on a wide screen, so that nothing below jumps when it arrives.
+HEIGHT = 690
+
+
+@dataclass(frozen=True)
+class Places:
+    """A place for each part of the page.
+
+    Attributes:
+        bar: the badge and what can be taken away.
+        asked: the pickers of what is asked.
+        notes: what was cut and what can't be had.
+        picture: kept while the number is worked out, an `st.empty`.
+        board: the number and what wrote it.
+    """
+
+    bar: DeltaGenerator
+    asked: DeltaGenerator
+    notes: DeltaGenerator
+    picture: DeltaGenerator
+    board: DeltaGenerator

@@ -1,0 +1,10 @@
+"""Why: the address of the page that lies in `attention_viz/ui/pages/why/`."""
+
+import streamlit as st
+
+from attention_viz.ui.pages.why.page import show_page
+from attention_viz.ui.parts.layout import arranged
+
+st.set_page_config(page_title="attention_viz · Why", layout="wide")
+with arranged("why"):
+    show_page()
