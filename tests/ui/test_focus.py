@@ -53,6 +53,7 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
             ),
         ),
         ("/heads", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Roles")),
+        ("/why?why=pair", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
         ("/compare", ("Present", "Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
         (
             "/learn",

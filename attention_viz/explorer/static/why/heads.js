@@ -23,9 +23,12 @@ export function drawMap(header, chosen, choose) {
   const full = numbers[Math.max(0, numbers.length - 1 - Math.floor(numbers.length / 60))] || 1;
   const layers = header.heads.length;
   const [across, down] = [layers, Math.max(...header.heads)];
-  const cells = header.map.flatMap((row, layer) =>
-    row.map((number, head) => mapCell([layer, head], number, full, String([layer, head]) === String(chosen))),
-  );
+  const rows = Array.from({length: down}, (_, head) => {
+    const cells = header.map.flatMap((row, layer) =>
+      head < row.length ? [mapCell([layer, head], row[head], full, String([layer, head]) === String(chosen))] : [],
+    );
+    return element("div", {role: "row"}, ...cells);
+  });
   const grid = element(
     "div",
     {
@@ -39,7 +42,7 @@ export function drawMap(header, chosen, choose) {
       },
       onkeydown: (/** @type {KeyboardEvent} */ event) => walk(event, choose),
     },
-    ...cells,
+    ...rows,
   );
   const axis = element(
     "div",

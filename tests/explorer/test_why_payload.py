@@ -1,0 +1,57 @@
+"""What the Why page is sent is what the decomposition says."""
+
+import json
+
+import pytest
+
+import attention_viz as av
+from attention_viz.explorer.why_payload import Question, largest_heads, pack_why
+from tests.shipped import SMOLLM2, shipped
+
+GIVEN = "When Mary and John went to the store, John gave a drink to"
+
+
+@pytest.fixture(scope="module")
+def opened() -> tuple[av.Trace, av.Decomposition]:
+    model = shipped(SMOLLM2)
+    trace = model.trace(GIVEN)
+    return trace, av.decompose(model, trace, av.Logit("Mary", against="John"))
+
+
+def test_the_groups_and_the_map_sum_to_the_number_and_each_words_part_to_the_heads(
+    opened: tuple[av.Trace, av.Decomposition],
+) -> None:
+    trace, found = opened
+    at = len(trace.query_tokens()) - 1
+    fetched = found.fetched()
+    question = Question("“Mary”", "“John”", found.total, found.remainder, "decoder", at)
+    packed = json.loads(pack_why(trace, question, found.table, fetched))
+    assert sum(group["sum"] for group in packed["groups"]) == pytest.approx(found.total, abs=1e-4)
+    heads = sum(map(sum, packed["map"]))
+    assert heads == pytest.approx(found.table[found.table.kind == "head"].contribution.sum(), abs=1e-3)
+    assert sum(line["number"] for line in packed["words"]) == pytest.approx(heads, abs=1e-3)
+    assert packed["map"][23][3] == pytest.approx(2.86, abs=0.01)
+    assert packed["listed"][0] == [23, 3]
+    assert packed["queries"][at] == "to" and packed["at"] == at
+    # It looks at the second "John", and all that it writes comes from there.
+    place, weight, number = max(packed["sources"]["23 3"], key=lambda one: one[1])
+    assert packed["keys"][place] == "John" and place == 9
+    assert weight == pytest.approx(float(trace.weights(23, 3)[at, 9]), abs=1e-4)
+    assert number == pytest.approx(2.87, abs=0.01)
+
+
+def test_each_heads_part_by_word_sums_to_its_rows_on_either_side_of_a_score(
+    opened: tuple[av.Trace, av.Decomposition],
+) -> None:
+    trace, _ = opened
+    found = av.decompose(shipped(SMOLLM2), trace, av.Score(18, 6, 9, 4))
+    fetched = found.fetched()
+    for side in ("query", "key"):
+        rows = found.table[(found.table.kind == "head") & (found.table.side == side)]
+        wanted = rows.groupby(["layer", "head"]).contribution.sum()
+        parts = fetched[fetched.side == side].groupby(["layer", "head"]).contribution.sum()
+        assert parts.sub(wanted, fill_value=0).abs().max() <= 1e-5
+        best = largest_heads(found.table, side, 3)
+        assert [number for *_, number in best] == pytest.approx(
+            wanted.reindex(wanted.abs().sort_values(ascending=False).index)[:3].tolist()
+        )

@@ -1,0 +1,28 @@
+"""The Why page in a browser."""
+
+from playwright.sync_api import expect
+
+from tests.pages import OpenPage
+
+
+def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage) -> None:
+    screen = page("/why?model=induction&text=moon+ring+moon")
+    why = screen.get_by_test_id("why")
+    expect(why.locator(".av-question")).to_contain_text("and not")
+    part = why.locator(".av-opener[aria-expanded=false]").first
+    part.click()
+    expect(why.locator(".av-part").first.locator(".av-sumline").first).to_be_visible()
+    second = why.locator(".av-largest-row").nth(1)
+    name = second.get_attribute("data-head")
+    assert name is not None
+    second.click()
+    layer, head = name.split()
+    expect(why.locator(".av-meaning h3")).to_contain_text(f"Layer {layer}, head {head}")
+    expect(why.locator(".av-meaning h3")).to_contain_text("missing when silenced")
+    expect(screen.get_by_role("combobox", name="Head")).to_have_value(f"Head {head}")
+    chosen = why.locator('.av-spot[aria-selected="true"]')
+    chosen.focus()
+    before = chosen.get_attribute("aria-label")
+    screen.keyboard.press("ArrowLeft" if layer != "0" else "ArrowRight")
+    expect(why.locator('.av-spot[aria-selected="true"]')).to_be_focused()
+    assert why.locator('.av-spot[aria-selected="true"]').get_attribute("aria-label") != before
