@@ -1,6 +1,6 @@
 """The head, and the pair of tokens in it, that a page opens on, keeps, and hands on to the other pages."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -10,9 +10,9 @@ from attention_viz.ui.address.session import went_through_history
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
-from attention_viz.ui.parts.menu import PAGES
+from attention_viz.ui.parts.menu import OF_PAIR, PAGES
 
-__all__ = ["pair_of", "settle_selection", "show_asked_page", "take_choice", "take_pair"]
+__all__ = ["pair_of", "settle_selection", "show_asked_page", "show_why", "take_choice", "take_pair"]
 
 # Kept for a visit: which run the selection is of.
 _OF = "selection-of"
@@ -99,6 +99,14 @@ def take_pair(query: int | None, key: int | None) -> None:
 def show_asked_page() -> None:
     """Go to the page that was asked for in the explorer, with what is chosen there."""
     # A browser may ask for anything.
-    file = f"pages/{asked_page()}.py"
-    if file in PAGES.values():
+    page = asked_page()
+    if page == "why":
+        show_why()
+    if (file := f"pages/{page}.py") in PAGES.values():
         st.switch_page(file, query_params=pickers.address())
+
+
+def show_why() -> NoReturn:
+    """Go to the page that opens the score of the pair that is chosen."""
+    st.session_state[OF_PAIR] = True
+    st.switch_page(PAGES["Why"], query_params=pickers.address())

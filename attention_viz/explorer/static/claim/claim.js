@@ -24,9 +24,11 @@ export function createClaim(view) {
   const place = element("span", {class: "av-where"});
   const how = element("button", {type: "button", class: "av-how", "data-testid": "explorer-how"});
   how.onclick = () => view.open?.("steps");
+  const why = element("button", {type: "button", class: "av-how", "data-testid": "explorer-why"}, "Why?");
+  why.onclick = () => view.open?.("why");
   const hint = element("span", {class: "av-quiet", hidden: true}, "preview: a click keeps it");
   return {
-    node: element("div", {class: "av-claim-line"}, sentence, place, view.open ? how : null, hint),
+    node: element("div", {class: "av-claim-line"}, sentence, place, ...(view.open ? [how, why] : []), hint),
     draw() {
       sentence.replaceChildren(...sentenceOf(view));
       place.textContent = whereOf(view);
@@ -34,6 +36,8 @@ export function createClaim(view) {
       how.textContent = `How was ${number} computed?`;
       const previewing = view.store.state.preview !== null;
       how.hidden = previewing || number === "";
+      // A reading's shares aren't made of one head's scores.
+      why.hidden = how.hidden || Boolean(view.recording.header.reading);
       hint.hidden = !previewing;
     },
   };

@@ -135,7 +135,9 @@ function show(pipeline) {
   pipeline.root.setAttribute("aria-busy", String(!isThere));
   if (!isThere) return;
   const pair = openPair(opened, query, key, terms);
-  pipeline.claim.replaceChildren(...claimOf(opened, pair));
+  const why = element("button", {type: "button", class: "av-how", "data-testid": "pipeline-why"}, "Why?");
+  why.onclick = () => pipeline.setTriggerValue("open", "why");
+  pipeline.claim.replaceChildren(...claimOf(opened, pair), " ", why);
   writeWords(pipeline.strip, opened, pair, (...to) => choosePair(pipeline, ...to));
   paint(pipeline, opened, pair, width);
   pipeline.drawn = state;

@@ -8,6 +8,9 @@ import {element} from "../parts/element.js";
 
 /** @typedef {[number, number]} Place */
 
+// So many cells a row has at most.
+const CELLS = 40;
+
 /**
  * A cell a head, coloured by what it wrote; layers go across, or down where heads are more.
  * @param {WhyHeader} header
@@ -223,8 +226,12 @@ function listRow(header, [layer, head], isChosen, silenced, beside, choose) {
  * @param {[number, number, number][]} sources
  */
 function pattern({keys}, sources) {
-  const weights = new Map(sources.map(([at, weight]) => [at, weight]));
-  return keys
-    .slice(0, 40)
-    .map((_, at) => element("i", {style: `--av-weight: ${Math.round((weights.get(at) ?? 0) * 100)}%`}));
+  // Of a long text several words share a cell, as deep as the heaviest of them.
+  const count = Math.min(keys.length, CELLS);
+  const deepest = Array.from({length: count}, () => 0);
+  for (const [at, weight] of sources) {
+    const cell = Math.floor((at * count) / keys.length);
+    deepest[cell] = Math.max(deepest[cell], weight);
+  }
+  return deepest.map((weight) => element("i", {style: `--av-weight: ${Math.round(weight * 100)}%`}));
 }

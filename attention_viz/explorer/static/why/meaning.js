@@ -1,6 +1,6 @@
 // The chosen head: the text with where it looks and what it writes from each word, and what that means.
 
-import {meaningOf, signed, wordAt} from "./reading.js";
+import {meaningOf, plainNumber, signed, wordAt} from "./reading.js";
 import {amount} from "./sum.js";
 import {element} from "../parts/element.js";
 
@@ -83,7 +83,7 @@ export function drawMeaning(header, [layer, head], silenced) {
       {},
       after === undefined
         ? "The model runs without this head …"
-        : `${meaningOf(wrote, header.total - after)} Silenced everywhere, ${header.total.toFixed(2)} becomes ${after.toFixed(2)}.`,
+        : `${meaningOf(wrote, header.total - after)} Silenced everywhere, ${plainNumber(header.total)} becomes ${plainNumber(after)}.`,
     ),
   );
 }

@@ -44,6 +44,14 @@ export function signed(number) {
 }
 
 /**
+ * A number with a minus where it is below 0.
+ * @param {number} number
+ */
+export function plainNumber(number) {
+  return number.toFixed(2).replace("-", "−");
+}
+
+/**
  * A number next to nothing as a power of ten, such as 2×10⁻⁷.
  * @param {number} number
  */

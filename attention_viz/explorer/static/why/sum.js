@@ -1,6 +1,6 @@
 // The number as a sum: a bar after the other, each beginning where the one before ended.
 
-import {signed, tiny, wordAt} from "./reading.js";
+import {plainNumber, signed, tiny, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {SumGroup, WhyHeader} from "./reading.js" */
@@ -28,7 +28,7 @@ export function drawSum(header, open, toggle, choose) {
       choose,
     );
   });
-  const title = element("h2", {}, `${header.total.toFixed(2)} is this sum `, quiet("press a line to open it"));
+  const title = element("h2", {}, `${plainNumber(header.total)} is this sum `, quiet("press a line to open it"));
   const whole = [place(Math.min(0, header.total)), place(Math.max(0, header.total))];
   return element(
     "section",
@@ -40,7 +40,7 @@ export function drawSum(header, open, toggle, choose) {
       "p",
       {class: "av-grand"},
       header.less ? `${header.more} over ${header.less}` : header.more,
-      element("b", {}, header.total.toFixed(2)),
+      element("b", {}, plainNumber(header.total)),
     ),
     bar(whole, place(0), "av-all"),
     ...wordRows(header, open, toggle),

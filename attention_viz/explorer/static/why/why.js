@@ -5,6 +5,7 @@
 import {drawList, drawMap} from "./heads.js";
 import {drawMeaning, drawWords} from "./meaning.js";
 import {drawSum} from "./sum.js";
+import {plainNumber} from "./reading.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {element, focused} from "../parts/element.js";
 
@@ -106,9 +107,9 @@ function drawWhy(why) {
         element("span", {class: "av-less"}, header.less),
         "?",
       ]
-    : [`Why is ${header.more} worth ${header.total.toFixed(2)}?`];
+    : [`Why is ${header.more} worth ${plainNumber(header.total)}?`];
   const told = header.less
-    ? `The model gives ${header.more} ${header.total.toFixed(2)} more than ${header.less}, in logits.`
+    ? `The model gives ${header.more} ${plainNumber(header.total)} more than ${header.less}, in logits.`
     : `The score of the pair; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
@@ -120,7 +121,21 @@ function drawWhy(why) {
       ...(header.listed.length ? drawHeads(why, header, place, choose) : [noHeads()]),
     ),
   );
+  showLooked(root, header, place);
   if (held) /** @type {HTMLElement | null} */ (root.querySelector(held))?.focus();
+}
+
+/**
+ * Of a long text the line turns to the word that the head took most from.
+ * @param {HTMLElement} root
+ * @param {WhyHeader} header
+ * @param {Place} place
+ */
+function showLooked(root, {sources}, place) {
+  const line = /** @type {HTMLElement} */ (root.querySelector(".av-sentence"));
+  const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
+  const word = /** @type {HTMLElement | undefined} */ (line.children[most?.[0] ?? 0]);
+  if (word) line.scrollLeft = word.offsetLeft - line.offsetLeft - line.clientWidth / 2;
 }
 
 /**

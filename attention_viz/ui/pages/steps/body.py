@@ -29,7 +29,7 @@ from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.notices import show_notices
-from attention_viz.ui.parts.selection import pair_of, settle_selection, take_pair
+from attention_viz.ui.parts.selection import pair_of, settle_selection, show_why, take_pair
 from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
@@ -85,6 +85,8 @@ def _open(drawn: Drawn, state: State, places: Places) -> tuple[OpenHead, OpenHea
         with places.pipeline:
             pair = chosen.query, chosen.key
             show_pipeline(opened, pair, chosen.terms, on_choice=_take_pipeline_pair, on_open=_open_step)
+        if asked_step() == "why":
+            show_why()
     else:
         places.pipeline.empty()
         with places.picture.container():

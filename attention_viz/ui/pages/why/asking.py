@@ -108,7 +108,7 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     named = stream if len(drawn.trace.streams) > 1 else None
     of = Score(number, head, query, key, named)
     at = query if choice.side == "query" else key
-    words = f"“{shortened(queries[query])}” → “{shortened(keys[key])}”"
+    words = " → ".join(f"“{shortened(_plain(word) or word)}”" for word in (queries[query], keys[key]))
     return Asked(of, words, "", at, choice.side)
 
 
@@ -126,13 +126,14 @@ def _pick(label: str, name: str, options: list[str], shown: str) -> None:
     def take() -> None:
         WHY_CHOICES.set(**{name: st.session_state[key] or ""})
 
-    st.markdown(label, width="content")
-    st.selectbox(
-        label,
-        options if shown in options else [shown, *options],
-        key=key,
-        accept_new_options=True,
-        on_change=take,
-        width=170,
-        label_visibility="collapsed",
-    )
+    with st.container(key=f"{key}-line", horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        st.markdown(label, width="content")
+        st.selectbox(
+            label,
+            options if shown in options else [shown, *options],
+            key=key,
+            accept_new_options=True,
+            on_change=take,
+            width=170,
+            label_visibility="collapsed",
+        )

@@ -1,8 +1,13 @@
 """The Why page in a browser."""
 
-from playwright.sync_api import expect
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
 
 from tests.pages import OpenPage
+
+Idle = Callable[[Page], None]
 
 
 def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage) -> None:
@@ -26,3 +31,16 @@ def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage
     screen.keyboard.press("ArrowLeft" if layer != "0" else "ArrowRight")
     expect(why.locator('.av-spot[aria-selected="true"]')).to_be_focused()
     assert why.locator('.av-spot[aria-selected="true"]').get_attribute("aria-label") != before
+
+
+def test_why_beside_a_number_opens_the_score_of_that_pair(page: OpenPage, idle: Idle) -> None:
+    screen = page("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
+    screen.get_by_test_id("explorer-why").click()
+    question = screen.get_by_test_id("why").locator(".av-question")
+    expect(question).to_contain_text("“cat” → “sat”")
+    expect(screen).to_have_url(re.compile(r"/why\?.*why=pair"))
+    idle(screen)
+    screen.get_by_role("link", name="Step by step").click()
+    screen.get_by_test_id("pipeline-why").click()
+    expect(screen).to_have_url(re.compile("/why"))
+    expect(question).to_contain_text("“cat” → “sat”")
