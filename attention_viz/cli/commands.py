@@ -5,14 +5,15 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from attention_viz.cli.files import check_target, write
-from attention_viz.cli.output import report, show, show_pairs
+from attention_viz.cli.output import report, show, show_pairs, show_with_origin
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
     from attention_viz.scratch.model import Scratch
+    from attention_viz.trace.tokens import Tokens
 
-__all__ = ["find", "findings", "heads", "models", "trace", "verify"]
+__all__ = ["find", "findings", "heads", "models", "trace", "verify", "why"]
 
 _EXAMPLE = "The bank of the river was flooded"
 
@@ -66,6 +67,54 @@ def find(arguments: Namespace) -> int:
     found = av.find_heads(made, query=arguments.query, key=arguments.key, stream=arguments.stream)
     show(found.head(arguments.top), arguments.format)
     return 0
+
+
+def why(arguments: Namespace) -> int:
+    """Print what wrote a number, largest first."""
+    import attention_viz as av
+    from attention_viz.models.circuits.decomposition import HELD
+
+    score = [getattr(arguments, name) for name in ("layer", "head", "query", "key")]
+    asks_score = any(one is not None for one in score)
+    if asks_score == (arguments.token is not None) or (asks_score and None in score):
+        arguments.usage_error("needed: --token, or --layer, --head, --query and --key together")
+    text, model = _text(arguments.text), _model(arguments.model)
+    if not isinstance(model, av.AttentionModel):
+        raise AttentionVizError(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    made = model.trace(text)
+    if asks_score:
+        stream = made.stream(arguments.stream)
+        query = _position(made.query_tokens(stream), arguments.query)
+        key = _position(made.key_tokens(stream), arguments.key)
+        asked = av.Score(arguments.layer, arguments.head, query, key, arguments.stream, arguments.relative)
+    else:
+        asked = av.Logit(arguments.token, arguments.position, arguments.against)
+    found = av.decompose(model, made, asked)
+    origin = {
+        "of": str(asked),
+        "model": made.provenance.model,
+        "text": text,
+        "total": found.total,
+        "remainder": f"{found.remainder:.1e}",
+        "held": HELD,
+        "position_bias": found.position_bias or None,
+        "softcap": found.softcap,
+    }
+    largest = found.table.groupby("side", sort=False).head(arguments.top)
+    show_with_origin(origin, largest, arguments.format)
+    return 0
+
+
+def _position(tokens: "Tokens", asked: str) -> int:
+    """A position, told by its number or by a word that stands in the text once."""
+    if asked.isascii() and asked.isdigit():
+        return int(asked)
+    words = [tokens.text_of(pieces) for pieces in tokens.pieces]
+    found = [pieces[-1] for pieces, word in zip(tokens.pieces, words, strict=True) if word == asked]
+    if len(found) == 1:
+        return found[0]
+    told = f"stands at positions {', '.join(map(str, found))}; name one of them" if found else "isn't one of its words"
+    raise AttentionVizError(f"{asked!r} was asked for, and {told}")
 
 
 def verify(arguments: Namespace) -> int:

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_app, _trace, _findings, _heads, _find, _verify, _models):
+    for add in (_app, _trace, _findings, _heads, _find, _why, _verify, _models):
         add(added)
     return top
 
@@ -106,6 +106,39 @@ def _find(added: "Commands") -> None:
     _add_format(command)
 
 
+def _why(added: "Commands") -> None:
+    example = (
+        'why --text "When Mary and John went to the store, John gave a drink to" --token Mary --against John '
+        "--model SmolLM2-135M-Instruct"
+    )
+    purpose = "What wrote a number: a next word's logit, or the score of a pair, as the sum of what each part wrote."
+    command = _command(added, "why", purpose, example, None)
+    command.set_defaults(run=commands.why, usage_error=command.error)
+    command.add_argument("--text", required=True, metavar="TEXT", help=_TEXT)
+    _add_model(command)
+    command.add_argument("--token", metavar="WORD", help="the word that might come next")
+    command.add_argument("--against", metavar="WORD", help="another, whose logit is taken away")
+    command.add_argument(
+        "--position",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="after which token (default: -1, the last)",
+    )
+    command.add_argument("--layer", type=_place, metavar="N", help="of a score: its layer, from 0")
+    command.add_argument("--head", type=_place, metavar="N", help="of a score: its head, from 0")
+    command.add_argument("--query", metavar="WORD", help="of a score: the word that looks, or its position")
+    command.add_argument("--key", metavar="WORD", help="of a score: the word that is looked at, or its position")
+    command.add_argument(
+        "--relative",
+        action="store_true",
+        help="of a score: less the mean score of the other keys",
+    )
+    command.add_argument("--top", type=_count, default=20, metavar="N", help="how many rows a side (default: 20)")
+    _add_stream(command)
+    _add_format(command)
+
+
 def _verify(added: "Commands") -> None:
     purpose = "Measure how far a model's output with our attention is from its output without."
     command = _command(added, "verify", purpose, "verify all-MiniLM-L6-v2", commands.verify)
@@ -170,6 +203,10 @@ def _port(word: str) -> int:
 
 def _count(word: str) -> int:
     return _number(word, 1, None)
+
+
+def _place(word: str) -> int:
+    return _number(word, 0, None)
 
 
 def _number(word: str, least: int, most: int | None) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["FORMATS", "one_line", "report", "show", "show_pairs"]
+__all__ = ["FORMATS", "one_line", "report", "show", "show_pairs", "show_with_origin"]
 
 
 def show(table: "pandas.DataFrame", form: str) -> None:
@@ -21,6 +21,19 @@ def show_pairs(pairs: Mapping[str, str]) -> None:
     """Print a name and a value a line."""
     width = max(map(len, pairs))
     _put("".join(f"{name:{width}}  {value}\n" for name, value in pairs.items()))
+
+
+def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form: str) -> None:
+    """Print a table with what it is of: above it for eyes, around it in JSON, beside it, on standard error, of CSV."""
+    lines = "".join(f"{name}: {_cell(value)}\n" for name, value in origin.items() if value is not None)
+    if form == "json":
+        told = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
+        _put(json.dumps({**told, "rows": json.loads(_json(table))}, indent=2, allow_nan=False) + "\n")
+    elif form == "csv":
+        report(lines.rstrip("\n"))
+        _put(_csv(table))
+    else:
+        _put(f"{lines}\n{_table(table)}")
 
 
 def report(message: str) -> None:
@@ -55,6 +68,8 @@ def _table(table: "pandas.DataFrame") -> str:
 
 def _cell(value: Any) -> str:
     plain = _plain(value)
+    if plain is None:
+        return ""
     if isinstance(plain, bool):
         return "yes" if plain else "no"
     return f"{plain:.4f}" if isinstance(plain, float) else one_line(str(plain))
@@ -84,7 +99,9 @@ def _json(table: "pandas.DataFrame") -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python's own for one of numpy's."""
+    """A value of Python's own for one of numpy's; None for a cell of pandas that is empty."""
+    if type(value).__name__ == "NAType":
+        return None
     return value.item() if hasattr(value, "item") else value
 
 

@@ -33,7 +33,7 @@ from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-COMMANDS = ("app", "trace", "findings", "heads", "find", "verify", "models")
+COMMANDS = ("app", "trace", "findings", "heads", "find", "why", "verify", "models")
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -344,6 +344,40 @@ def test_find_prints_ten_unless_told_otherwise(run: Run) -> None:
     words = ("find", "bank", "river", "--text", "The bank of the river", "--model", "all-MiniLM-L6-v2")
     assert len(json.loads(run(*words, "--format", "json")[1])) == 10
     assert len(json.loads(run(*words, "--format", "json", "--top", "500")[1])) == 72
+
+
+def test_why_is_the_library_s_decomposition(run: Run) -> None:
+    words = ("why", "--text", MOON, "--model", "induction", "--format", "json")
+    model = av.load("induction")
+    assert isinstance(model, av.AttentionModel)
+    trace = model.trace(MOON)
+    code, out, _ = run(*words, "--token", "frog", "--against", "ring", "--top", "3")
+    told, found = json.loads(out), av.decompose(model, trace, av.Logit("frog", against="ring"))
+    assert code == 0
+    assert told["total"] == pytest.approx(found.total)
+    assert told["held"] == "direct effect; norms and patterns held fixed"
+    assert [row["contribution"] for row in told["rows"]] == pytest.approx(found.table.contribution[:3].tolist())
+    code, out, _ = run(*words, "--layer", "1", "--head", "1", "--query", "5", "--key", "frog", "--relative")
+    told, found = json.loads(out), av.decompose(model, trace, av.Score(1, 1, 5, 3, relative=True))
+    assert told["total"] == pytest.approx(found.total)
+    assert {row["side"] for row in told["rows"]} == {"query", "key"}
+    assert "total" in run("why", "--text", MOON, "--model", "induction", "--token", "frog")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--layer", "1"), 2, "--layer, --head, --query and --key together"),
+        ((), 2, "--token"),
+        (("--token", "moon", "--layer", "0"), 2, "--token"),
+        (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), 1, "positions 1, 5"),
+        (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't one of its words"),
+        (("--token", "sunshine"), 1, "no token 'sunshine'"),
+    ],
+)
+def test_why_refuses_what_is_no_number(words: tuple[str, ...], code: int, message: str, run: Run) -> None:
+    found, _, err = run("why", "--text", MOON, "--model", "induction", *words)
+    assert (found, message in err) == (code, True), err
 
 
 def test_csv_gives_a_spreadsheet_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
