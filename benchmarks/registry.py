@@ -1,6 +1,6 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import capture, classroom, growing, heads, language, long, size, starting, switching
+from benchmarks import capture, classroom, growing, heads, language, long, size, starting, switching, why
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
@@ -12,6 +12,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "size": size.BENCHMARK,
     "switching": switching.BENCHMARK,
     "heads": heads.BENCHMARK,
+    "why": why.BENCHMARK,
     "long": long.BENCHMARK,
     "starting": starting.BENCHMARK,
     "classroom": classroom.BENCHMARK,
