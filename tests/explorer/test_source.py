@@ -30,6 +30,7 @@ ENTRIES = (
     "page/themes.js",
     "pipeline/pipeline.js",
     "present/present.js",
+    "why/why.js",
 )
 DECLARED = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:function|class|const|let) (?:(\w+)|\[([^\]]*)\])", re.M)
 IMPORTED = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.M)

@@ -39,13 +39,14 @@ def show_body(state: State, places: Places, height: int) -> None:
     """
     settle = functools.partial(settle_selection, state=state)
     drawn = draw_in_place(state, places.picture, height, keep=True, settle=settle)
-    asked: Asked | None = None
     if drawn is not None:
         with places.notes:
             show_notes(drawn, state)
         try:
-            asked = _ask(drawn, state, places)
-            _show(drawn, state, places, asked)
+            if untold := _untold(drawn, state):
+                places.picture.info(untold)
+            else:
+                _show(drawn, state, places, _ask(drawn, state, places))
         except AttentionVizError as error:
             show_problem(error, places.picture)
     pickers.keep(state, WHY_CHOICES)
@@ -58,6 +59,17 @@ def show_body(state: State, places: Places, height: int) -> None:
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
+
+
+def _untold(drawn: Drawn, state: State) -> str:
+    """Why nothing can be opened; empty where something can."""
+    if drawn.fit is None:
+        return "A trace from a file is a run that is over: what wrote its numbers is told by a model that runs."
+    if state.own:
+        return (
+            "Our own module has random weights: nobody trained them to say anything. Choose a model that was trained."
+        )
+    return ""
 
 
 def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
