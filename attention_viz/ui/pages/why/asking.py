@@ -9,6 +9,7 @@ from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Drawn, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
 from attention_viz.ui.parts.selection import pair_of
@@ -67,20 +68,25 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
         if typed and typed not in offered:
             offered.append(typed)
     first = choice.token or offered[0]
-    token = named_token(request, trace, at, first)
-    second = choice.against
-    if not second or second == first:
-        others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
-        labels = ask(request, lambda model: model.labels(others[:1]))
-        own = _plain(tokens.write(labels[0])) if labels else ""
-        second = own or next(name for name in offered if name != first)
-    if second not in offered:
-        offered.append(second)
-    against = named_token(request, trace, at, second, like=token)
-    _pick("Why", "token", [one for one in offered if one != second], first)
-    _pick("and not", "against", [one for one in offered if one != first], second)
+    second = choice.against if choice.against != first else ""
+    try:
+        token = named_token(request, trace, at, first)
+        second = second or _other(state, trace, at, token) or next(name for name in offered if name != first)
+        against = named_token(request, trace, at, second, like=token)
+    finally:
+        # What was typed stays in its box, also where it is no token.
+        second = second or next(name for name in offered if name != first)
+        _pick("Why", "token", offered, first)
+        _pick("and not", "against", offered, second)
     more, less = f"“{shortened(first)}”", f"“{shortened(second)}”"
     return Asked(Logit(token, at, against), more, less, at)
+
+
+def _other(state: State, trace: Trace, at: int, token: int) -> str:
+    """A likely word of the text, which the likeliest is told against; empty where there is none."""
+    others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
+    labels = ask(state.request, lambda model: model.labels(others[:1]))
+    return _plain(trace.query_tokens().write(labels[0])) if labels else ""
 
 
 def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:

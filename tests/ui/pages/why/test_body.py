@@ -45,6 +45,9 @@ def test_a_word_of_several_tokens_is_refused_with_its_tokens_and_the_page_stays(
     screen = Screen().open(f"{STORY}&token=Mississippi+mud")
     assert not screen.app.exception
     assert " tokens to SmolLM2" in " ".join(screen.alerts)
+    assert screen.picker("Why").value == "Mississippi mud"
+    screen.pick("Why", "Mary")
+    assert not screen.alerts and screen.picker("and not").value == "John"
 
 
 @pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "translation"])
