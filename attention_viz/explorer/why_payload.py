@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 if TYPE_CHECKING:
     import pandas
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Question", "largest_heads", "pack_why"]
+__all__ = ["Question", "largest_heads", "name_of", "pack_why"]
 
 # So many heads are listed, and of each head so many words that it took something from.
 _LISTED, _SOURCES = 10, 40
@@ -94,7 +95,18 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "sources": _sources(trace, stream, at, taken),
         "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],
     }
+    packed = _packed(header)
+    # Names the number: what is told of it later is shown with no other.
+    return _packed({**header, "name": f"{crc32(packed):08x}"})
+
+
+def _packed(header: Mapping[str, Any]) -> bytes:
     return json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+
+
+def name_of(packed: bytes) -> str:
+    """The name of a number that `pack_why` packed."""
+    return json.loads(packed)["name"]
 
 
 def _rows(table: "pandas.DataFrame") -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Numbers opened into what wrote them, each made once for all who ask; and what becomes of them without a head."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attention_viz.scratch.protocol import Model
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Written", "named_token", "without_heads", "words_of_text", "written"]
+__all__ = ["Written", "known_silenced", "named_token", "without_heads", "words_of_text", "written"]
 
 Head = tuple[int, int]
 
@@ -104,9 +104,16 @@ def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int
 
 
 def without_heads(
-    drawn: Drawn, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
+    drawn: Drawn,
+    request: Request,
+    of: Score | Logit,
+    heads: Sequence[Head],
+    stream: str | None,
+    report: Callable[[int], object] = lambda _: None,
 ) -> Mapping[Head, float]:
     """What the number is when each of these heads alone hands on 0 everywhere, run inside the model.
+
+    Heads run in batches, and each is kept as soon as its batch is done: whoever stops loses little.
 
     Args:
         drawn: the run with all heads.
@@ -114,32 +121,42 @@ def without_heads(
         of: the number.
         heads: layer and head of each.
         stream: whose heads, of a model that has several kinds.
+        report: is told before each batch how many of the heads are done.
 
     Raises:
         AttentionVizError: a head can't be silenced in this model.
     """
+    from attention_viz.models.recording.batched_edits import rows_at_once
+
+    known = known_silenced(request, of, heads, stream)
+    missing = [head for head in heads if head not in known]
+    size = 1 if isinstance(of, Score) else rows_at_once(drawn.trace)
+    for start in range(0, len(missing), size):
+        report(len(known))
+        found = _silence(drawn, request, of, missing[start : start + size], stream)
+        for head, number in found.items():
+            known[head] = _silenced.get((request, of, stream, head), lambda number=number: number)
+    return {head: known[head] for head in heads}
+
+
+def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None) -> dict[Head, float]:
+    """Of these heads those that were silenced already, each with what the number is without it; see `without_heads`."""
+    found = ((head, _silenced.peek((request, of, stream, head))) for head in heads)
+    return {head: number for head, number in found if number is not None}
+
+
+def _silence(
+    drawn: Drawn, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
+) -> Mapping[Head, float]:
     from attention_viz.edits.kinds.ablation import Ablate
+    from attention_viz.models.recording.batched_edits import try_each
 
-    key = (request, of, tuple(heads))
-    return _silenced.get(
-        key, lambda: _silence(drawn, request, of, {head: Ablate(*head, stream=stream) for head in heads})
-    )
-
-
-def _silence(drawn: Drawn, request: Request, of: Score | Logit, edits: "Mapping[Head, Edit]") -> Mapping[Head, float]:
-    from attention_viz.models.recording.batched_edits import rows_at_once, try_each
-
+    tries: list[list[Edit]] = [[Ablate(*head, stream=stream)] for head in heads]
     if isinstance(of, Score):
-        runs = {head: draw(request, edits=[edit], cached=False).trace for head, edit in edits.items()}
-        return {head: _score(trace, of) for head, trace in runs.items()}
-    heads, size = list(edits), rows_at_once(drawn.trace)
-    found: dict[Head, float] = {}
-    for start in range(0, len(heads), size):
-        batch = heads[start : start + size]
-        tries = [[edits[head]] for head in batch]
-        outputs = ask(request, lambda model, tries=tries: try_each(model, drawn.trace, tries))
-        found |= {head: _logit(output[of.position], of) for head, output in zip(batch, outputs, strict=True)}
-    return found
+        runs = [draw(request, edits=edits, cached=False).trace for edits in tries]
+        return {head: _score(trace, of) for head, trace in zip(heads, runs, strict=True)}
+    outputs = ask(request, lambda model: try_each(model, drawn.trace, tries))
+    return {head: _logit(output[of.position], of) for head, output in zip(heads, outputs, strict=True)}
 
 
 def _score(trace: "Trace", of: Score) -> float:
@@ -172,6 +189,4 @@ def _pretrained(model: "Model") -> "AttentionModel":
 
 
 _written: "SharedCache[tuple[Request, Score | Logit], Written]" = SharedCache(_ROOM, lambda one: one.nbytes)
-_silenced: "SharedCache[tuple[Request, Score | Logit, tuple[Head, ...]], Mapping[Head, float]]" = SharedCache(
-    1_000_000, lambda one: 200 * len(one) + 200
-)
+_silenced: "SharedCache[tuple[Request, Score | Logit, str | None, Head], float]" = SharedCache(1_000_000, lambda _: 200)

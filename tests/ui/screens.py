@@ -132,9 +132,9 @@ class Screen:
         shape = [int(count) for count in cells["shape"].split(",")]
         return numpy.frombuffer(base64.b64decode(cells["bdata"]), dtype=cells["dtype"]).reshape(shape)
 
-    def channel(self, key: str) -> dict[str, Any]:
+    def channel(self, key: str, name: str = "channel") -> dict[str, Any]:
         """What the page tells a component of ours, such as which head it shows; empty where there is no component."""
-        found = [one for one in self.all("bidi_component") if one.proto.id.endswith(f"-{key}-channel")]
+        found = [one for one in self.all("bidi_component") if one.proto.id.endswith(f"-{key}-{name}")]
         return json.loads(found[0].proto.json) if found else {}
 
     def packed(self) -> dict[str, Any]:

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {depthOf, looksAt, meaningOf, signed, tiny, wordAt} from "../../../attention_viz/explorer/static/why/reading.js";
+import {
+  depthOf,
+  largestOf,
+  looksAt,
+  meaningOf,
+  missingOf,
+  signed,
+  tiny,
+  wordAt,
+} from "../../../attention_viz/explorer/static/why/reading.js";
+import {storyOf} from "../../../attention_viz/explorer/static/why/story.js";
 
 test("numbers have a sign, but for what is next to nothing", () => {
   assert.equal(signed(2.864), "+2.86");
@@ -41,4 +51,75 @@ test("colours deepen by roots up to the fullest", () => {
   assert.equal(depthOf(-0.5, 2), 0.5);
   assert.equal(depthOf(9, 2), 1);
   assert.equal(depthOf(1, 0), 0);
+});
+
+/** A number of one layer of three heads: the first writes most, the second is made up for. */
+const header = {
+  ...{name: "a", more: "“Mary”", less: "“John”", total: 6, remainder: 0, side: "output", at: 3, mlps: [0]},
+  ...{queries: ["Mary", "and", "John", "to"], keys: ["Mary", "and", "John", "to"], heads: [3], groups: [], words: []},
+  map: [[2.9, 0.8, -0.2]],
+  listed: /** @type {[number, number][]} */ ([
+    [0, 0],
+    [0, 1],
+    [0, 2],
+  ]),
+  sources: /** @type {Record<string, [number, number, number][]>} */ ({
+    "0 0": [
+      [0, 0.1, -0.1],
+      [2, 0.7, 3],
+    ],
+    "0 1": [[0, 0.6, 0.8]],
+    "0 2": [[3, 0.9, -0.2]],
+  }),
+};
+
+test("what is missing is known of the heads that were silenced, and orders them", () => {
+  const missing = missingOf(
+    header,
+    new Map([
+      ["0 1", 6.5],
+      ["0 2", 4.9],
+    ]),
+  );
+  assert.deepEqual(
+    missing.map((row) => row.map((one) => one && Number(one.toFixed(2)))),
+    [[null, -0.5, 1.1]],
+  );
+  assert.deepEqual(largestOf(missing, 1), [[0, 2]]);
+  assert.deepEqual(largestOf(missing, 5).length, 2);
+});
+
+test("the story of a word: who writes most, why it looks there, and what is made up for once that is known", () => {
+  const [first, second, ...none] = storyOf(header, new Map());
+  assert.equal(first.words, "0·0 writes most: it looks at “John” and writes against it");
+  assert.deepEqual(second.press, {pair: [0, 0, 3, 2]});
+  assert.deepEqual(none, []);
+  const known = storyOf(
+    header,
+    new Map([
+      ["0 0", 3],
+      ["0 1", 6.1],
+    ]),
+  );
+  assert.equal(known[2].words, "0·1 looks at “Mary”, but later layers make up for it");
+  assert.deepEqual(known[2].press, {head: [0, 1]});
+  assert.deepEqual(storyOf({...header, listed: []}, new Map()), []);
+});
+
+test("the story of a score: who writes the key, or the word itself", () => {
+  const score = {
+    ...header,
+    less: "",
+    side: "key",
+    at: 3,
+    sources: {"0 0": /** @type {[number, number, number][]} */ ([[2, 0.9, 3]])},
+  };
+  assert.equal(
+    storyOf(score, new Map())[0].words,
+    "0·0 writes most of the key, +2.90: at “to” it looks at “John”, the word before",
+  );
+  const itself = {...score, side: "query", groups: [{kind: "Word embedding", towards: "", sum: 8.5, lines: []}]};
+  const [word, other] = storyOf(itself, new Map());
+  assert.equal(word.words, "The word “to” itself writes most of the query, +8.50");
+  assert.deepEqual(other.press, {side: "key"});
 });

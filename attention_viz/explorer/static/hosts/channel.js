@@ -1,6 +1,6 @@
 // Hands the page's own choice of a head to the component beside it, without the weights being sent again.
 
-import {openChannel} from "./hosting.js";
+import {openChannel, subjectOf} from "./hosting.js";
 
 /**
  * @import {Message, Mounting} from "./hosting.js"
@@ -10,9 +10,10 @@ import {openChannel} from "./hosting.js";
 export default function channelComponent({data}) {
   const message = /** @type {Message} */ (data);
   const channel = openChannel();
-  channel.latest.set(message.explorer, message);
+  const name = subjectOf(message);
+  channel.latest.set(name, message);
   channel.target.dispatchEvent(new CustomEvent("choice", {detail: message}));
   return () => {
-    if (channel.latest.get(message.explorer) === message) channel.latest.delete(message.explorer);
+    if (channel.latest.get(name) === message) channel.latest.delete(name);
   };
 }

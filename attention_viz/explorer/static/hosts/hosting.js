@@ -5,13 +5,14 @@
 /**
  * What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
  * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the heads
- * of a long text that link the pair of tokens that the page was asked for.
+ * of a long text that link the pair of tokens that the page was asked for. `about` names what a component is told of,
+ * where there is more than one thing.
  * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, seen?: number,
- *   stream?: string, ranking?: Ranking}} Message
+ *   stream?: string, ranking?: Ranking, about?: string}} Message
  */
 
 /**
- * Where the channel component leaves its messages: the latest for each component, and an event for each that comes. So
+ * Where the channel component leaves its messages: the latest for each component and subject, and an event for each that comes. So
  * does the packet component with the last head of a long text that was handed over.
  * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null}} Channel
  */
@@ -51,9 +52,20 @@ export function listenToChannel(hear, signal) {
 /**
  * The last message for the component at this element, if there was one.
  * @param {HTMLElement} parentElement
+ * @param {string} about
  */
-export function latestFor(parentElement) {
-  return [...openChannel().latest.values()].find((message) => isMeant(parentElement, message));
+export function latestFor(parentElement, about = "") {
+  return [...openChannel().latest.values()].find(
+    (message) => (message.about ?? "") === about && isMeant(parentElement, message),
+  );
+}
+
+/**
+ * Whom a message is for, and of what it tells.
+ * @param {Message} message
+ */
+export function subjectOf({explorer, about = ""}) {
+  return `${explorer} ${about}`;
 }
 
 /**

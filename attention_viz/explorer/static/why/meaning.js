@@ -5,7 +5,7 @@ import {amount} from "./sum.js";
 import {element} from "../parts/element.js";
 
 /**
- * @import {Place} from "./heads.js"
+ * @import {Place, WhyView} from "./map.js"
  * @import {WhyHeader} from "./reading.js"
  */
 
@@ -59,10 +59,9 @@ export function drawWords(header, place) {
 /**
  * The chosen head in words.
  * @param {WhyHeader} header
- * @param {Place} place
- * @param {Map<string, number>} silenced
+ * @param {WhyView} view
  */
-export function drawMeaning(header, [layer, head], silenced) {
+export function drawMeaning(header, {chosen: [layer, head], silenced}) {
   const name = `${layer} ${head}`;
   const wrote = header.map[layer]?.[head] ?? 0;
   const sources = header.sources[name] ?? [];

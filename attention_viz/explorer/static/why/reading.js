@@ -13,6 +13,7 @@
 /**
  * What `pack_why` packs.
  * @typedef {object} WhyHeader
+ * @property {string} name  of the number, told apart from any other by it
  * @property {string} more
  * @property {string} less
  * @property {number} total
@@ -85,9 +86,18 @@ export function meaningOf(direct, missing) {
   if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct)) return "Confirmed: about as much is missing as it wrote.";
   if (Math.abs(direct) < NOTHING || Math.abs(missing) > 3 * Math.abs(direct))
     return "It acts through others: what it writes is read by later parts, and they write more.";
-  if (Math.sign(direct) !== Math.sign(missing) || Math.abs(missing) < Math.abs(direct))
-    return "Later layers make up for it: without it, others write more of the same.";
+  if (isMadeUpFor(direct, missing)) return "Later layers make up for it: without it, others write more of the same.";
   return "It also acts through later layers, which read what it writes.";
+}
+
+/**
+ * Whether others write more of the same when a head is silenced: less is missing than it wrote, or the opposite.
+ * @param {number} direct
+ * @param {number} missing
+ */
+export function isMadeUpFor(direct, missing) {
+  const isLess = Math.sign(direct) !== Math.sign(missing) || Math.abs(missing) < Math.abs(direct);
+  return isLess && Math.abs(missing - direct) > ALIKE * Math.abs(direct);
 }
 
 /**
@@ -110,4 +120,37 @@ export function looksAt(sources, words) {
  */
 export function depthOf(number, full) {
   return full > 0 ? Math.sqrt(Math.min(1, Math.abs(number) / full)) : 0;
+}
+
+/**
+ * What is missing of a number without each head, where that is known; null where it isn't.
+ * @param {WhyHeader} header
+ * @param {Map<string, number>} silenced  what the number is without a head
+ * @returns {(number | null)[][]}
+ */
+export function missingOf({map, total}, silenced) {
+  return map.map((row, layer) =>
+    row.map((_, head) => {
+      const after = silenced.get(`${layer} ${head}`);
+      return after === undefined ? null : total - after;
+    }),
+  );
+}
+
+/**
+ * The heads with the largest numbers, for or against; at most `count` of them.
+ * @param {(number | null)[][]} numbers
+ * @param {number} count
+ * @returns {[number, number][]}
+ */
+export function largestOf(numbers, count) {
+  return numbers
+    .flatMap((row, layer) =>
+      row.flatMap((number, head) =>
+        number === null ? [] : [{place: /** @type {[number, number]} */ ([layer, head]), size: Math.abs(number)}],
+      ),
+    )
+    .sort((one, other) => other.size - one.size)
+    .slice(0, count)
+    .map(({place}) => place);
 }

@@ -2,8 +2,10 @@
 //
 // Which head the page shows, and what the number is without the largest heads, comes through the channel beside it.
 
-import {drawList, drawMap} from "./heads.js";
+import {drawList} from "./heads.js";
+import {drawMap} from "./map.js";
 import {drawMeaning, drawWords} from "./meaning.js";
+import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
 import {plainNumber} from "./reading.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
@@ -11,11 +13,16 @@ import {element, focused} from "../parts/element.js";
 
 /**
  * @import {Message, Mounting} from "../hosts/hosting.js"
- * @import {Place} from "./heads.js"
+ * @import {Place, WhyView} from "./map.js"
  * @import {WhyHeader} from "./reading.js"
+ * @import {StoryPress} from "./story.js"
  */
 
-/** @typedef {Message & {silenced?: [number, number, number][]}} WhyMessage */
+/**
+ * `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of some
+ * heads: layer, head and number.
+ * @typedef {Message & {by?: "wrote" | "silenced", of?: string, silenced?: [number, number, number][]}} WhyMessage
+ */
 
 /**
  * @typedef {object} Why
@@ -26,10 +33,13 @@ import {element, focused} from "../parts/element.js";
  * @property {Place | null} chosen
  * @property {number} serial
  * @property {Set<string>} open
+ * @property {"wrote" | "silenced"} by
+ * @property {string} of  the number that `silenced` is of
  * @property {Map<string, number>} silenced
  * @property {number} leaving
  * @property {AbortController} listening
  * @property {Mounting["setStateValue"]} setStateValue
+ * @property {Mounting["setTriggerValue"]} setTriggerValue
  */
 
 // How soon after it was let go an element is looked at, and how often from then on while it is still on the page.
@@ -38,17 +48,18 @@ const [FIRST_LOOK, NEXT_LOOK] = [50, 1000];
 const shown = new WeakMap();
 
 /** @param {Mounting} mounting */
-export default function whyComponent({data, parentElement, setStateValue}) {
+export default function whyComponent({data, parentElement, setStateValue, setTriggerValue}) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
-  const why = shown.get(parentElement) ?? createWhy(parentElement, setStateValue);
+  const why = shown.get(parentElement) ?? createWhy(parentElement, setStateValue, setTriggerValue);
   clearTimeout(why.leaving);
-  why.setStateValue = setStateValue;
+  Object.assign(why, {setStateValue, setTriggerValue});
   why.root.dataset["theme"] = themeOf(why.root);
   if (!why.bytes || !sameBytes(why.bytes, bytes)) {
     why.bytes = bytes;
     why.header = bytes.length ? JSON.parse(new TextDecoder().decode(bytes)) : null;
-    why.silenced.clear();
-    const message = latestFor(parentElement);
+  }
+  // What was told before this element was there.
+  for (const message of [latestFor(parentElement), latestFor(parentElement, "silenced")]) {
     if (message) hearWhy(why, message);
   }
   drawWhy(why);
@@ -58,14 +69,16 @@ export default function whyComponent({data, parentElement, setStateValue}) {
 /**
  * @param {HTMLElement} parentElement
  * @param {Mounting["setStateValue"]} setStateValue
+ * @param {Mounting["setTriggerValue"]} setTriggerValue
  * @returns {Why}
  */
-function createWhy(parentElement, setStateValue) {
+function createWhy(parentElement, setStateValue, setTriggerValue) {
   const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-why"));
   /** @type {Why} */
   const why = {
-    ...{root, parentElement, bytes: null, header: null, chosen: null, serial: 0},
-    ...{open: new Set(["words"]), silenced: new Map(), leaving: 0, listening: new AbortController(), setStateValue},
+    ...{root, parentElement, bytes: null, header: null, chosen: null, serial: 0, by: "wrote", of: ""},
+    ...{open: new Set(["words"]), silenced: new Map(), leaving: 0, listening: new AbortController()},
+    ...{setStateValue, setTriggerValue},
   };
   listenToChannel((message) => {
     if (hearWhy(why, message)) drawWhy(why);
@@ -80,8 +93,13 @@ function createWhy(parentElement, setStateValue) {
  */
 function hearWhy(why, message) {
   if (!isMeant(why.parentElement, message)) return false;
-  const {layer, head, seen = 0, silenced} = message;
+  const {layer, head, seen = 0, by, of, silenced} = message;
   if (!why.chosen || seen >= why.serial) why.chosen = [layer, head];
+  why.by = by ?? why.by;
+  if (of !== undefined && of !== why.of) {
+    why.of = of;
+    why.silenced = new Map();
+  }
   for (const [one, other, number] of silenced ?? []) why.silenced.set(`${one} ${other}`, number);
   return true;
 }
@@ -93,6 +111,8 @@ function drawWhy(why) {
   const place = /** @type {Place} */ (
     header.map[chosen[0]]?.[chosen[1]] === undefined ? (header.listed[0] ?? [0, 0]) : chosen
   );
+  // What is told of another number is kept for it, and never shown with this one.
+  const silenced = why.of === header.name ? why.silenced : new Map();
   const choose = (/** @type {Place} */ head) => chooseHead(why, head);
   const toggle = (/** @type {string} */ name) => {
     if (!why.open.delete(name)) why.open.add(name);
@@ -113,12 +133,13 @@ function drawWhy(why) {
     : `The score of the pair; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
+    ...drawStory(header, silenced, (press) => pressStep(why, press)),
     drawWords(header, place),
     element(
       "div",
       {class: "av-three"},
       drawSum(header, why.open, toggle, choose),
-      ...(header.listed.length ? drawHeads(why, header, place, choose) : [noHeads()]),
+      ...(header.listed.length ? drawHeads(header, {chosen: place, by: why.by, silenced}, choose) : [noHeads()]),
     ),
   );
   showLooked(root, header, place);
@@ -139,14 +160,13 @@ function showLooked(root, {sources}, place) {
 }
 
 /**
- * @param {Why} why
  * @param {WhyHeader} header
- * @param {Place} place
+ * @param {WhyView} view
  * @param {(head: Place) => void} choose
  */
-function drawHeads({silenced}, header, place, choose) {
-  const middle = element("div", {}, drawMap(header, place, choose), drawMeaning(header, place, silenced));
-  return [middle, drawList(header, place, silenced, choose)];
+function drawHeads(header, view, choose) {
+  const middle = element("div", {}, drawMap(header, view, choose), drawMeaning(header, view));
+  return [middle, drawList(header, view, choose)];
 }
 
 function noHeads() {
@@ -161,7 +181,7 @@ function noHeads() {
 function nameOf(node) {
   if (!(node instanceof HTMLElement)) return "";
   if (node.classList.contains("av-spot")) return '.av-spot[aria-selected="true"]';
-  const named = ["part", "head"].find((name) => node.dataset[name] !== undefined);
+  const named = ["part", "head", "step"].find((name) => node.dataset[name] !== undefined);
   return named ? `${node.tagName}[data-${named}="${CSS.escape(String(node.dataset[named]))}"]` : "";
 }
 
@@ -174,6 +194,16 @@ function chooseHead(why, head) {
   why.chosen = head;
   drawWhy(why);
   why.setStateValue("choice", {layer: head[0], head: head[1], serial: why.serial});
+}
+
+/**
+ * A head is chosen here; another number is opened by the page.
+ * @param {Why} why
+ * @param {StoryPress} press
+ */
+function pressStep(why, press) {
+  if ("head" in press) chooseHead(why, press.head);
+  else why.setTriggerValue("open", press);
 }
 
 /**

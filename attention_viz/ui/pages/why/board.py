@@ -7,9 +7,10 @@ import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import why_source
+from attention_viz.ui.pages.why.choice import SIDES
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["chosen_head", "show_why", "tell_silenced"]
+__all__ = ["asked_number", "chosen_head", "show_why", "tell_silenced"]
 
 _KEY = "why-board"
 
@@ -27,27 +28,48 @@ def chosen_head() -> tuple[int, int] | None:
     return None if layer is None or head is None else (layer, head)
 
 
-def show_why(packed: bytes, place: tuple[int, int], on_choice: Callable[[], None]) -> None:
+def asked_number() -> dict[str, Any]:
+    """What the reader asked to have opened, just now: `pair` of a layer, a head, a query and a key, or a `side`.
+
+    A browser may ask for anything: what is neither counts as nothing.
+    """
+    asked: Any = getattr(st.session_state.get(_KEY), "open", None)
+    if not isinstance(asked, Mapping):
+        return {}
+    pair = asked.get("pair")
+    if isinstance(pair, list) and len(pair) == 4 and all(type(one) is int and 0 <= one < 1_000_000 for one in pair):
+        return {"pair": tuple(pair)}
+    return {"side": asked["side"]} if asked.get("side") in SIDES else {}
+
+
+def show_why(
+    packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
+) -> None:
     """Show what wrote a number, and hear of the reader's choice.
 
     Args:
         packed: from `pack_why`; sent to the browser only when it changes.
         place: layer and head that the page shows.
+        by: what heads are coloured and ordered by: "wrote" or "silenced".
         on_choice: called, before the page runs again, when the reader chose a head; `chosen_head` tells which.
+        on_open: called, before the page runs again, when another number was asked for; `asked_number` tells which.
     """
-    _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice)
-    show_channel(_KEY, layer=place[0], head=place[1], seen=_seen())
+    _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
+    show_channel(_KEY, layer=place[0], head=place[1], seen=_seen(), by=by)
 
 
-def tell_silenced(place: tuple[int, int], after: Mapping[tuple[int, int], float]) -> None:
-    """Tell what the number is without each of some heads.
+def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, int], float], which: str) -> None:
+    """Tell what a number is without each of some heads.
 
     Args:
+        name: of the number, from `name_of`.
         place: layer and head that the page shows.
         after: by layer and head.
+        which: of the heads these are, where they are told in several parts.
     """
     silenced = [[layer, head, number] for (layer, head), number in after.items()]
-    show_channel(_KEY, "silenced", layer=place[0], head=place[1], seen=_seen(), silenced=silenced)
+    told = {"about": "silenced", "of": name, "silenced": silenced}
+    show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
 
 
 def _seen() -> int:

@@ -5,28 +5,30 @@ import functools
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer.why_payload import Question, largest_heads, pack_why
+from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
 from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
-from attention_viz.serving.why import Written, without_heads, written
+from attention_viz.serving.why import Written, written
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
-from attention_viz.ui.pages.why.board import chosen_head, show_why, tell_silenced
+from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why
 from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
+from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
+from attention_viz.ui.pages.why.stories import settle_story
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.selection import settle_selection
+from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
 
-# Kept for a visit: the head that is told of, where the page's own head is the one whose score is opened.
-_CHOSEN = "why-head"
+# Kept for a visit: the score that was opened last.
+_LAST = "why-score"
 
 
 def show_body(state: State, places: Places, height: int) -> None:
@@ -37,8 +39,9 @@ def show_body(state: State, places: Places, height: int) -> None:
         places: a place for each part of the page.
         height: of the picture, in pixels.
     """
-    settle = functools.partial(settle_selection, state=state)
+    settle = functools.partial(settle_story, state=state)
     drawn = draw_in_place(state, places.picture, height, keep=True, settle=settle)
+    opened: Silenced | None = None
     if drawn is not None:
         with places.notes:
             show_notes(drawn, state)
@@ -46,7 +49,7 @@ def show_body(state: State, places: Places, height: int) -> None:
             if untold := _untold(drawn, state):
                 places.picture.info(untold)
             else:
-                _show(drawn, state, places, _ask(drawn, state, places))
+                opened = _show(drawn, state, places, _ask(drawn, state, places))
         except AttentionVizError as error:
             show_problem(error, places.picture)
     pickers.keep(state, WHY_CHOICES)
@@ -59,6 +62,8 @@ def show_body(state: State, places: Places, height: int) -> None:
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
+    if opened is not None:
+        silence_all(opened, places)
 
 
 def _untold(drawn: Drawn, state: State) -> str:
@@ -85,27 +90,35 @@ def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
                 label_visibility="collapsed",
                 persist_state="session",
             )
+    with places.ranked:
+        pick_ranked()
+    with places.asked:
         choice = WHY_CHOICES.current()
         if words and choice.why == "word":
             return ask_word(drawn, state, choice)
         return ask_pair(drawn, state, choice)
 
 
-def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> None:
+def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> Silenced | None:
     stream = drawn.stream(state.stream)
     found = written(drawn, state.request, asked.of)
     question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
     place = _place(drawn, state, found, asked)
     named = stream if len(drawn.trace.streams) > 1 else None
+    packed = pack_why(drawn.trace, question, found.table, found.fetched)
     places.picture.empty()
     with places.board:
-        show_why(pack_why(drawn.trace, question, found.table, found.fetched), place, _take_head)
+        show_why(packed, place, WHY_CHOICES.current().ranked, _take_head, _take_number)
         listed = [(layer, head) for layer, head, _ in largest_heads(found.table, asked.side, stream=named)]
-        silenced = list(dict.fromkeys([*listed, place]))
+        if not listed:
+            return None
+        silenced = Silenced(drawn, state, asked.of, name_of(packed), place)
         try:
-            tell_silenced(place, without_heads(drawn, state.request, asked.of, silenced, named))
+            silence_largest(silenced, [*dict.fromkeys([*listed, place])])
         except AttentionVizError as error:
             st.caption(plain(as_sentence(str(error))))
+            return None
+    return silenced
 
 
 def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[int, int]:
@@ -118,8 +131,7 @@ def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[in
     place = drawn.place(stream, state.layer, state.head)
     largest = next(((layer, head) for layer, head, _ in largest_heads(found.table, asked.side, 1, named)), place)
     if isinstance(asked.of, Score):
-        pressed = st.session_state.get(_CHOSEN)
-        return pressed if pressed is not None and pressed[0] < asked.of.layer else largest
+        return _writer(drawn, asked.of, stream) or largest
     if pickers.untouched_head() and largest != place:
         pickers.hold_head(*largest)
         pickers.choose_next(layer=largest[0], head=largest[1])
@@ -127,12 +139,39 @@ def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[in
     return place
 
 
+def _writer(drawn: Drawn, of: Score, stream: str) -> tuple[int, int] | None:
+    """The head that is told of, of those before the score's own; let go where another score is opened."""
+    if st.session_state.setdefault(_LAST, of) != of:
+        st.session_state[_LAST] = of
+        WHY_CHOICES.set(writer_layer=None, writer_head=None)
+    choice = WHY_CHOICES.current()
+    layer, head = choice.writer_layer, choice.writer_head
+    if layer is None or head is None:
+        return None
+    before = drawn.trace.layer_numbers(stream).index(of.layer)
+    return (layer, head) if layer < before and head < drawn.trace.head_count(layer, stream) else None
+
+
+def _take_number() -> None:
+    """The number that was asked for in the story: the score of a pair, or the other side of it."""
+    asked = asked_number()
+    if "side" in asked:
+        WHY_CHOICES.set(side=asked["side"])
+    elif "pair" in asked:
+        layer, head, query, key = asked["pair"]
+        st.session_state["layer"] = layer
+        reading.take_head(head)
+        take_pair(query, key)
+        WHY_CHOICES.set(why="pair", side="key")
+
+
 def _take_head() -> None:
     """The head that was chosen is the one of all pages; of a score it is told of here alone."""
     head = chosen_head()
     if head is None:
         return
-    st.session_state[_CHOSEN] = head
     if WHY_CHOICES.current().why == "word":
         st.session_state["layer"] = head[0]
         reading.take_head(head[1])
+    else:
+        WHY_CHOICES.set(writer_layer=head[0], writer_head=head[1])

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 
+from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import OneOf, Text
+from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["ADDRESS", "ASKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
+__all__ = ["ADDRESS", "ASKED", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
 
 # What can be asked, by its name in the address.
 ASKED = {"word": "Next word", "pair": "Score of a pair"}
 SIDES = {"key": "the key", "query": "the query"}
+RANKED = {"wrote": "What each wrote", "silenced": "When silenced"}
+_LARGEST = "that which wrote most"
 
 
 def _is_pair(choice: "WhyChoice", _: object) -> bool:
@@ -21,6 +24,15 @@ def _is_word(choice: "WhyChoice", _: object) -> bool:
     return choice.why == "word"
 
 
+def _layers(_: object, state: State) -> range:
+    """The layers before the one whose score it is."""
+    return range(max(1, state.layer))
+
+
+def _heads(choice: "WhyChoice", state: State) -> range:
+    return range(state.facts.head_count(state.stream, choice.writer_layer or 0))
+
+
 @dataclass(frozen=True)
 class WhyChoice:
     """What the Why page keeps in the address beside what all pages share."""
@@ -29,6 +41,13 @@ class WhyChoice:
     token: str = parameter("", Text(), "the word that is asked about; empty for the likeliest", applies=_is_word)
     against: str = parameter("", Text(), "the word that it is told against; empty for a likely one", applies=_is_word)
     side: str = parameter("key", OneOf(tuple(SIDES)), "of a pair's score, whose rows are shown", applies=_is_pair)
+    ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by")
+    writer_layer: int | None = parameter(
+        None, Number(_layers, _LARGEST), "of a pair's score, the layer of the head that is told of", applies=_is_pair
+    )
+    writer_head: int | None = parameter(
+        None, Number(_heads, _LARGEST), "of a pair's score, the head that is told of", applies=_is_pair
+    )
 
 
 WHY_CHOICES = Choices(WhyChoice(), "why-")

@@ -5,6 +5,7 @@ import streamlit as st
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.choice import ADDRESS, WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.places import HEIGHT, Places
+from attention_viz.ui.pages.why.stories import offer_stories
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import OF_PAIR, show_header
 from attention_viz.ui.parts.notices import show_notices
@@ -25,11 +26,14 @@ def show_page() -> None:
         WHY_CHOICES.set(why="pair")
     show_notices(WHY_CHOICES.notices())
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
-        asked = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        asked = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
+        ranked = st.container(key="why-order", width="content")
+        offer_stories()
+        running = st.empty()
     notes = st.container()
     with st.container(key="stage", height=HEIGHT, border=False):
         picture = st.empty()
         board = st.container()
     with importing("why", state, picture, HEIGHT):
         from attention_viz.ui.pages.why.body import show_body
-    show_body(state, Places(row.bar, asked, notes, picture, board), HEIGHT)
+    show_body(state, Places(row.bar, asked, ranked, running, notes, picture, board), HEIGHT)

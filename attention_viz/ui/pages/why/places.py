@@ -17,6 +17,8 @@ class Places:
     Attributes:
         bar: the badge and what can be taken away.
         asked: the pickers of what is asked.
+        ranked: the picker of what heads are ordered by, beside them.
+        running: what tells that heads are silenced, beside that.
         notes: what was cut and what can't be had.
         picture: kept while the number is worked out, an `st.empty`.
         board: the number and what wrote it.
@@ -24,6 +26,8 @@ class Places:
 
     bar: DeltaGenerator
     asked: DeltaGenerator
+    ranked: DeltaGenerator
+    running: DeltaGenerator
     notes: DeltaGenerator
     picture: DeltaGenerator
     board: DeltaGenerator

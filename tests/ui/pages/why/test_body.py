@@ -64,3 +64,39 @@ def test_our_own_module_is_refused_by_name() -> None:
     assert any(
         "nobody trained" in one.value for kind in ("error", "info", "warning") for one in getattr(screen.app, kind)
     )
+
+
+def test_all_heads_are_silenced_where_they_are_ordered_by_it_and_each_is_what_the_edited_model_says() -> None:
+    screen = Screen().open(f"/why?model={SMOLLM2}&text=Once+upon+a&token=time&against=day&ranked=silenced")
+    assert not screen.app.exception
+    told, model = screen.channel("why-board", "silenced-all"), shipped(SMOLLM2)
+    heads = {(layer, head): number for layer, head, number in told["silenced"]}
+    assert len(heads) == 270
+    time, day = (model.tokenizer.encode(word)[0] for word in (" time", " day"))  # pyright: ignore
+    for layer, head in ((0, 0), (1, 5), (29, 8)):
+        edited = model.trace("Once upon a", edits=[av.Ablate(layer, head)])
+        assert heads[layer, head] == pytest.approx(float(edited.output[-1, time] - edited.output[-1, day]), abs=1e-3)
+    # They are known now: the next who asks is told of them with the largest.
+    screen.pick("Head", 2)
+    assert len(screen.channel("why-board", "silenced-largest")["silenced"]) == 270
+
+
+def test_a_story_opens_its_text_its_head_and_its_pair() -> None:
+    screen = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat")
+    screen.press("How does a head find what came after?")
+    assert not screen.app.exception
+    assert (screen.picker("Layer").value, screen.picker("Head").value) == (1, 1)
+    assert screen.address == {**screen.address, "model": "induction", "why": "pair", "query": "6", "key": "3"}
+    screen.press("Why Mary and not John?")
+    assert (screen.picker("Why").value, screen.picker("and not").value) == ("Mary", "John")
+    assert (screen.picker("Layer").value, screen.picker("Head").value) == (23, 3)
+
+
+def test_the_head_that_is_told_of_a_score_is_the_addresss_and_is_let_go_with_the_pair() -> None:
+    toy = "/why?model=induction&text=moon+cheese+frog+ring+moon+cheese&why=pair&layer=1&head=1"
+    screen = Screen().open(f"{toy}&query=6&key=3&writer_layer=0&writer_head=2")
+    assert not screen.app.exception
+    told = screen.channel("why-board")
+    assert (told["layer"], told["head"]) == (0, 2)
+    screen.pick("Head", 2)
+    assert "writer_layer" not in screen.address

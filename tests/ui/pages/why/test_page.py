@@ -31,6 +31,13 @@ def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage
     screen.keyboard.press("ArrowLeft" if layer != "0" else "ArrowRight")
     expect(why.locator('.av-spot[aria-selected="true"]')).to_be_focused()
     assert why.locator('.av-spot[aria-selected="true"]').get_attribute("aria-label") != before
+    screen.get_by_text("When silenced", exact=True).click()
+    expect(why.get_by_role("heading", name="What is missing without each head")).to_be_visible()
+    expect(why.locator(".av-spot.av-untried")).to_have_count(0)
+    # The story's second step opens the score of the pair that its first is about.
+    why.locator(".av-step").nth(1).click()
+    expect(why.locator(".av-question")).to_contain_text("→")
+    expect(screen).to_have_url(re.compile(r"/why\?.*why=pair"))
 
 
 def test_why_beside_a_number_opens_the_score_of_that_pair(page: OpenPage, idle: Idle) -> None:

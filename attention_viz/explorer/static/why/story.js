@@ -1,0 +1,143 @@
+// The number as a story of a few steps, each computed; a press shows what it tells of.
+
+import {isMadeUpFor, signed, wordAt} from "./reading.js";
+import {element} from "../parts/element.js";
+
+/**
+ * @import {Place} from "./map.js"
+ * @import {WhyHeader} from "./reading.js"
+ */
+
+/**
+ * What a step shows when it is pressed: a head, the score of a pair in a head, or the other side of the score.
+ * @typedef {{head: Place} | {pair: [number, number, number, number]} | {side: "key" | "query"}} StoryPress
+ */
+
+/** @typedef {{words: string, press: StoryPress}} StoryStep */
+
+// A head that wrote less is no step of a story.
+const LEAST = 0.3;
+
+/**
+ * The steps of a story.
+ * @param {WhyHeader} header
+ * @param {Map<string, number>} silenced  what the number is without a head
+ * @returns {StoryStep[]}
+ */
+export function storyOf(header, silenced) {
+  const [top] = header.listed;
+  if (!top) return [];
+  return header.less ? ofWord(header, silenced, top) : ofPair(header, top);
+}
+
+/**
+ * @param {WhyHeader} header
+ * @param {Map<string, number>} silenced
+ * @param {Place} top
+ * @returns {StoryStep[]}
+ */
+function ofWord(header, silenced, top) {
+  const looked = lookedAt(header, top);
+  const word = wordAt(header.keys, looked);
+  /** @type {StoryStep[]} */
+  const steps = [
+    {words: `${nameOfHead(top)} writes most: it looks at ${word} and ${writes(header, top)}`, press: {head: top}},
+    {
+      words: `Why does ${nameOfHead(top)} look there?`,
+      press: {pair: [top[0], top[1], header.at, looked]},
+    },
+  ];
+  const [first, second] = header.listed.filter((place) => isReplaced(header, silenced, place));
+  if (first) {
+    const both = second && header.keys[lookedAt(header, first)] === header.keys[lookedAt(header, second)];
+    const heads = both ? `${nameOfHead(first)} and ${nameOfHead(second)} look` : `${nameOfHead(first)} looks`;
+    const seen = wordAt(header.keys, lookedAt(header, first));
+    steps.push({
+      words: `${heads} at ${seen}, but later layers make up for ${both ? "them" : "it"}`,
+      press: {head: first},
+    });
+  }
+  return steps;
+}
+
+/**
+ * @param {WhyHeader} header
+ * @param {Place} top
+ * @returns {StoryStep[]}
+ */
+function ofPair(header, top) {
+  const wrote = header.map[top[0]][top[1]];
+  const embedding = header.groups.find(({kind}) => kind === "Word embedding");
+  const side = header.side === "query" ? "query" : "key";
+  const other = side === "key" ? "query" : "key";
+  const words = side === "key" ? header.keys : header.queries;
+  const looked = lookedAt(header, top);
+  const before = looked === header.at - 1 ? ", the word before" : "";
+  const most =
+    embedding && Math.abs(embedding.sum) > Math.abs(wrote)
+      ? `The word ${wordAt(words, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
+      : `${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}: at ${wordAt(words, header.at)} it looks at ${wordAt(header.keys, looked)}${before}`;
+  return [
+    {words: most, press: {head: top}},
+    {words: `And what writes the ${other}?`, press: {side: other}},
+  ];
+}
+
+/**
+ * Where a head looks from the row that is told of.
+ * @param {WhyHeader} header
+ * @param {Place} place
+ */
+function lookedAt({sources}, place) {
+  const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => other[1] - one[1])[0];
+  return most ? most[0] : 0;
+}
+
+/**
+ * For which of the two words a head writes, where it looks at one of them.
+ * @param {WhyHeader} header
+ * @param {Place} place
+ */
+function writes(header, place) {
+  const wrote = header.map[place[0]][place[1]];
+  const word = `“${header.keys[lookedAt(header, place)]}”`;
+  if (word !== header.more && word !== header.less) return `writes ${signed(wrote)}`;
+  return `writes ${(word === header.more) === wrote > 0 ? "for" : "against"} it`;
+}
+
+/**
+ * Whether later layers make up for a head that wrote something.
+ * @param {WhyHeader} header
+ * @param {Map<string, number>} silenced
+ * @param {Place} place
+ */
+function isReplaced(header, silenced, place) {
+  const [wrote, after] = [header.map[place[0]][place[1]], silenced.get(place.join(" "))];
+  return after !== undefined && wrote >= LEAST && isMadeUpFor(wrote, header.total - after);
+}
+
+/** @param {Place} place */
+function nameOfHead([layer, head]) {
+  return `${layer}·${head}`;
+}
+
+/**
+ * @param {WhyHeader} header
+ * @param {Map<string, number>} silenced
+ * @param {(press: StoryPress) => void} press
+ */
+export function drawStory(header, silenced, press) {
+  const steps = storyOf(header, silenced).map((step, at) =>
+    element(
+      "li",
+      {},
+      element(
+        "button",
+        {class: "av-step", type: "button", "data-step": at, onclick: () => press(step.press)},
+        element("b", {}, String(at + 1)),
+        step.words,
+      ),
+    ),
+  );
+  return steps.length ? [element("ol", {class: "av-story", "aria-label": "What to see here"}, ...steps)] : [];
+}

@@ -1,0 +1,115 @@
+"""What becomes of the number without a head: of the largest at once, of all heads when that is asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.models.circuits.asked import Logit, Score
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.why import Head, known_silenced, without_heads
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.why.board import tell_silenced
+from attention_viz.ui.pages.why.choice import RANKED, WHY_CHOICES
+from attention_viz.ui.pages.why.places import Places
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+__all__ = ["Silenced", "pick_ranked", "silence_all", "silence_largest"]
+
+# So many tokens, those of all runs together, are run without a press of their own.
+_AT_ONCE = 8_000
+
+
+@dataclass(frozen=True)
+class Silenced:
+    """A number whose heads are silenced.
+
+    Attributes:
+        drawn: the run with all heads.
+        state: what the pickers say.
+        of: the number.
+        name: of the number, from `name_of`.
+        place: layer and head that the page shows.
+    """
+
+    drawn: Drawn
+    state: State
+    of: Score | Logit
+    name: str
+    place: Head
+
+    @property
+    def stream(self) -> str | None:
+        """Whose heads, of a model that has several kinds."""
+        stream = self.drawn.stream(self.state.stream)
+        return stream if len(self.drawn.trace.streams) > 1 else None
+
+    @property
+    def heads(self) -> list[Head]:
+        """Every head that can change the number: of a score those of the layers before."""
+        trace, stream = self.drawn.trace, self.drawn.stream(self.state.stream)
+        layers = trace.layer_count(stream)
+        if isinstance(self.of, Score):
+            layers = trace.layer_numbers(stream).index(self.of.layer)
+        return [(layer, head) for layer in range(layers) for head in range(trace.head_count(layer, stream))]
+
+
+def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
+    """Tell what the number is without each of the largest heads, and without those that were silenced before.
+
+    Args:
+        one: the number.
+        largest: layer and head of each.
+
+    Raises:
+        AttentionVizError: a head can't be silenced in this model.
+    """
+    request = one.state.request
+    found = without_heads(one.drawn, request, one.of, largest, one.stream)
+    tell_silenced(one.name, one.place, {**known_silenced(request, one.of, one.heads, one.stream), **found}, "largest")
+
+
+def pick_ranked() -> None:
+    """The picker of what heads are coloured and ordered by."""
+    st.segmented_control(
+        "Heads by",
+        list(RANKED),
+        format_func=RANKED.__getitem__,
+        key=WHY_CHOICES.key("ranked"),
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+
+
+def silence_all(one: Silenced, places: Places) -> None:
+    """Silence all heads, one at a time, where they are ordered by that.
+
+    Args:
+        one: the number.
+        places: of the page.
+    """
+    heads, request = one.heads, one.state.request
+    if WHY_CHOICES.current().ranked == "wrote" or len(known_silenced(request, one.of, heads, one.stream)) == len(heads):
+        return
+    tokens = len(heads) * len(one.drawn.trace.query_tokens(one.drawn.stream(one.state.stream)))
+    at_once = isinstance(one.of, Logit) and tokens <= _AT_ONCE
+    with places.running.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if not at_once and not st.button(f"Silence all {len(heads)}", key="why-silence-all"):
+            return
+        # A press anywhere ends the run; what was done by then is kept.
+        st.button("Stop", key="why-silence-stop", on_click=WHY_CHOICES.set, kwargs={"ranked": "wrote"})
+        told = st.empty()
+
+    def report(done: int) -> None:
+        told.caption(f"{done} of {len(heads)} heads silenced")
+
+    try:
+        after = without_heads(one.drawn, request, one.of, heads, one.stream, report)
+    except AttentionVizError as error:
+        places.running.caption(plain(as_sentence(str(error))))
+        return
+    places.running.empty()
+    with places.board:
+        tell_silenced(one.name, one.place, after, "all")
