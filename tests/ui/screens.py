@@ -137,6 +137,12 @@ class Screen:
         found = [one for one in self.all("bidi_component") if one.proto.id.endswith(f"-{key}-{name}")]
         return json.loads(found[0].proto.json) if found else {}
 
+    @property
+    def slides(self) -> list[dict[str, Any]]:
+        """What the page hands over to be presented."""
+        (found,) = [one for one in self.all("bidi_component") if one.proto.id.endswith("-present-slides")]
+        return json.loads(found.proto.json)["slides"]
+
     def packed(self) -> dict[str, Any]:
         """What stands before the weights in the bytes that the explorer gets."""
         (found,) = [one.proto.bytes for one in self.all("bidi_component") if one.proto.id.endswith("-explorer")]

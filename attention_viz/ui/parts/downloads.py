@@ -86,6 +86,7 @@ def show_downloads(
     labels: Sequence[str] = tuple(BUTTONS),
     instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
     run: Trace | None = None,
+    first: Callable[[], None] = lambda: None,
 ) -> None:
     """The menu "Export": a button for each file, and the link.
 
@@ -100,10 +101,12 @@ def show_downloads(
         labels: which of `BUTTONS` to show.
         instead: by label, what makes a file that this page fills in its own way.
         run: the whole run, to open again with *Open a trace*, where the screen shows a part or a reading of it.
+        first: draws what a page itself has to take away, above all else.
     """
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
     refusal = too_large(trace, stream, layer)
     with st.popover("Export", key="export"):
+        first()
         for label in labels:
             refused = label in _NUMBERS and bool(refusal)
             ending, media, help_text, make = BUTTONS[label]

@@ -8,10 +8,10 @@ from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
 from attention_viz.ui.presenting.button import show_button
 
-__all__ = ["OF_PAIR", "PAGES", "show_header"]
+__all__ = ["ASKED_WHY", "PAGES", "show_header"]
 
-# Kept until the Why page comes: the chosen pair's score is what was asked about.
-OF_PAIR = "why-of-pair"
+# Kept until the Why page comes: the number that was asked about, by the names of that page's parameters.
+ASKED_WHY = "why-asked-about"
 
 # The app's pages by what they are called; each file's name is its address. One line a page.
 PAGES = {

@@ -10,7 +10,7 @@ from attention_viz.ui.address.session import went_through_history
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
-from attention_viz.ui.parts.menu import OF_PAIR, PAGES
+from attention_viz.ui.parts.menu import ASKED_WHY, PAGES
 
 __all__ = ["pair_of", "settle_selection", "show_asked_page", "show_why", "take_choice", "take_pair"]
 
@@ -106,7 +106,13 @@ def show_asked_page() -> None:
         st.switch_page(file, query_params=pickers.address())
 
 
-def show_why() -> NoReturn:
-    """Go to the page that opens the score of the pair that is chosen."""
-    st.session_state[OF_PAIR] = True
+def show_why(token: str = "", against: str = "") -> NoReturn:
+    """Go to the page that opens a number: of a next word, or else the score of the pair that is chosen.
+
+    Args:
+        token: the word that is asked about.
+        against: the word that it is told against; empty for a likely one.
+    """
+    asked = {"why": "word", "token": token, "against": against} if token else {"why": "pair"}
+    st.session_state[ASKED_WHY] = asked
     st.switch_page(PAGES["Why"], query_params=pickers.address())

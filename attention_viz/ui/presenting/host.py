@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides
+from attention_viz.analysis.slides import Slide, Wrote, changed_slides, compared_slides, found_slides, written_slides
 from attention_viz.explorer import present_source
 from attention_viz.serving.drawn import Drawn
 from attention_viz.ui.address import State
@@ -17,7 +17,7 @@ from attention_viz.ui.presenting.button import asked
 if TYPE_CHECKING:
     from attention_viz.analysis.compare import Comparison
 
-__all__ = ["present", "present_change", "present_comparison", "present_findings"]
+__all__ = ["present", "present_change", "present_comparison", "present_findings", "present_written"]
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _html, _css, _js = present_source()
@@ -67,6 +67,18 @@ def present_change(before: Drawn, after: Drawn | None, state: State) -> None:
 def present_comparison(comparison: "Comparison") -> None:
     """Hand over where the two heads that are compared differ most."""
     present(compared_slides(comparison))
+
+
+def present_written(drawn: Drawn, state: State, wrote: Wrote | None) -> None:
+    """Hand over the head that wrote most of a number, and what was found.
+
+    Args:
+        drawn: what ran.
+        state: what the pickers say.
+        wrote: the head; None where no head wrote it.
+    """
+    first = () if wrote is None else written_slides(drawn.trace, wrote)
+    present((*first, *_slides(drawn, state)))
 
 
 def _slides(drawn: Drawn, state: State) -> tuple[Slide, ...]:

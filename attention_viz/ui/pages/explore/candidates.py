@@ -8,12 +8,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.serving.runs import Drawn, candidates
+from attention_viz.trace.spelling import SPACE
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.cache import show_cache, show_eviction, show_steps, step_words
 from attention_viz.ui.pages.explore.places import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.selection import show_why
 from attention_viz.ui.parts.themes import theme_name
 
 __all__ = ["find_candidates", "show_candidates"]
@@ -69,6 +71,21 @@ def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pan
             if decoder:
                 show_cache(trace, state, position)
                 show_eviction(state)
+                if position == len(trace.query_tokens()) - 1 and not state.own:
+                    _offer_why(trace, likely)
+
+
+def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
+    """A press on a word, or on two, and the way to the page that tells why it is likelier."""
+    words = [trace.query_tokens().write(token).strip(f"{SPACE} ") for token in likely.token]
+    words = [word for word in dict.fromkeys(words) if word]
+    if not words:
+        return
+    pressed = st.pills("Press one word, or two", words, selection_mode="multi", key="asked-words")
+    first, *others = [*pressed[:2]] or words[:1]
+    beside = f" and not “{others[0]}”" if others else ""
+    if st.button(plain(f"Why “{first}”{beside}?"), key="why-word"):
+        show_why(first, *others)
 
 
 def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder: bool) -> str:

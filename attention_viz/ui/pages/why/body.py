@@ -1,9 +1,11 @@
 """The Why page's body: a number of the run, what wrote it, and what becomes of it without its largest heads."""
 
 import functools
+from dataclasses import dataclass
 
 import streamlit as st
 
+from attention_viz.analysis.slides import Wrote
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
 from attention_viz.models.circuits.asked import Score
@@ -18,17 +20,33 @@ from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
 from attention_viz.ui.pages.why.stories import settle_story
+from attention_viz.ui.pages.why.taking import offer_rows
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.selection import take_pair
-from attention_viz.ui.presenting.host import present_findings
+from attention_viz.ui.presenting.host import present_written
 
 __all__ = ["show_body"]
 
 # Kept for a visit: the score that was opened last.
 _LAST = "why-score"
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A number that is on the screen.
+
+    Attributes:
+        found: what wrote it.
+        wrote: the head that wrote most of it.
+        silenced: what its heads are silenced by.
+    """
+
+    found: Written
+    wrote: Wrote | None = None
+    silenced: Silenced | None = None
 
 
 def show_body(state: State, places: Places, height: int) -> None:
@@ -41,7 +59,7 @@ def show_body(state: State, places: Places, height: int) -> None:
     """
     settle = functools.partial(settle_story, state=state)
     drawn = draw_in_place(state, places.picture, height, keep=True, settle=settle)
-    opened: Silenced | None = None
+    opened: _Opened | None = None
     if drawn is not None:
         with places.notes:
             show_notes(drawn, state)
@@ -55,15 +73,16 @@ def show_body(state: State, places: Places, height: int) -> None:
     pickers.keep(state, WHY_CHOICES)
     if drawn is None:
         return
-    present_findings(drawn, state)
+    present_written(drawn, state, None if opened is None else opened.wrote)
     with places.bar:
-        show_downloads(drawn.trace, drawn.stream(state.stream), state.layer, state.head)
+        rows = (lambda: None) if opened is None else functools.partial(offer_rows, drawn.trace, opened.found)
+        show_downloads(drawn.trace, drawn.stream(state.stream), state.layer, state.head, first=rows)
         badge = Badge()
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
-    if opened is not None:
-        silence_all(opened, places)
+    if opened is not None and opened.silenced is not None:
+        silence_all(opened.silenced, places)
 
 
 def _untold(drawn: Drawn, state: State) -> str:
@@ -99,7 +118,7 @@ def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
         return ask_pair(drawn, state, choice)
 
 
-def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> Silenced | None:
+def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> _Opened:
     stream = drawn.stream(state.stream)
     found = written(drawn, state.request, asked.of)
     question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
@@ -109,16 +128,20 @@ def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> Silenced 
     places.picture.empty()
     with places.board:
         show_why(packed, place, WHY_CHOICES.current().ranked, _take_head, _take_number)
-        listed = [(layer, head) for layer, head, _ in largest_heads(found.table, asked.side, stream=named)]
+        listed = largest_heads(found.table, asked.side, stream=named)
         if not listed:
-            return None
+            return _Opened(found)
+        layer, head, contribution = listed[0]
+        number = drawn.trace.layer_numbers(stream)[layer]
+        name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
+        wrote = Wrote(stream, number, head, asked.at, contribution, found.total, name)
         silenced = Silenced(drawn, state, asked.of, name_of(packed), place)
         try:
-            silence_largest(silenced, [*dict.fromkeys([*listed, place])])
+            silence_largest(silenced, [*dict.fromkeys([*((layer, head) for layer, head, _ in listed), place])])
         except AttentionVizError as error:
             st.caption(plain(as_sentence(str(error))))
-            return None
-    return silenced
+            return _Opened(found, wrote)
+    return _Opened(found, wrote, silenced)
 
 
 def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[int, int]:

@@ -41,7 +41,7 @@ class WhyChoice:
     token: str = parameter("", Text(), "the word that is asked about; empty for the likeliest", applies=_is_word)
     against: str = parameter("", Text(), "the word that it is told against; empty for a likely one", applies=_is_word)
     side: str = parameter("key", OneOf(tuple(SIDES)), "of a pair's score, whose rows are shown", applies=_is_pair)
-    ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by")
+    ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by", brief=True)
     writer_layer: int | None = parameter(
         None, Number(_layers, _LARGEST), "of a pair's score, the layer of the head that is told of", applies=_is_pair
     )

@@ -7,7 +7,7 @@ from attention_viz.ui.pages.why.choice import ADDRESS, WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.places import HEIGHT, Places
 from attention_viz.ui.pages.why.stories import offer_stories
 from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import OF_PAIR, show_header
+from attention_viz.ui.parts.menu import ASKED_WHY, show_header
 from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_page"]
@@ -22,8 +22,8 @@ def show_page() -> None:
     # A model that chooses no words has scores alone.
     pair = not state.facts.predicts or state.facts.is_encoder_decoder
     WHY_CHOICES.settle(state, default=WhyChoice("pair") if pair else None)
-    if st.session_state.pop(OF_PAIR, False):
-        WHY_CHOICES.set(why="pair")
+    if number := st.session_state.pop(ASKED_WHY, None):
+        WHY_CHOICES.set(**number)
     show_notices(WHY_CHOICES.notices())
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
         asked = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")

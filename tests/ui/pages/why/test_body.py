@@ -1,5 +1,9 @@
 """The Why page: which number it opens, and what it says where it can't."""
 
+import csv
+import io
+import json
+
 import pytest
 
 import attention_viz as av
@@ -100,3 +104,22 @@ def test_the_head_that_is_told_of_a_score_is_the_addresss_and_is_let_go_with_the
     assert (told["layer"], told["head"]) == (0, 2)
     screen.pick("Head", 2)
     assert "writer_layer" not in screen.address
+
+
+def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_the_largest_head() -> None:
+    screen = Screen().open(STORY)
+    model = shipped(SMOLLM2)
+    trace = model.trace(GIVEN.replace("+", " "))
+    found = av.decompose(model, trace, av.Logit("Mary", against="John"))
+    rows = list(csv.DictReader(io.StringIO(screen.download("What wrote it (CSV)").decode("utf-8-sig"))))
+    assert len(rows) == len(found.table)
+    assert sum(float(row["contribution"]) for row in rows) == pytest.approx(found.total, abs=1e-4)
+    assert {row["model"] for row in rows} == {trace.provenance.model}
+    told = json.loads(screen.download("What wrote it (JSON)"))
+    assert told["text"] == trace.provenance.text and told["total"] == pytest.approx(found.total, abs=1e-5)
+    assert told["rows"][0]["layer"] == 23 and told["rows"][0]["head"] == 3
+    slide = screen.slides[0]
+    assert "".join(text for text, _ in slide["ask"]).startswith("“Mary” over “John” is 6.12")
+    assert "".join(text for text, _ in slide["tell"]).startswith(
+        "Layer 23, head 3 writes +2.86: from the second “to” it"
+    )

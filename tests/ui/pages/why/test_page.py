@@ -51,3 +51,18 @@ def test_why_beside_a_number_opens_the_score_of_that_pair(page: OpenPage, idle: 
     screen.get_by_test_id("pipeline-why").click()
     expect(screen).to_have_url(re.compile("/why"))
     expect(question).to_contain_text("“cat” → “sat”")
+
+
+def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(page: OpenPage, idle: Idle) -> None:
+    screen = page("/?model=induction&text=moon+ring+moon")
+    words = screen.locator(".st-key-asked-words")
+    first, second = (words.get_by_role("button").nth(at) for at in (0, 1))
+    names = first.inner_text(), second.inner_text()
+    expect(screen.get_by_role("button", name=f"Why “{names[0]}”?")).to_be_visible()
+    second.click()
+    expect(screen.get_by_role("button", name=f"Why “{names[1]}”?")).to_be_visible()
+    idle(screen)
+    first.click()
+    screen.get_by_role("button", name=f"Why “{names[1]}” and not “{names[0]}”?").click()
+    question = screen.get_by_test_id("why").locator(".av-question")
+    expect(question).to_contain_text(f"Why “{names[1]}” and not “{names[0]}”?")

@@ -1,0 +1,65 @@
+"""What can be taken away of an opened number: its rows, with what they are of."""
+
+import functools
+import json
+
+import pandas
+import streamlit as st
+
+from attention_viz.models.circuits.decomposition import HELD
+from attention_viz.serving.why import Written
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.parts.exports import csv_bytes, model_part
+
+__all__ = ["offer_rows"]
+
+
+def offer_rows(trace: Trace, found: Written) -> None:
+    """A button for the rows as CSV, and one as JSON.
+
+    Args:
+        trace: the run.
+        found: the number.
+    """
+    name = f"attention_{model_part(trace)}_why"
+    forms = {
+        "What wrote it (CSV)": ("csv", "text/csv", _csv),
+        "What wrote it (JSON)": ("json", "application/json", _json),
+    }
+    for label, (ending, media, make) in forms.items():
+        st.download_button(
+            label,
+            functools.partial(make, trace, found),
+            f"{name}.{ending}",
+            media,
+            help="Every part of the model and what it wrote of this number, a row each; they sum to the number",
+            on_click="ignore",
+            key=f"download-why-{ending}",
+        )
+
+
+def _csv(trace: Trace, found: Written) -> bytes:
+    """The rows; what they are of stands in columns of its own, as a spreadsheet knows nothing else."""
+    origin = _origin(trace, found)
+    return csv_bytes(found.table.assign(**{name: origin[name] for name in ("of", "model", "total", "held")}))
+
+
+def _json(trace: Trace, found: Written) -> bytes:
+    rows: list[dict[str, object]] = [
+        {str(name): None if pandas.isna(cell) else cell for name, cell in row.items()}
+        for row in found.table.astype(object).to_dict("records")
+    ]
+    told = {**_origin(trace, found), "rows": rows}
+    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "replace")
+
+
+def _origin(trace: Trace, found: Written) -> dict[str, object]:
+    origin = trace.provenance
+    return {
+        "of": str(found.of),
+        "model": origin.model,
+        "text": origin.text,
+        "total": found.total,
+        "remainder": found.remainder,
+        "held": HELD,
+    }
