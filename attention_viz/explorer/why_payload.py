@@ -85,6 +85,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "remainder": question.remainder,
         "side": side,
         "at": at,
+        "own": stream != "cross",
         "queries": _words(trace.query_tokens(stream)),
         "keys": _words(keys),
         "heads": heads,

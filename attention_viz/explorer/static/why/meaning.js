@@ -30,7 +30,7 @@ export function drawWords(header, place) {
         {
           class: "av-heard",
           style: `--av-weight: ${Math.round(weight * 100)}%`,
-          "data-looks": at === header.at ? "" : null,
+          "data-looks": header.own && at === header.at ? "" : null,
         },
         word,
       ),

@@ -20,6 +20,7 @@
  * @property {number} remainder
  * @property {string} side
  * @property {number} at
+ * @property {boolean} own  whether the words that look are those that are looked at
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {number[]} heads

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.asked import Logit, Score
@@ -11,8 +12,9 @@ from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
-from attention_viz.ui.parts.selection import pair_of
+from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.wording import shortened
 
 __all__ = ["Asked", "ask_pair", "ask_word"]
@@ -21,6 +23,8 @@ __all__ = ["Asked", "ask_pair", "ask_word"]
 _OFFERED = 8
 # A word of the text is what a likely one is told against, where the model takes it to be at least so likely.
 _LEAST = 0.001
+# The key of the picker of a word of what an encoder–decoder says.
+_ROW = "why-said"
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,15 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
         UnsupportedModel: nothing is predicted in this text.
     """
     trace, request = drawn.trace, state.request
-    found = candidates(request, trace, _OFFERED)
-    if not found:
-        raise UnsupportedModel(f"{state.model} predicts a word behind its mask; the text has none")
-    at, likely = next(iter(found.items()))
-    tokens = trace.query_tokens()
+    if state.facts.is_encoder_decoder:
+        at = _pick_row(drawn, state)
+        likely = ask(request, lambda model: model.candidates(trace, at, _OFFERED))
+    else:
+        found = candidates(request, trace, _OFFERED)
+        if not found:
+            raise UnsupportedModel(f"{state.model} predicts a word behind its mask; the text has none")
+        at, likely = next(iter(found.items()))
+    tokens = trace.query_tokens(trace.streams[-1])
     names = [_plain(tokens.write(label)) or label for label in likely.token]
     offered = list(dict.fromkeys(names))
     for name in ("token", "against"):
@@ -82,11 +90,42 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     return Asked(Logit(token, at, against), more, less, at)
 
 
+def _pick_row(drawn: Drawn, state: State) -> int:
+    """Which word of what an encoder–decoder says is asked about: that of the pair that is chosen on all pages.
+
+    The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
+    """
+    if drawn.stream(state.stream) == "encoder":
+        pickers.choose_next(stream="cross", query=None, key=None)
+        st.rerun()
+    stream = drawn.stream(state.stream)
+    said = drawn.trace.query_tokens("cross")
+    row, _ = pair_of(drawn, state)
+    weights = drawn.trace.weights(*drawn.place(stream, state.layer, state.head), stream)
+
+    def take() -> None:
+        chosen = int(st.session_state[_ROW])
+        take_pair(chosen, int(weights[chosen].argmax()))
+
+    st.session_state[_ROW] = row
+    with _line(_ROW):
+        st.selectbox(
+            "Said here",
+            range(len(said)),
+            format_func=lambda one: f"{one} · {_plain(said.written[one]) or said.written[one]}",
+            key=_ROW,
+            on_change=take,
+            width=126,
+            label_visibility="collapsed",
+        )
+    return row
+
+
 def _other(state: State, trace: Trace, at: int, token: int) -> str:
     """A likely word of the text, which the likeliest is told against; empty where there is none."""
     others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
     labels = ask(state.request, lambda model: model.labels(others[:1]))
-    return _plain(trace.query_tokens().write(labels[0])) if labels else ""
+    return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
 
 
 def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
@@ -118,6 +157,12 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     return Asked(of, words, "", at, choice.side)
 
 
+def _line(name: str) -> DeltaGenerator:
+    """A word and its picker, which stay side by side."""
+    key = f"why-pick-{name}-line"
+    return st.container(key=key, horizontal=True, vertical_alignment="center", gap="small", width="content")
+
+
 def _plain(written: str) -> str:
     """A token without the marks for a space before it or a word that it continues."""
     return written.strip(f"{SPACE}{CONTINUES} ")
@@ -132,7 +177,7 @@ def _pick(label: str, name: str, options: list[str], shown: str) -> None:
     def take() -> None:
         WHY_CHOICES.set(**{name: st.session_state[key] or ""})
 
-    with st.container(key=f"{key}-line", horizontal=True, vertical_alignment="center", gap="small", width="content"):
+    with _line(name):
         st.markdown(label, width="content")
         st.selectbox(
             label,

@@ -97,7 +97,7 @@ def _untold(drawn: Drawn, state: State) -> str:
 
 
 def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
-    words = drawn.fit is not None and state.facts.predicts and not state.facts.is_encoder_decoder
+    words = drawn.fit is not None and state.facts.predicts
     with places.asked:
         if words:
             st.segmented_control(

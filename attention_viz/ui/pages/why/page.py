@@ -20,7 +20,7 @@ def show_page() -> None:
     row = pickers.choose()
     state = row.state
     # A model that chooses no words has scores alone.
-    pair = not state.facts.predicts or state.facts.is_encoder_decoder
+    pair = not state.facts.predicts
     WHY_CHOICES.settle(state, default=WhyChoice("pair") if pair else None)
     if number := st.session_state.pop(ASKED_WHY, None):
         WHY_CHOICES.set(**number)

@@ -54,12 +54,27 @@ def test_a_word_of_several_tokens_is_refused_with_its_tokens_and_the_page_stays(
     assert not screen.alerts and screen.picker("and not").value == "John"
 
 
-@pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "translation"])
-def test_a_model_without_a_next_word_of_its_own_opens_the_score_of_the_pair(model: str) -> None:
-    screen = Screen().open(f"/why?model={model}&text=the+boy+finds+the+key&layer=1&head=0&why=word")
+def test_a_model_without_a_next_word_of_its_own_opens_the_score_of_the_pair() -> None:
+    screen = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+boy+finds+the+key&layer=1&head=0&why=word")
     assert not screen.app.exception
     assert not screen.app.error
     assert screen.picker("Written into").value == "key"
+
+
+def test_of_an_encoder_decoder_a_word_that_it_says_is_opened_by_the_heads_that_look_at_the_source() -> None:
+    screen = Screen().open("/why?model=translation&text=the+boy+finds+the+key&query=2&key=2")
+    assert not screen.app.exception
+    assert screen.address["stream"] == "cross"
+    said, word = screen.picker("Said here"), screen.picker("Why").value
+    model = shipped("translation")
+    trace = model.trace("the boy finds the key")
+    at = said.value
+    best = model.candidates(trace, at, 2).token
+    assert word == best[0] and screen.picker("and not").value != word
+    screen.pick("Said here", 3)
+    assert not screen.app.exception
+    assert screen.picker("Why").value == model.candidates(trace, 3, 1).token[0]
+    assert screen.address["query"] == "3"
 
 
 def test_our_own_module_is_refused_by_name() -> None:
