@@ -1,7 +1,8 @@
 """Tries every text family that the installed transformers knows, and writes what came out into docs/families.md.
 
 Each is built tiny, with random weights; wrapped; and run unpadded, padded on the left and padded on the right. A family
-is exact where every weight of every head and the output are those of eager attention to 1e-5 in all three.
+is exact where every weight of every head and the output are those of eager attention to 1e-5 in all three. Of one that
+is exact an output and scores are opened into what wrote them, too.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from transformers.utils import logging as transformers_logging
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
+from scripts.closure import CLOSED, Closure, closure
 from scripts.tiny import VOCABULARY, Family, families, tiny
 
 __all__ = ["TABLE", "Result", "try_family"]
@@ -50,6 +52,7 @@ class Result:
         streams: the kinds of attention it has.
         without: which of its layers have none.
         reason: why it is not exact, or what is to be said of it.
+        closure: of an exact one, what came of opening its numbers.
     """
 
     family: Family
@@ -57,10 +60,11 @@ class Result:
     streams: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     reason: str = ""
+    closure: Closure | None = None
 
 
 def try_family(family: Family) -> Result:
-    """Build one family, wrap it, and compare it with eager, unpadded and padded."""
+    """Build one family, wrap it, compare it with eager, unpadded and padded, and open its numbers."""
     try:
         with _at_most(_SECONDS):
             return _tried(family)
@@ -90,9 +94,10 @@ def _tried(family: Family) -> Result:
     except AttentionVizError as error:
         return Result(family, "refused", reason=str(error))
     outcome = "exact" if max(errors) <= 1e-5 else "wrong"
+    opened = closure(wrapped, _trace(wrapped, None)) if outcome == "exact" else None
     reason = "" if tells else "attention stayed uniform or on one token, so less is proven"
     reason = reason if outcome == "exact" else f"off by {max(errors):.1e}"
-    return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason)
+    return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason, opened)
 
 
 def _tells(trace: av.Trace) -> bool:
@@ -157,6 +162,8 @@ def _quiet() -> None:
 
 def _text(results: Sequence[Result]) -> str:
     counts = Counter(result.outcome for result in results)
+    opened = [result.closure for result in results if result.closure is not None and result.closure.opened]
+    others = "" if len(opened) == counts["exact"] else "; the others say why not"
     lines = [
         "# Which families can be shown",
         "",
@@ -168,19 +175,26 @@ def _text(results: Sequence[Result]) -> str:
         "default configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small "
         "run of your own model does, each time one is loaded.",
         "",
+        "*Opened*: `av.decompose` split an output (a token's logit; of a model without a word head the output in a "
+        "random direction) and a score of each kind of attention into [what wrote them](why.md). The number is by how "
+        "much the rows miss what they sum to, as a share of the largest row; the worst of these. *Other* is the share "
+        "of the rows' size that comes from layers that mix positions without attention, which are rows of their own.",
+        "",
         f"**{counts['exact']} exact, {counts['wrong']} wrong, {counts['refused']} refused, {counts['not built']} not "
         f"built, of {len(results)}.**",
+        "",
+        f"**{len(opened)} of the {counts['exact']} exact ones opened, to {CLOSED:.0e}{others}.**",
         "",
     ]
     lines += [
         "## Exact",
         "",
-        "| family | class | attention | layers without | note |",
-        "| --- | --- | --- | --- | --- |",
+        "| family | class | attention | layers without | opened | note |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for one in (result for result in results if result.outcome == "exact"):
-        cells = (one.family.name, one.family.model_class, ", ".join(one.streams), ", ".join(one.without), one.reason)
-        lines.append(f"| {' | '.join(cells)} |")
+        cells = (one.family.name, one.family.model_class, ", ".join(one.streams), ", ".join(one.without))
+        lines.append(f"| {' | '.join(cells)} | {_cell(str(one.closure))} | {one.reason} |")
     for outcome in ("wrong", "refused", "not built"):
         lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]
         lines += [
@@ -206,6 +220,7 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> None:
         for result in pool.imap(try_family, chosen):
             results.append(result)
             told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
+            told += "" if result.closure is None else f"; opened: {result.closure}"
             print(f"{len(results)}/{len(chosen)} {told}", flush=True)
     if not names:
         write(_text(sorted(results, key=lambda result: (result.family.name, result.family.model_class))))

@@ -72,7 +72,6 @@ def find(arguments: Namespace) -> int:
 def why(arguments: Namespace) -> int:
     """Print what wrote a number, largest first."""
     import attention_viz as av
-    from attention_viz.models.circuits.decomposition import HELD
 
     score = [getattr(arguments, name) for name in ("layer", "head", "query", "key")]
     asks_score = any(one is not None for one in score)
@@ -96,7 +95,7 @@ def why(arguments: Namespace) -> int:
         "text": text,
         "total": found.total,
         "remainder": f"{found.remainder:.1e}",
-        "held": HELD,
+        "held": found.held,
         "position_bias": found.position_bias or None,
         "softcap": found.softcap,
     }

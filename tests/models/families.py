@@ -86,6 +86,7 @@ CLASSES: dict[str, tuple[str, str, dict[str, object]]] = {
         GROUPED | {"sliding_window": 4, "attn_logit_softcapping": 0.5, "query_pre_attn_scalar": 4},
     ),
     "gpt_oss": ("GptOssForCausalLM", "GptOssConfig", GROUPED | {"sliding_window": 4, "num_local_experts": 4}),
+    "laguna": ("LagunaForCausalLM", "LagunaConfig", GROUPED | {"num_experts": 2, "num_experts_per_tok": 1}),
     "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", GROUPED),
     "phi": ("PhiForCausalLM", "PhiConfig", PLAIN),
     "gpt_neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", PLAIN | {"hidden_size": 30}),

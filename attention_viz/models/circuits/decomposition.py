@@ -41,7 +41,7 @@ class Decomposition:
         remainder: the total less the sum of the rows, of the side that misses it by more.
         position_bias: what the model adds to a score for the distance of the two, apart from the sum; 0 where nothing.
         softcap: the soft cap that a score goes through after it, apart from the sum; None where there is none.
-        held: what the numbers are, in words: they stand for direct effects.
+        held: what the numbers are, in words: they stand for direct effects, and where the run was edited, how.
     """
 
     of: Asked
@@ -147,7 +147,9 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
         opened = _opened(trace, run)
     number = OpenNumber.begin(run, trace, opened, of)
     table, remainder = number.rows()
-    return Decomposition(of, number.total, table, remainder, *number.apart(), _work=number)
+    edits = trace.provenance.edits
+    held = f"{HELD}; of a run that was edited: {', '.join(edits)}" if edits else HELD
+    return Decomposition(of, number.total, table, remainder, *number.apart(), held, number)
 
 
 _LOCK = threading.Lock()

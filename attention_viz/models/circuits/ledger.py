@@ -5,13 +5,14 @@ transformer between two attention calls is linear. A mode that sees every torch 
 of the graph and holds the rest fixed, by what a function does and never by the names of a model's modules:
 
 - what an embedding, a bias, an attention call or a nonlinear step gave is a leaf from where it is added to the rest;
-- statistics (1 / √variance, a softmax, a gate's sigmoid) are numbers;
-- after the body, in the head that chooses words, an activation f is x · (f(x) / x) with the ratio held fixed.
+- statistics (1 / √variance, a softmax, a gate's sigmoid) are numbers, as is what scales a head's output before W_O;
+- after the body, in the head that chooses words or classes, an activation f is x · (f(x) / x) with the ratio held
+  fixed, and so is a clip between two bounds anywhere.
 
 What isn't known to be linear counts as a nonlinear step: it becomes a row of its own, and never a wrong number.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,34 +20,23 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attention_viz.models.circuits.linear_steps import STEPS, scaled
+from attention_viz.models.circuits.functions import (
+    ADDS,
+    CLIPS,
+    JOINS,
+    LINEAR,
+    MIXING,
+    PRODUCTS,
+    PROJECTS,
+    QUOTIENTS,
+    is_frozen,
+)
+from attention_viz.models.circuits.linear_steps import STEPS, clipped, scaled
 
-__all__ = ["Leaf", "Ledger", "Written"]
-
-# Linear in each tensor that carries a gradient, given the others.
-_LINEAR = frozenset(
-    """
-    view reshape view_as reshape_as transpose permute swapaxes swapdims movedim moveaxis contiguous clone T mT t flatten
-    unflatten squeeze unsqueeze expand expand_as broadcast_to repeat tile repeat_interleave split split_with_sizes chunk
-    tensor_split unbind narrow select index_select gather take_along_dim __getitem__ cat concat stack hstack vstack neg
-    __neg__ sum mean cumsum roll flip rot90 to float double half bfloat16 type type_as dropout requires_grad_ real
-    view_as_complex view_as_real diff unfold as_strided pad identity Identity zero_pad where masked_fill __setitem__
-    index_add_ index_add index_copy_ scatter_add_ scatter_add copy_ alias fold masked_select diagonal cpu cuda
-    """.split()
-)
-_ADDS = frozenset("add __add__ __radd__ add_ __iadd__ sub __sub__ __rsub__ rsub sub_ __isub__ subtract".split())
-_PRODUCTS = frozenset(
-    "mul __mul__ __rmul__ mul_ __imul__ multiply matmul __matmul__ __rmatmul__ mm bmm einsum outer dot mv".split()
-)
-_QUOTIENTS = frozenset("div __truediv__ __rtruediv__ div_ __itruediv__ divide true_divide".split())
-# Statistics and gates: numbers that scale what passes, held fixed.
-_FROZEN = frozenset(
-    "rsqrt sqrt reciprocal norm vector_norm var std var_mean std_mean softmax log_softmax sigmoid".split()
-)
-# Functions that mix positions where they meet two things that were computed: no MLP does.
-_MIXING = frozenset("conv1d cumsum cumprod logcumsumexp fft_fft fft_ifft roll scan".split())
+__all__ = ["Leaf", "Ledger", "Written", "origin_of"]
 
 _ORIGIN = "_attention_viz_origin"
+_FETCHED = "_attention_viz_fetched"
 
 
 @dataclass(frozen=True)
@@ -76,16 +66,28 @@ class _Origin:
 
 @dataclass(eq=False)
 class Written:
-    """What was heard of the modules while a model ran: where it is, and whether its body is done."""
+    """What was heard of the modules while a model ran: where it is, and whether its body is done.
 
+    Attributes:
+        late: modules that count as the head though they stand in the body, such as BERT's pooler.
+        stack: the names of the modules that run, from the outside in.
+        activations: how many of them are a nonlinear step and nothing else.
+        done: whether the body has run.
+    """
+
+    late: frozenset[str] = frozenset()
     stack: list[str] = field(default_factory=lambda: [""])
     activations: int = 0
-    in_head: bool = False
+    done: bool = False
 
     @property
     def path(self) -> str:
         """The name of the module that is running."""
         return self.stack[-1]
+
+    def in_head(self, path: str) -> bool:
+        """Whether a module stands in the head that chooses words or classes."""
+        return self.done or path in self.late
 
 
 class Ledger(TorchFunctionMode):
@@ -95,17 +97,17 @@ class Ledger(TorchFunctionMode):
         leaves: what each part wrote, in the order it was added.
     """
 
-    def __init__(self, where: Written, words: nn.Module | None) -> None:
+    def __init__(self, where: Written, words: Collection[int]) -> None:
         """Begin with nothing written.
 
         Args:
             where: told by hooks which module runs.
-            words: the module with the embeddings of the words.
+            words: how many rows a table has that is looked up by words.
         """
         super().__init__()
         self.leaves: list[Leaf] = []
         self._where, self._words = where, words
-        self._biases: dict[int, Tensor] = {}
+        self._counts = set[int]()
 
     def leaf(self, tensor: Tensor, kind: str, path: str | None = None, call: int | None = None) -> Tensor:
         """Make what was computed a leaf of its own; the tensor to go on with."""
@@ -113,7 +115,9 @@ class Ledger(TorchFunctionMode):
             own = tensor.detach().requires_grad_()
             self.leaves.append(Leaf(own, kind, self._where.path if path is None else path, call))
             # What a model adds to in place mustn't be the leaf itself.
-            return own.clone()
+            found = own.clone()
+            setattr(found, _FETCHED, kind == "head")
+            return found
 
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -126,35 +130,67 @@ class Ledger(TorchFunctionMode):
         tensors = list(_tensors((args, named)))
         live = [one for one in tensors if one.requires_grad]
         if not live or name in ("__get__", "__set__", "backward"):
-            return self._marked(func(*args, **named), tensors, name)
-        if self._where.activations:
-            return self._cut(func, args, named, name)
-        return self._apply(func, name, args, named, live)
+            return self._marked(func(*args, **named), args, tensors, name)
+        # Some models turn gradients off on their way.
+        with torch.enable_grad():
+            if self._where.activations:
+                return self._cut(func, args, named, name)
+            found = self._apply(func, name, args, named, live)
+        if name not in PROJECTS and (all if name in ADDS else any)(getattr(one, _FETCHED, False) for one in live):
+            for one in _tensors((found,)):
+                setattr(one, _FETCHED, True)
+        return found
 
     def _apply(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
     ) -> Any:
         if name in STEPS:
             return STEPS[name](self.leaf, func, *args, **named)
-        if name in _ADDS:
+        if name in ADDS:
             return func(*(self._added(one) for one in args), **named)
-        if name in _PRODUCTS:
-            others = [one for one in _tensors((args, named)) if not one.requires_grad]
-            bound = len(live) > 1 or any(_origin(one) is not None for one in others)
-            return self._cut(func, args, named, name) if bound else func(*args, **named)
-        if name in _QUOTIENTS:
+        if name in PRODUCTS:
+            return self._product(func, name, args, named, live)
+        if name in QUOTIENTS:
             return self._divided(func, name, args, named)
-        if name in _FROZEN or (name in ("pow", "__pow__") and _is_negative(args)):
+        in_head = self._where.in_head(self._where.path)
+        if is_frozen(name, args) or (in_head and name == "erf"):  # erf: of a GELU written out
             return _without_gradient(func, args, named)
-        if name in _LINEAR:
+        if name in JOINS:
+            # What is changed in place has to stay the same tensor.
+            kept = args[:1] if name.endswith("_") else []
+            return func(*kept, *self._joined(args[len(kept) :]), **named)
+        if name in LINEAR:
             return func(*args, **named)
-        if self._where.in_head and len(live) == 1:
+        if name in CLIPS and len(args) + len(named) == 3 and len(live) == 1:
+            return clipped(live[0], name.endswith("_"), *args[1:], **named)
+        if in_head and len(live) == 1:
             return scaled(live[0], _without_gradient(func, args, named))
         return self._cut(func, args, named, name)
 
+    def _product(
+        self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
+    ) -> Any:
+        """Linear in one factor. Of two that were computed a head's output passes, and the other is its gate."""
+        bound = [one for one in _tensors((args, named)) if not one.requires_grad and _origin(one) is not None]
+        if len(live) == 1 and all(self._is_gate(name, one, live[0]) for one in bound):
+            return func(*args, **named)
+        fetched = [one for one in live if getattr(one, _FETCHED, False)]
+        if len(fetched) == 1:
+            return func(*_held(args, fetched[0]), **named)
+        return self._cut(func, args, named, name)
+
+    def _is_gate(self, name: str, factor: Tensor, passes: Tensor) -> bool:
+        """Whether a computed factor is one number for all that a token has there, or mixes a token's own streams."""
+        if "mul" in name and "matmul" not in name:
+            return factor.shape[-1:] == (1,) != passes.shape[-1:]
+        lead = factor.shape[:-2]
+        return lead == passes.shape[:-2] and any(size in self._counts for size in lead)
+
     def _embedded(self, found: Tensor, args: Sequence[Any]) -> Tensor:
         table = args[1] if len(args) > 1 else None
-        words = self._words is not None and isinstance(table, Tensor) and table is getattr(self._words, "weight", None)
+        words = isinstance(table, Tensor) and len(table) in self._words
+        if words:
+            self._counts.add(found.shape[-2])
         return self.leaf(found, "embedding" if words else "position")
 
     def _added(self, one: Any) -> Any:
@@ -163,13 +199,25 @@ class Ledger(TorchFunctionMode):
             return one
         return self.fixed(one)
 
+    def _joined(self, args: Sequence[Any]) -> list[Any]:
+        """What is put together: each part as a summand, zeros left alone."""
+        return [
+            self._joined(one)
+            if isinstance(one, list | tuple)
+            else self._added(one)
+            if isinstance(one, Tensor) and one.any()
+            else one
+            for one in args
+        ]
+
     def fixed(self, one: Tensor) -> Tensor:
         """A leaf of what is held fixed: what a nonlinear step gave, a learned bias, or a constant."""
         origin = _origin(one)
         if origin is not None:
             return self.leaf(one, "other" if origin.mixes else "mlp", origin.path)
         learned = isinstance(one, nn.Parameter)
-        if learned and one.ndim > 1:
+        # What nothing was computed for and has a row for each token, such as waves that count them.
+        if one.ndim > 1 and (learned or one.shape[-2] > 1):
             return self.leaf(one, "position")
         return self.leaf(one, "bias" if learned else "constant")
 
@@ -184,23 +232,25 @@ class Ledger(TorchFunctionMode):
         """A nonlinear step: its result is held fixed, and remembered as one."""
         found = _without_gradient(func, args, named)
         before = [origin for one in _tensors((args, named)) if (origin := _origin(one)) is not None]
-        mixes = any(one.mixes for one in before) or name in _MIXING
+        mixes = any(one.mixes for one in before) or name in MIXING
         path = before[0].path if before else self._where.path
         for one in _tensors((found,)):
             if one.is_floating_point():
+                if one.requires_grad:  # done in place
+                    one.detach_()
                 setattr(one, _ORIGIN, _Origin(path, mixes))
         return found
 
-    def _marked(self, found: Any, tensors: Sequence[Tensor], name: str) -> Any:
+    def _marked(self, found: Any, args: Sequence[Any], tensors: Sequence[Tensor], name: str) -> Any:
         """What is made of what is held fixed comes from the same step."""
-        if name in _FROZEN:
+        if is_frozen(name, args):
             return found
         origins = [origin for one in tensors if (origin := _origin(one)) is not None]
         if not origins:
             return found
         computed = sum(not isinstance(one, nn.Parameter) for one in tensors)
         mixes = any(one.mixes for one in origins) or (
-            name in _MIXING or (computed > 1 and name in ("matmul", "__matmul__", "bmm", "einsum"))
+            name in MIXING or (computed > 1 and name in ("matmul", "__matmul__", "bmm", "einsum"))
         )
         for one in _tensors((found,)):
             if one.is_floating_point() and _origin(one) is None:
@@ -213,8 +263,22 @@ def _without_gradient(func: Callable[..., Any], args: Sequence[Any], named: Mapp
         return func(*args, **named)
 
 
-def _is_negative(args: Sequence[Any]) -> bool:
-    return len(args) > 1 and isinstance(args[1], int | float) and args[1] < 0
+def _held(args: Sequence[Any], passes: Tensor) -> list[Any]:
+    """The same, each tensor but one a number that is held fixed."""
+    return [
+        _held(one, passes)
+        if isinstance(one, list | tuple)
+        else one.detach()
+        if isinstance(one, Tensor) and one is not passes
+        else one
+        for one in args
+    ]
+
+
+def origin_of(tensor: Tensor) -> str | None:
+    """The module whose nonlinear step a number that is held fixed comes from; None where it comes from none."""
+    found = _origin(tensor)
+    return None if found is None else found.path
 
 
 def _origin(tensor: Tensor) -> _Origin | None:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["STEPS", "Leaves", "scaled"]
+__all__ = ["STEPS", "Leaves", "clipped", "scaled"]
 
 # Makes a tensor a leaf of a kind, and hands back what to go on with.
 Leaves = Callable[[Tensor, str], Tensor]
@@ -89,3 +89,11 @@ def scaled(before: Tensor, after: Tensor) -> Tensor:
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
         held = before.detach()
         return before * torch.where(held == 0, torch.zeros_like(held), after / held)
+
+
+def clipped(before: Tensor, in_place: bool, *bounds: Any, **named: Any) -> Tensor:
+    """A clip between two bounds as its input times a number that is held fixed: 1 for what lies between them."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+        after = torch.clamp(before, *bounds, **named)
+        ratio = torch.where(before == 0, torch.zeros_like(before), after / before)
+    return before.mul_(ratio) if in_place else before * ratio

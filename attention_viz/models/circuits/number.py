@@ -15,7 +15,7 @@ from attention_viz.models.circuits.token_of import token_of
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.recording.gradients import Run
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.shapes import shared_heads
+from attention_viz.operation.shapes import of_head, shared_heads
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class OpenNumber:
         import pandas
 
         stream, call, slope = self._slope(layer, head, stream)
-        value = shared_heads(call.value, call.query)[head]
+        value = of_head(call.value, head, len(call.query))
         shares = call.weights[head] * (slope @ value.T)
         keys = self.trace.key_tokens(stream)
         spots = shares.nonzero().tolist()
@@ -194,7 +194,7 @@ class OpenNumber:
         stream, call, slope = self._slope(layer, head, stream)
         number = self.run.anatomy.call(stream, layer)
         open_call = self.opened.calls[number]
-        value = shared_heads(open_call.value, open_call.query)[head]
+        value = of_head(open_call.value, head, len(open_call.query))
         if not value.requires_grad:
             raise UnsupportedModel(f"{self.run.name} cuts the values of layer {layer} off from what wrote them")
         with self.opened.lock, self.run.runner.door, torch.enable_grad():
@@ -233,7 +233,7 @@ def _vectors(run: Run, trace: Trace, opened: Opened, of: Score) -> tuple[Tensor,
             raise ShapeError(f"{name} {asked} was asked for; layer {of.layer} has 0 to {count - 1}")
     call = opened.calls[run.anatomy.call(stream, of.layer)]
     query = call.query[of.head, of.query]
-    keys = shared_heads(call.key, call.query)[of.head]
+    keys = of_head(call.key, of.head, len(call.query))
     key = keys[of.key]
     if of.relative:
         allowed = torch.ones(len(keys), dtype=torch.bool)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
-from attention_viz.models.circuits.ledger import Leaf, Ledger, Written
+from attention_viz.models.circuits.ledger import Leaf, Ledger, Written, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import output_of
@@ -92,15 +92,28 @@ class _Scribe(Recorder):
 def open_run(run: Run) -> Opened:
     """Run once more, in a twin of the model over the same numbers, and keep what each part wrote.
 
+    Where a nonlinear step alone stands before the whole output, such as the pooler's in BERT that classifies, it counts
+    as part of the head, whatever module it is in, and the model runs another time.
+
     Args:
         run: what stands behind a trace.
 
     Raises:
         UnsupportedModel: the model can't be copied, or doesn't run so.
     """
+    late = frozenset[str]()
+    while True:
+        opened = _opened(run, late)
+        last = None if opened.output.requires_grad else origin_of(opened.output)
+        if last is None or last in late:
+            return opened
+        late |= {last}
+
+
+def _opened(run: Run, late: frozenset[str]) -> Opened:
     twin = run.runner.twin(frozen=True)
-    model, where = twin.model, Written()
-    ledger = Ledger(where, cast("nn.Module | None", model.get_input_embeddings()))
+    model, where = twin.model, Written(late)
+    ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
     token = recording.set(scribe)
     try:
@@ -125,6 +138,15 @@ def open_run(run: Run) -> Opened:
     return Opened(tuple(ledger.leaves), tuple(scribe.heard), output)
 
 
+def _words(model: nn.Module) -> set[int]:
+    """How many words the model's parts know: a table with as many rows is looked up by words."""
+    found: set[int] = set()
+    for part in model.modules():
+        with contextlib.suppress(AttributeError, NotImplementedError):
+            found.add(len(cast("Any", part).get_input_embeddings().weight))
+    return found
+
+
 @contextlib.contextmanager
 def _followed(twin: Twin, where: Written) -> Generator[None]:
     """Tell which module of a twin runs, and when its body is done. The twin is ours alone: no other run is hooked."""
@@ -134,7 +156,7 @@ def _followed(twin: Twin, where: Written) -> Generator[None]:
     for name, module in model.named_modules():
         activation = _is_activation(module)
         handles.append(module.register_forward_pre_hook(_enter(where, name, activation)))
-        handles.append(module.register_forward_hook(_leave(where, activation, module is body)))
+        handles.append(module.register_forward_hook(_leave(where, name, activation, module is body)))
     try:
         yield
     finally:
@@ -150,12 +172,12 @@ def _enter(where: Written, name: str, activation: bool) -> Any:
     return enter
 
 
-def _leave(where: Written, activation: bool, is_body: bool) -> Any:
+def _leave(where: Written, name: str, activation: bool, is_body: bool) -> Any:
     def leave(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
         where.stack.pop()
         where.activations -= activation
-        where.in_head |= is_body
-        if activation and where.in_head and isinstance(output, Tensor) and inputs and inputs[0].requires_grad:
+        where.done |= is_body
+        if activation and where.in_head(name) and isinstance(output, Tensor) and inputs and inputs[0].requires_grad:
             return scaled(inputs[0], output)
         return None
 

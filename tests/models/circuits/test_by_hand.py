@@ -58,6 +58,7 @@ FAMILIES = {
     "gpt_neox": Family(
         lambda m: m.gpt_neox.layers, lambda one: one.attention.dense, lambda m, _: [m.gpt_neox.final_layer_norm]
     ),
+    "laguna": Family(lambda m: m.model.layers, lambda one: one.self_attn.o_proj, lambda m, _: [m.model.norm]),
     "opt": Family(
         lambda m: m.model.decoder.layers,
         lambda one: one.self_attn.out_proj,
@@ -69,8 +70,8 @@ FAMILIES = {
 }
 
 
-def by_hand(model: Any, family: Family, given: Tensor, heads: int, direction: Tensor) -> Tensor:
-    """What each head adds to the output's last row in a direction: (layer, head)."""
+def by_hand(model: Any, family: Family, given: Tensor, heads: int, direction: Tensor, row: int = -1) -> Tensor:
+    """What each head adds to a row of the output in a direction: (layer, head)."""
     entered: dict[int, Tensor] = {}
     modules = [family.joining(one) for one in family.layers(model)]
     modules += [norm for number in range(len(modules)) for norm in family.norms(model, number)]
@@ -86,10 +87,10 @@ def by_hand(model: Any, family: Family, given: Tensor, heads: int, direction: Te
     for number, layer in enumerate(family.layers(model)):
         joining = family.joining(layer)
         matrix = joining.weight if family.turned else joining.weight.T
-        joined = entered[id(joining)][-1].unflatten(0, (heads, -1))
+        joined = entered[id(joining)][row].unflatten(0, (heads, -1))
         written = torch.einsum("hd,hdm->hm", joined, matrix.unflatten(0, (heads, -1)))
         for norm in family.norms(model, number):
-            written = frozen(norm, entered[id(norm)][-1], written, family.added)
+            written = frozen(norm, entered[id(norm)][row], written, family.added)
         head = model.get_output_embeddings()
         found.append(written @ (direction if head is None else head.weight.T @ direction))
     return torch.stack(found).detach()
@@ -146,3 +147,20 @@ def test_minilm_s_heads_through_both_of_its_post_norms() -> None:
     direction = torch.randn(trace.output.shape[1], generator=torch.Generator().manual_seed(3))
     expected = by_hand(hf, BERT, torch.tensor([trace.query_tokens().ids]), 12, direction)
     torch.testing.assert_close(ours(model, trace, direction, (6, 12)), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_class_of_bert_is_opened_through_its_pooler_s_tanh_held_fixed() -> None:
+    hf = with_everything(build("bert that classifies"))
+    hf.set_attn_implementation("eager")
+    given = ids(LENGTH)
+    with torch.no_grad():
+        before = hf.bert.pooler.dense(hf.bert(given).last_hidden_state[0, 0])
+        through = (hf.classifier.weight[1] * before.tanh() / before) @ hf.bert.pooler.dense.weight
+    expected = by_hand(hf.bert, BERT, given, 5, through, row=0)
+    model = av.wrap(hf)
+    trace = model.trace_ids(given)
+    found = ours(model, trace, torch.tensor([0.0, 1.0]), tuple(expected.shape))
+    torch.testing.assert_close(found, expected, atol=2e-5 * float(expected.abs().max()), rtol=1e-4)
+    whole = av.decompose(model, trace, av.Direction(torch.tensor([0.0, 1.0])))
+    assert whole.total == pytest.approx(float(trace.output[0, 1]), abs=1e-5)
+    assert float(whole.table["contribution"].sum()) == pytest.approx(whole.total, abs=1e-5)

@@ -236,19 +236,26 @@ def test_an_edited_run_is_opened_as_it_ran() -> None:
     found = av.decompose(model, trace, av.Logit(int(trace.output[-1].argmax())))
     assert found.total == pytest.approx(float(trace.output[-1].max()), abs=1e-4)
     assert (0, 1) not in heads_of(found.table).index
-    assert (0, 1) in heads_of(av.decompose(model, model.trace(text), av.Logit(found.of.token)).table).index
+    assert (
+        found.held
+        == f"direct effect; norms and patterns held fixed; of a run that was edited: {trace.provenance.edits[0]}"
+    )
+    unedited = av.decompose(model, model.trace(text), av.Logit(found.of.token))
+    assert (0, 1) in heads_of(unedited.table).index
+    assert "edited" not in unedited.held
 
 
-def test_the_shared_model_keeps_its_flags_and_hooks_and_threads_agree() -> None:
-    model = shipped("induction")
+def test_the_shared_models_keep_their_flags_and_hooks_and_threads_agree() -> None:
+    model, other = shipped("induction"), shipped("translation")
     flags = [parameter.requires_grad for parameter in model.hf_model.parameters()]
     hooks = [len(module._forward_hooks) for module in model.hf_model.modules()]
-    traces = [model.trace(text) for text in ("red cat blue dog red", "cat dog cat", "blue red blue red")]
-    expected = [av.decompose(model, trace, av.Logit(7)).table for trace in traces]
+    texts = ((model, "red cat blue dog red"), (model, "cat dog cat"), (other, "the red house"))
+    traces = [(one, one.trace(text)) for one, text in texts]
+    expected = [av.decompose(one, trace, av.Logit(7)).table for one, trace in traces]
     found: dict[int, pd.DataFrame] = {}
     threads = [
         threading.Thread(
-            target=lambda at: found.update({at: av.decompose(model, traces[at % 3], av.Logit(7)).table}), args=(at,)
+            target=lambda at: found.update({at: av.decompose(*traces[at % 3], av.Logit(7)).table}), args=(at,)
         )
         for at in range(9)
     ]

@@ -1,0 +1,51 @@
+"""What torch's functions are to a run that stays linear in what its parts wrote, by their names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["ADDS", "CLIPS", "JOINS", "LINEAR", "MIXING", "PRODUCTS", "PROJECTS", "QUOTIENTS", "is_frozen"]
+
+# Linear in each tensor that carries a gradient, given the others.
+LINEAR = frozenset(
+    """
+    view reshape view_as reshape_as transpose permute swapaxes swapdims movedim moveaxis contiguous clone T mT t
+    flatten unflatten squeeze unsqueeze expand expand_as broadcast_to repeat tile repeat_interleave split
+    split_with_sizes chunk tensor_split unbind narrow select index_select gather take_along_dim __getitem__ neg
+    __neg__ sum mean cumsum roll flip rot90 to float double half bfloat16 type type_as dropout requires_grad_ real
+    view_as_complex view_as_real diff unfold as_strided pad identity Identity zero_pad masked_fill alias fold
+    masked_select diagonal cpu cuda
+    """.split()
+)
+ADDS = frozenset("add __add__ __radd__ add_ __iadd__ sub __sub__ __rsub__ rsub sub_ __isub__ subtract".split())
+# Those that put tensors together.
+JOINS = frozenset(
+    """
+    cat concat concatenate stack hstack vstack where __setitem__ index_add_ index_add index_copy_ scatter_add_
+    scatter_add copy_ masked_scatter masked_scatter_
+    """.split()
+)
+PRODUCTS = frozenset(
+    "mul __mul__ __rmul__ mul_ __imul__ multiply matmul __matmul__ __rmatmul__ mm bmm einsum outer dot mv".split()
+)
+QUOTIENTS = frozenset("div __truediv__ __rtruediv__ div_ __itruediv__ divide true_divide".split())
+# Statistics and gates: numbers that scale what passes, held fixed.
+_FROZEN = frozenset(
+    "rsqrt sqrt reciprocal norm vector_norm var std var_mean std_mean softmax log_softmax sigmoid".split()
+)
+# Functions that mix positions where they meet two things that were computed: no MLP does.
+MIXING = frozenset("conv1d cumsum cumprod logcumsumexp fft_fft fft_ifft roll scan".split())
+# A clip where both its bounds are given: without one it is an activation.
+CLIPS = frozenset("clamp clamp_ clip clip_".split())
+# Where a head's output meets W_O: what scales it before is a gate.
+PROJECTS = frozenset("linear addmm".split())
+
+
+def is_frozen(name: str, args: Sequence[Any]) -> bool:
+    """Whether a function gives a statistic or a gate.
+
+    Args:
+        name: the function's.
+        args: what it is given.
+    """
+    power = name in ("pow", "__pow__") and len(args) > 1 and isinstance(args[1], int | float)
+    return name in _FROZEN or (power and args[1] < 0)
