@@ -50,8 +50,10 @@ from .models import wrap as wrap
 from .models.circuits.asked import Direction as Direction
 from .models.circuits.asked import Logit as Logit
 from .models.circuits.asked import Score as Score
+from .models.circuits.compositions import compositions as compositions
 from .models.circuits.decomposition import Decomposition as Decomposition
 from .models.circuits.decomposition import decompose as decompose
+from .models.circuits.weights import circuits as circuits
 from .models.gradient import gradient as gradient
 from .operation import masks as masks
 from .operation.attention import Attention as Attention

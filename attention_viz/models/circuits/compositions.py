@@ -1,0 +1,136 @@
+"""Which heads read what earlier heads write, told by weights alone."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.circuits.matrices import Around
+from attention_viz.models.circuits.weights import Proven, product_norm, proven
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["compositions"]
+
+# By what each column is read, and what comes after it in the later head.
+_READERS = {"q": ("query", "key"), "k": ("key", "query"), "v": ("value", "output")}
+
+
+def compositions(
+    model: "AttentionModel", stream: str | None = None, *, into: Collection[tuple[int, int]] | None = None
+) -> "pandas.DataFrame":
+    """How much of what a head writes stands where a later head reads, told by weights alone, for every pair of heads.
+
+    ‖W_A W_B‖ / (‖W_A‖ ‖W_B‖), Frobenius norms, of what the earlier head writes, W_A = W_V W_O, and what the later one
+    reads it by: as a query, W_B = W_Q W_Kᵀ; as a key, W_K W_Qᵀ; as a value, W_V W_O; from 0 to 1. The gains of the
+    norms before each head are folded in. Random matrices give about 1 / √d_model, which is what to compare with. Where
+    positions are turned into query and key, W_Q W_Kᵀ is that of equal positions.
+
+    What the weights say was compared with the slopes of a run; a column that differs is NaN, and `attrs["missing"]`
+    says why.
+
+    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Q-, K-, and V-Composition".
+
+    Args:
+        model: from `load` or `wrap`.
+        stream: whose heads; None for the only one there is.
+        into: the later heads, as (layer, head); all by default, which takes seconds for hundreds of heads.
+
+    Returns:
+        Columns from_layer, from_head, to_layer, to_head, q, k and v; a row for each pair of heads in different layers.
+
+    Raises:
+        UnsupportedModel: our own module, or a model whose later heads don't read what earlier ones write through its
+            matrices alone.
+        ShapeError: there is no such stream, or none was named where there are several; or no such head.
+    """
+    import pandas
+
+    known = proven(model, stream)
+    missing = {name: why for name in _READERS if (why := _missing(known, name)) is not None}
+    if len(missing) == len(_READERS):
+        raise UnsupportedModel(f"{known.name} has no compositions that weights alone tell: {missing['v']}")
+    layers = known.layers
+    later = _chosen(layers, into)
+    pairs = [
+        (before, head, layer, other)
+        for layer, others in later.items()
+        for before, earlier in enumerate(layers[:layer])
+        for head in range(earlier.heads)
+        for other in others
+    ]
+    told = {name: _column(layers, later, name) for name in _READERS if name not in missing}
+    columns: dict[str, object] = {
+        name: [pair[place] for pair in pairs]
+        for place, name in enumerate(("from_layer", "from_head", "to_layer", "to_head"))
+    }
+    columns |= {name: told[name].tolist() if name in told else float("nan") for name in _READERS}
+    table = pandas.DataFrame(columns)
+    table.attrs["missing"] = missing
+    return table
+
+
+def _missing(known: Proven, name: str) -> str | None:
+    reader, after = _READERS[name]
+    lacking = known.lacking("value", "output", reader, after)
+    if lacking is None and reader not in known.proof.composed:
+        return "what its heads write goes through more than a matrix and the norm before the later heads that read it"
+    return lacking
+
+
+def _chosen(layers: Sequence[Around], into: Collection[tuple[int, int]] | None) -> dict[int, list[int]]:
+    """The later heads by layer, in order."""
+    there = {layer: range(around.heads) for layer, around in enumerate(layers)}
+    for layer, head in into or ():
+        if head not in there.get(layer, ()):
+            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_told(layers)}")
+    chosen = {
+        layer: [head for head in heads if into is None or (layer, head) in into] for layer, heads in there.items()
+    }
+    return {layer: heads for layer, heads in chosen.items() if heads}
+
+
+def _told(layers: Sequence[Around]) -> str:
+    heads = "/".join(map(str, sorted({around.heads for around in layers})))
+    return f"{len(layers)} layers × {heads} heads"
+
+
+def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: str) -> Tensor:
+    """Every earlier head with the later ones: by later layer, then by earlier head, then by later head.
+
+    With W_V = Q R and W_S = Q′ S, where Q and Q′ have orthogonal columns, ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖, so
+    that nothing of d_model × d_model is made.
+    """
+    reader, after = _READERS[name]
+    written: list[Tensor] = []
+    found: list[Tensor] = []
+    for layer, around in enumerate(layers[: max(later, default=-1) + 1]):
+        if layer in later:
+            left, right = (around.each(one)[later[layer]] for one in (reader, after))
+            right = right if after == "output" else right.mT
+            read = (left @ _root(right.mT).mT) / _size(product_norm(left, right))
+            found += [_norms(earlier, read).flatten() for earlier in written]
+        value, output = around.each("value"), around.each("output")
+        written.append((_root(value) @ output) / _size(product_norm(value, output)))
+    return torch.cat(found) if found else torch.empty(0)
+
+
+def _root(tall: Tensor) -> Tensor:
+    """R of Q R, where Q has orthogonal columns, which keep every length: (head, d_model, d_k) -> (head, d_k, d_k)."""
+    return torch.linalg.qr(tall, mode="r").R
+
+
+def _size(norms: Tensor) -> Tensor:
+    return norms.float()[:, None, None]
+
+
+def _norms(written: Tensor, read: Tensor) -> Tensor:
+    """The norm of each product, of (head, d_v, d_model) and (other, d_model, d_k): (head, other)."""
+    heads, width, _ = written.shape
+    product = written.flatten(0, 1) @ read.transpose(0, 1).flatten(1)
+    return product.unflatten(0, (heads, width)).unflatten(2, (len(read), -1)).square().sum(dim=(1, 3)).sqrt()

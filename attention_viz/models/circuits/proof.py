@@ -1,0 +1,105 @@
+"""Whether matrices taken from a model's weights are how its heads really write to one another and to its words.
+
+In a run whose norms and patterns are held fixed, the slope of what one head reads, with respect to what an earlier head
+fetched, is the product of the matrices between them times a number for the norm. Each product that is told from weights
+alone is compared with that slope: whatever a model does beside its matrices, such as a norm after adding or a gate,
+shows, and what it touches isn't told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_viz.models.circuits.matrices import Around, Words
+from attention_viz.models.circuits.opened import Leaf, Opened
+
+__all__ = ["Proof", "prove"]
+
+# How far a slope may be from the direction that the weights say, of the slope's own length.
+_BOUND = 2e-3
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the slopes of a run say of matrices.
+
+    Attributes:
+        composed: the readers ("query", "key", "value") for which every earlier head writes as the matrices say.
+        embedded: whether every layer's values, in which words are read, read them as the matrices say.
+        keyed: whether every layer's queries and keys read words as the matrices say.
+        worded: whether every head writes to the words as the matrices say.
+    """
+
+    composed: frozenset[str]
+    embedded: bool
+    keyed: bool
+    worded: bool
+
+
+def prove(opened: Opened, numbers: Sequence[int], layers: Sequence[Around], words: Words) -> Proof:
+    """Compare products of matrices with the slopes of a run.
+
+    Args:
+        opened: a run that can be opened.
+        numbers: of each layer, which call it is.
+        layers: the matrices around each layer's heads.
+        words: how words enter and leave.
+    """
+    heads = {leaf.call: leaf for leaf in opened.leaves if leaf.kind == "head"}
+    written = [heads.get(number) for number in numbers]
+    table = [leaf for leaf in opened.leaves if leaf.kind == "embedding"]
+    names = ("query", "key", "value")
+    composed, embedded = set(names), set(names)
+    for layer, (number, around) in enumerate(zip(numbers, layers, strict=True)):
+        for name in names:
+            matrix: Tensor | None = getattr(around, name)
+            if matrix is None:
+                composed.discard(name)
+                embedded.discard(name)
+                continue
+            read: Tensor = getattr(opened.calls[number], name)[:, 0]
+            mix = torch.randn(read.shape, generator=torch.Generator().manual_seed(layer))
+            asked = (read * mix.to(read)).sum()
+            slopes = _slopes(asked, [*written[:layer], *table], 0)
+            direction = torch.einsum("hmd,hd->m", matrix, mix.to(matrix))
+            for before, slope in zip(layers[:layer], slopes, strict=False):
+                if before.output is None or slope is None or not _along(slope, before.output @ direction):
+                    composed.discard(name)
+            if not any(slope is not None and _along(slope, direction) for slope in slopes[layer:]):
+                embedded.discard(name)
+    return Proof(
+        frozenset(composed), "value" in embedded, {"query", "key"} <= embedded, _worded(opened, written, layers, words)
+    )
+
+
+def _worded(opened: Opened, written: Sequence[Leaf | None], layers: Sequence[Around], words: Words) -> bool:
+    if words.unembedding is None or opened.output.ndim != 2 or opened.output.shape[1] != len(words.unembedding):
+        return False
+    word = int(opened.output[-1].argmax())
+    slopes = _slopes(opened.output[-1, word], written, -1)
+    direction = words.towards(word)
+    return all(
+        around.output is not None and slope is not None and _along(slope, around.output @ direction)
+        for around, slope in zip(layers, slopes, strict=True)
+    )
+
+
+def _slopes(number: Tensor, leaves: Sequence[Leaf | None], position: int) -> list[Tensor | None]:
+    """Of each leaf the number's slope at a position: (head, d_v) of heads, (d_model,) of what is looked up."""
+    there = [leaf.tensor for leaf in leaves if leaf is not None]
+    if not there or not number.requires_grad:
+        return [None] * len(leaves)
+    found = iter(torch.autograd.grad(number, there, retain_graph=True, allow_unused=True))
+    slopes = [None if leaf is None else next(found) for leaf in leaves]
+    return [None if slope is None else slope.flatten(0, -3)[..., position, :].squeeze(0) for slope in slopes]
+
+
+def _along(slope: Tensor, expected: Tensor) -> bool:
+    """Whether a slope goes, head by head, where it is expected to, and not the other way."""
+    if slope.shape != expected.shape:
+        return False
+    slope, expected = slope.double(), expected.double()
+    size = (slope * expected).sum(-1, keepdim=True) / expected.square().sum(-1, keepdim=True).clamp_min(1e-30)
+    return bool((size >= 0).all()) and bool((slope - size * expected).norm(dim=-1).le(_BOUND * slope.norm()).all())

@@ -1,0 +1,162 @@
+"""What weights alone tell of each head: what it writes of a word, and where it looks."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.circuits.matrices import Around, Words, matrices_around
+from attention_viz.models.circuits.opened import open_run
+from attention_viz.models.circuits.proof import Proof, prove
+from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.probe import probe_ids
+from attention_viz.trace.rerun import behind
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["Proven", "circuits", "proven"]
+
+_SIGNS = {"query": "W_Q", "key": "W_K", "value": "W_V", "output": "W_O"}
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """A stream's matrices, and what a run of the model says of them.
+
+    Attributes:
+        name: the model's.
+        layers: the matrices around each layer's heads.
+        words: how words enter and leave.
+        proof: what holds.
+    """
+
+    name: str
+    layers: tuple[Around, ...]
+    words: Words
+    proof: Proof
+
+    def lacking(self, *names: str) -> str | None:
+        """Why a number that takes these matrices of every layer isn't to be had; None where they are all known."""
+        lost = [name for name in _SIGNS if name in names and any(getattr(one, name) is None for one in self.layers)]
+        if not lost:
+            return None
+        told = " and ".join(_SIGNS[name] for name in lost)
+        return f"between {told} and the attention, {self.name} does more than multiply by a matrix"
+
+
+def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
+    """The matrices around a stream's heads, compared with a run of a few tokens.
+
+    Raises:
+        UnsupportedModel: our own module, or a model that can't be opened.
+        ShapeError: there is no such stream, or none was named where there are several.
+    """
+    if not model.facts.trained:
+        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    _ = model.projections(0, stream)  # refuses a stream that isn't there
+    stream = stream or model.streams[0]
+    ids = probe_ids(model.hf_model, model.limit)
+    trace = model.trace_ids(ids, decoder_input_ids=ids[:, :-1] if model.answers else None)
+    run = behind(trace).run
+    assert isinstance(run, Run)
+    layers, words = matrices_around(model, run, stream)
+    numbers = [run.anatomy.call(stream, layer) for layer in range(len(layers))]
+    return Proven(model.name, layers, words, prove(open_run(run), numbers, layers, words))
+
+
+def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.DataFrame":
+    """What the weights alone tell of each head, with the gains of norms folded in.
+
+    A head's OV circuit is what it writes of what it looks at, W_V W_O; its QK circuit is where it looks, W_Q W_Kᵀ.
+    Between words and words, through embedding and unembedding, a circuit is a matrix of words × words; the fraction of
+    its eigenvalues λ, Σ Re λ / Σ |λ|, is 1 where each word speaks for itself, −1 where it speaks against itself. It is
+    worked out of a matrix of d_k × d_k with the same eigenvalues. Where positions are turned into query and key, QK is
+    that of equal positions.
+
+    What the weights say was compared with the slopes of a run; what differs is NaN, and `attrs["missing"]` says of
+    each column why. Copying in a text is another thing: in SmolLM2 these numbers don't find the heads that copy.
+
+    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Summarizing OV/QK matrices".
+
+    Args:
+        model: from `load` or `wrap`.
+        stream: whose heads; None for the only one there is.
+
+    Returns:
+        Index (layer, head); columns ov and qk, the fractions from −1 to 1, and ov_norm and qk_norm, the Frobenius norms
+        of W_V W_O and W_Q W_Kᵀ, before the scale.
+
+    Raises:
+        UnsupportedModel: our own module, or a model of which none of these numbers is to be had.
+        ShapeError: there is no such stream, or none was named where there are several.
+    """
+    import pandas
+
+    known = proven(model, stream)
+    told = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
+    missing = {name: one for name, one in told.items() if isinstance(one, str)}
+    if len(missing) == len(told):
+        raise UnsupportedModel(f"{known.name} has no circuits that weights alone tell: {'; '.join(missing.values())}")
+    places = [(layer, head) for layer, around in enumerate(known.layers) for head in range(around.heads)]
+    table = pandas.DataFrame(
+        {name: [float("nan")] * len(places) if isinstance(one, str) else one.tolist() for name, one in told.items()},
+        index=pandas.MultiIndex.from_tuples(places, names=["layer", "head"]),
+    )
+    table.attrs["missing"] = missing
+    return table
+
+
+def _ov(known: Proven) -> Tensor | str:
+    words, proof = known.words, known.proof
+    lacking = known.lacking("value", "output")
+    if lacking is not None:
+        return lacking
+    if words.unembedding is None or words.embedding is None:
+        return f"{known.name} has no head that makes words of its last layer by one matrix"
+    if not proof.embedded:
+        return f"{known.name} does more to a word's embedding than its matrices say before heads read it"
+    if not proof.worded:
+        return f"{known.name} does more to what its heads write than its matrices say before it is a word"
+    between = words.from_last_to_first
+    return torch.cat([_fractions(one.each("output") @ (between @ one.each("value"))) for one in known.layers])
+
+
+def _qk(known: Proven) -> Tensor | str:
+    lacking = known.lacking("query", "key")
+    if lacking is not None:
+        return lacking
+    if known.words.embedding is None or not known.proof.keyed:
+        return f"{known.name} does more to a word's embedding than its matrices say before heads look by it"
+    between = known.words.looked_up
+    return torch.cat([_fractions(one.each("key").mT @ (between @ one.each("query"))) for one in known.layers])
+
+
+def _ov_norm(known: Proven) -> Tensor | str:
+    lacking = known.lacking("value", "output")
+    if lacking is not None:
+        return lacking
+    return torch.cat([product_norm(one.each("value"), one.each("output")) for one in known.layers])
+
+
+def _qk_norm(known: Proven) -> Tensor | str:
+    lacking = known.lacking("query", "key")
+    if lacking is not None:
+        return lacking
+    return torch.cat([product_norm(one.each("query"), one.each("key").mT) for one in known.layers])
+
+
+def _fractions(square: Tensor) -> Tensor:
+    """Σ Re λ / Σ |λ| of each head's matrix, (head, d_k, d_k) -> (head,); NaN where all are 0."""
+    values = torch.linalg.eigvals(square.double())
+    return values.real.sum(dim=-1) / values.abs().sum(dim=-1)
+
+
+def product_norm(left: Tensor, right: Tensor) -> Tensor:
+    """The Frobenius norm of each head's left · right, (head, d_model, d_k) and (head, d_k, d_model), by way of d_k."""
+    left, right = left.double(), right.double()
+    return ((left.mT @ left) * (right @ right.mT)).sum(dim=(-2, -1)).clamp_min(0).sqrt()
