@@ -1,18 +1,12 @@
 """A number opened into what wrote it: the rows, and how to open them further."""
 
-import threading
-import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import torch
-
-from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.errors import ShapeError
 from attention_viz.models.circuits.asked import Asked
 from attention_viz.models.circuits.number import OpenNumber
-from attention_viz.models.circuits.opened import Opened, open_run
-from attention_viz.models.recording.gradients import Run
-from attention_viz.trace.rerun import behind
+from attention_viz.models.circuits.open_runs import open_behind
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -24,8 +18,6 @@ __all__ = ["HELD", "Decomposition", "decompose"]
 
 # What stands beside every number that is made here.
 HELD = "direct effect; norms and patterns held fixed"
-# The run that is opened may differ from the trace by rounding.
-_SAME = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,49 +134,9 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
         UnsupportedModel: our own module, a model without a word head where a logit was asked for, or one that can't be
             opened: the rows would miss the number by more than 1e-4 of the largest of them.
     """
-    run = _run_behind(model, trace)
-    with _LOCK:
-        opened = _opened(trace, run)
+    run, opened = open_behind(model, trace)
     number = OpenNumber.begin(run, trace, opened, of)
     table, remainder = number.rows()
     edits = trace.provenance.edits
     held = f"{HELD}; of a run that was edited: {', '.join(edits)}" if edits else HELD
     return Decomposition(of, number.total, table, remainder, *number.apart(), held, number)
-
-
-_LOCK = threading.Lock()
-# The trace that was opened last, and its run: the second number of a text costs a fraction of the first.
-_last: tuple["weakref.ref[Trace]", Opened] | None = None
-
-
-def _opened(trace: Trace, run: Run) -> Opened:
-    global _last
-    if _last is not None and _last[0]() is trace:
-        return _last[1]
-    _last = None
-    opened = open_run(run)
-    there, size = trace.output.float(), float(trace.output.abs().max())
-    if not torch.allclose(opened.output.detach().cpu().float(), there, rtol=_SAME, atol=_SAME * size):
-        raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")
-    _last = (weakref.ref(trace, _forget), opened)
-    return opened
-
-
-def _forget(gone: object) -> None:
-    global _last
-    if _last is not None and _last[0] is gone:
-        _last = None
-
-
-def _run_behind(model: "AttentionModel", trace: Trace) -> Run:
-    if not model.facts.trained:
-        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
-    if trace.provenance.model != model.name:
-        raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
-    run = behind(trace).run
-    if not isinstance(run, Run):
-        raise TraceError(
-            "what wrote a number was asked of a trace without a model behind it: it comes from a file, or was made of "
-            "another trace; trace the text anew"
-        )
-    return run

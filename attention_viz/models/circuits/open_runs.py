@@ -1,0 +1,75 @@
+"""The run behind a trace, opened; kept while it is asked again and again."""
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+import torch
+
+from attention_viz.errors import TraceError, UnsupportedModel
+from attention_viz.models.circuits.opened import Opened, open_run
+from attention_viz.models.recording.gradients import Run
+from attention_viz.trace.rerun import behind
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["open_behind"]
+
+# The run that is opened may differ from the trace by rounding.
+_SAME = 1e-3
+
+_lock = threading.Lock()
+# The trace that was opened last, and its run: the second number of a text costs a fraction of the first.
+_last: tuple["weakref.ref[Trace]", Opened] | None = None
+
+
+def open_behind(model: "AttentionModel", trace: Trace) -> tuple[Run, Opened]:
+    """The run behind a trace, and the same opened; the one that was opened last is kept for as long as its trace is.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: of this model.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
+            changed since.
+        UnsupportedModel: our own module, or one that can't be opened.
+    """
+    run = _run_behind(model, trace)
+    with _lock:
+        return run, _opened(trace, run)
+
+
+def _opened(trace: Trace, run: Run) -> Opened:
+    global _last
+    if _last is not None and _last[0]() is trace:
+        return _last[1]
+    _last = None
+    opened = open_run(run)
+    there, size = trace.output.float(), float(trace.output.abs().max())
+    if not torch.allclose(opened.output.detach().cpu().float(), there, rtol=_SAME, atol=_SAME * size):
+        raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")
+    _last = (weakref.ref(trace, _forget), opened)
+    return opened
+
+
+def _forget(gone: object) -> None:
+    global _last
+    if _last is not None and _last[0] is gone:
+        _last = None
+
+
+def _run_behind(model: "AttentionModel", trace: Trace) -> Run:
+    if not model.facts.trained:
+        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    if trace.provenance.model != model.name:
+        raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
+    run = behind(trace).run
+    if not isinstance(run, Run):
+        raise TraceError(
+            "what wrote a number was asked of a trace without a model behind it: it comes from a file, or was made of "
+            "another trace; trace the text anew"
+        )
+    return run
