@@ -218,7 +218,11 @@ def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
         if download is not None and not download.over:
             _watch(model)
             return
-        if download is not None and download.problem:
+        if download is not None and not download.problem:
+            # It ended well after what is missing was counted.
+            downloads.forget(model)
+            st.rerun()
+        if download is not None:
             st.warning(as_sentence(download.problem))
         here = plan.bytes - plan.missing
         already = f", of which {_megabytes(here)} are on this machine already" if here else ""

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from attention_viz.models import CATALOGUE
-from attention_viz.serving import permissions
+from attention_viz.models.sources.hub import Plan, RemoteFile
+from attention_viz.serving import downloads, permissions
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.address import State
@@ -99,3 +102,31 @@ def test_a_model_whose_package_is_missing_is_told_below_the_picker_with_the_comm
     assert f"{told}. The command attention-viz models --install brings it." in screen.run().words
     screen.pick("Model", "induction")
     assert told not in screen.words
+
+
+def test_a_download_that_ends_while_what_is_missing_is_counted_is_not_offered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "somebody/quick"
+
+    def page() -> None:
+        from types import SimpleNamespace
+        from typing import Any, cast
+
+        import streamlit as st
+
+        from attention_viz.ui.controls import model
+
+        if model._load(cast("Any", SimpleNamespace(model="somebody/quick"))):
+            st.write("It is there.")
+
+    early = Plan(name, "main", "a" * 40, (RemoteFile("model.safetensors", 100_000, None, here=False),))
+    plans = [replace(early, files=(RemoteFile("model.safetensors", 100_000, None, here=True),)), early]
+    monkeypatch.setattr(model, "plan_of", lambda _: plans.pop())
+    monkeypatch.setattr(model, "check_room", lambda *_: None)
+    monkeypatch.setattr(model, "load_in_place", lambda *_: None)
+    monkeypatch.setattr(permissions, "SETTINGS", SimpleNamespace(hub=True, models=()))
+    monkeypatch.setitem(downloads._downloads, name, downloads.Download(early, over=True))
+    app = AppTest.from_function(page).run()
+    assert [one.value for one in app.markdown] == ["It is there."]
+    assert (list(app.button), downloads.download_of(name)) == ([], None)
