@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import ask, draw
+from attention_viz.trace.spelling import SPACE
 
 if TYPE_CHECKING:
     import pandas
@@ -20,10 +21,24 @@ if TYPE_CHECKING:
     from attention_viz.scratch.protocol import Model
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Written", "known_silenced", "named_token", "without_heads", "words_of_text", "written"]
+__all__ = [
+    "Words",
+    "Written",
+    "known_silenced",
+    "named_token",
+    "without_heads",
+    "words_of_text",
+    "words_written",
+    "written",
+]
 
 Head = tuple[int, int]
 
+# The words that a head's output promotes, and those that it suppresses: the strongest of either first.
+Words = tuple[tuple[str, ...], tuple[str, ...]]
+
+# So many words of either kind are told.
+_TOLD = 3
 # What all opened numbers may take together, in bytes.
 _ROOM = 60_000_000
 
@@ -145,6 +160,39 @@ def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], s
     return {head: number for head, number in found if number is not None}
 
 
+def words_written(drawn: Drawn, request: Request, stream: str, place: Head, position: int) -> Words:
+    """What a head writes at a position, in words; none where it adds to no word, and in a model that can't be opened.
+
+    Args:
+        drawn: the run.
+        request: what was run.
+        stream: whose head.
+        place: the layer, counted among those with attention, and the head.
+        position: the row of the output.
+    """
+    return _words.get(
+        (request, stream, place, position), lambda: _read_words(drawn.trace, request, stream, place, position)
+    )
+
+
+def _read_words(trace: "Trace", request: Request, stream: str, place: Head, position: int) -> Words:
+    from attention_viz.models.circuits.writing import writes
+
+    # Some of the strongest are one word with and without a space before it.
+    count = 3 * _TOLD
+    try:
+        found = ask(request, lambda model: writes(_pretrained(model), trace, *place, position, count, stream))
+    except AttentionVizError:
+        return (), ()
+    write = trace.query_tokens(trace.streams[-1]).write
+    words = [write(token).strip(f"{SPACE} ") for token in found["token"]]
+    half = len(words) // 2
+    promoted, suppressed = (
+        tuple([word for word in dict.fromkeys(one) if word][:_TOLD]) for one in (words[:half], words[: half - 1 : -1])
+    )
+    return promoted, suppressed
+
+
 def _silence(
     drawn: Drawn, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
 ) -> Mapping[Head, float]:
@@ -189,4 +237,5 @@ def _pretrained(model: "Model") -> "AttentionModel":
 
 
 _written: "SharedCache[tuple[Request, Score | Logit], Written]" = SharedCache(_ROOM, lambda one: one.nbytes)
+_words: "SharedCache[tuple[Request, str, Head, int], Words]" = SharedCache(1_000_000, lambda _: 800)
 _silenced: "SharedCache[tuple[Request, Score | Logit, str | None, Head], float]" = SharedCache(1_000_000, lambda _: 200)

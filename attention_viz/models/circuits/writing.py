@@ -51,8 +51,8 @@ def writes(
         writes nothing there, such as an encoder's, has all zeros, and then no rows.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace.
-        ShapeError: there is no such layer, head or position, or fewer than 1 word was asked for.
+        TraceError: the trace is another model's, comes from a file or was made of another trace, or has no such layer.
+        ShapeError: there is no such head or position, or fewer than 1 word was asked for.
         UnsupportedModel: our own module, a model without a word head, or one that can't be opened.
     """
     import pandas
@@ -92,7 +92,8 @@ def written_logits(
         position: the row of the output, from the end where negative.
 
     Raises:
-        ShapeError: there is no such layer, head or position.
+        TraceError: there is no such layer.
+        ShapeError: there is no such head or position.
     """
     rows = len(opened.output)
     if not -rows <= position < rows:

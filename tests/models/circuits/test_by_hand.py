@@ -164,3 +164,23 @@ def test_a_class_of_bert_is_opened_through_its_pooler_s_tanh_held_fixed() -> Non
     whole = av.decompose(model, trace, av.Direction(torch.tensor([0.0, 1.0])))
     assert whole.total == pytest.approx(float(trace.output[0, 1]), abs=1e-5)
     assert float(whole.table["contribution"].sum()) == pytest.approx(whole.total, abs=1e-5)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gemma2", "qwen3", "gpt_oss", "gpt_neox"])
+def test_the_words_that_a_head_writes_for_are_its_slice_of_the_output_matrix_through_the_word_head(family: str) -> None:
+    changes = {"final_logit_softcapping": None} if family == "gemma2" else {}
+    hf = with_everything(build(family, **changes))
+    hf.set_attn_implementation("eager")
+    given, known = ids(LENGTH), FAMILIES[family]
+    model = av.wrap(hf)
+    trace = model.trace_ids(given)
+    heads, words = trace.head_count(0), trace.output.shape[1]
+    every = torch.stack([by_hand(hf, known, given, heads, one, row=-2) for one in torch.eye(words)], dim=-1)
+    every = every - every.mean(dim=-1, keepdim=True)
+    for head in range(heads):
+        expected = every[-1, head]
+        found = av.writes(model, trace, trace.layer_count() - 1, head, position=-2, count=3)
+        assert found["id"].tolist()[:3] == expected.topk(3).indices.tolist()
+        assert found["id"].tolist()[3:] == expected.topk(3, largest=False).indices.tolist()[::-1]
+        numbers = torch.tensor(found["logit"].tolist())
+        torch.testing.assert_close(numbers, expected[found["id"].tolist()], atol=2e-5, rtol=1e-4)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import attention_viz as av
-from attention_viz.models.circuits import decomposition
+from attention_viz.models.circuits import open_runs
 from tests.models.families import build, ids
 from tests.shipped import MINILM, SMOLLM2, shipped
 
@@ -274,9 +274,9 @@ def test_an_opened_run_is_let_go_with_its_trace() -> None:
     model = shipped("induction")
     trace = model.trace("red cat blue dog red")
     av.decompose(model, trace, av.Logit(7))
-    assert decomposition._last is not None
+    assert open_runs._last is not None
     del trace
-    assert decomposition._last is None
+    assert open_runs._last is None
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import {element} from "../parts/element.js";
  * @property {Place} chosen
  * @property {"wrote" | "silenced"} by  what heads are coloured and ordered by
  * @property {Map<string, number>} silenced  what the number is without a head
+ * @property {Map<string, [string[], string[]]>} writes  the words that a head writes for, and those against
  */
 
 /**

@@ -61,7 +61,7 @@ export function drawWords(header, place) {
  * @param {WhyHeader} header
  * @param {WhyView} view
  */
-export function drawMeaning(header, {chosen: [layer, head], silenced}) {
+export function drawMeaning(header, {chosen: [layer, head], silenced, writes}) {
   const name = `${layer} ${head}`;
   const wrote = header.map[layer]?.[head] ?? 0;
   const sources = header.sources[name] ?? [];
@@ -84,5 +84,25 @@ export function drawMeaning(header, {chosen: [layer, head], silenced}) {
         ? "The model runs without this head …"
         : `${meaningOf(wrote, header.total - after)} Silenced everywhere, ${plainNumber(header.total)} becomes ${plainNumber(after)}.`,
     ),
+    ...wordsOf(writes.get(name)),
   );
+}
+
+/**
+ * The words that a head's output promotes and suppresses, of all that the model knows.
+ * @param {[string[], string[]] | undefined} writes
+ */
+function wordsOf(writes) {
+  if (!writes?.[0].length) return [];
+  const [promoted, suppressed] = writes.map((words) => words.join(", "));
+  return [
+    element(
+      "p",
+      {class: "av-writes"},
+      element("b", {}, "Writes for: "),
+      promoted,
+      element("b", {}, " · against: "),
+      suppressed,
+    ),
+  ];
 }

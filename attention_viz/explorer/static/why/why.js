@@ -20,8 +20,9 @@ import {element, focused} from "../parts/element.js";
 
 /**
  * `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of some
- * heads: layer, head and number.
- * @typedef {Message & {by?: "wrote" | "silenced", of?: string, silenced?: [number, number, number][]}} WhyMessage
+ * heads: layer, head and number. `writes` holds the words that the head writes for, and those against.
+ * @typedef {Message & {by?: "wrote" | "silenced", of?: string, silenced?: [number, number, number][],
+ *   writes?: [string[], string[]]}} WhyMessage
  */
 
 /**
@@ -36,6 +37,7 @@ import {element, focused} from "../parts/element.js";
  * @property {"wrote" | "silenced"} by
  * @property {string} of  the number that `silenced` is of
  * @property {Map<string, number>} silenced
+ * @property {Map<string, [string[], string[]]>} writes  of each head, as far as it was told
  * @property {number} leaving
  * @property {AbortController} listening
  * @property {Mounting["setStateValue"]} setStateValue
@@ -59,7 +61,8 @@ export default function whyComponent({data, parentElement, setStateValue, setTri
     why.header = bytes.length ? JSON.parse(new TextDecoder().decode(bytes)) : null;
   }
   // What was told before this element was there.
-  for (const message of [latestFor(parentElement), latestFor(parentElement, "silenced")]) {
+  for (const subject of [undefined, "silenced", "writes"]) {
+    const message = latestFor(parentElement, subject);
     if (message) hearWhy(why, message);
   }
   drawWhy(why);
@@ -77,7 +80,7 @@ function createWhy(parentElement, setStateValue, setTriggerValue) {
   /** @type {Why} */
   const why = {
     ...{root, parentElement, bytes: null, header: null, chosen: null, serial: 0, by: "wrote", of: ""},
-    ...{open: new Set(["words"]), silenced: new Map(), leaving: 0, listening: new AbortController()},
+    ...{open: new Set(["words"]), silenced: new Map(), writes: new Map(), leaving: 0, listening: new AbortController()},
     ...{setStateValue, setTriggerValue},
   };
   listenToChannel((message) => {
@@ -93,13 +96,15 @@ function createWhy(parentElement, setStateValue, setTriggerValue) {
  */
 function hearWhy(why, message) {
   if (!isMeant(why.parentElement, message)) return false;
-  const {layer, head, seen = 0, by, of, silenced} = message;
+  const {layer, head, seen = 0, by, of, silenced, writes} = message;
   if (!why.chosen || seen >= why.serial) why.chosen = [layer, head];
   why.by = by ?? why.by;
   if (of !== undefined && of !== why.of) {
     why.of = of;
     why.silenced = new Map();
+    why.writes = new Map();
   }
+  if (writes) why.writes.set(`${layer} ${head}`, writes);
   for (const [one, other, number] of silenced ?? []) why.silenced.set(`${one} ${other}`, number);
   return true;
 }
@@ -112,7 +117,7 @@ function drawWhy(why) {
     header.map[chosen[0]]?.[chosen[1]] === undefined ? (header.listed[0] ?? [0, 0]) : chosen
   );
   // What is told of another number is kept for it, and never shown with this one.
-  const silenced = why.of === header.name ? why.silenced : new Map();
+  const [silenced, writes] = why.of === header.name ? [why.silenced, why.writes] : [new Map(), new Map()];
   const choose = (/** @type {Place} */ head) => chooseHead(why, head);
   const toggle = (/** @type {string} */ name) => {
     if (!why.open.delete(name)) why.open.add(name);
@@ -139,7 +144,9 @@ function drawWhy(why) {
       "div",
       {class: "av-three"},
       drawSum(header, why.open, toggle, choose),
-      ...(header.listed.length ? drawHeads(header, {chosen: place, by: why.by, silenced}, choose) : [noHeads()]),
+      ...(header.listed.length
+        ? drawHeads(header, {chosen: place, by: why.by, silenced, writes}, choose)
+        : [noHeads()]),
     ),
   );
   showLooked(root, header, place);

@@ -15,7 +15,8 @@ from attention_viz.ui.pages.explore.places import HEIGHT, Places
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes
 from attention_viz.ui.parts.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
-from attention_viz.ui.parts.selection import settle_selection, show_asked_page
+from attention_viz.ui.parts.selection import pair_of, settle_selection, show_asked_page
+from attention_viz.ui.parts.writes import hold_writes, show_writes
 from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
@@ -53,11 +54,16 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         present_findings(seen, state)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
-    show_candidates(places.candidates, drawn.trace, find_candidates(drawn, state, back), state)
+    found = find_candidates(drawn, state, back)
+    writes = show_candidates(places.candidates, drawn, found, state)
+    if not found:
+        with places.below:
+            writes = hold_writes(drawn, state)
     show_reading(shown, state)
     if drawn.fit is not None:
         verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
+    show_writes(writes, drawn, state, next(iter(found), pair_of(drawn, state)[0]))
 
 
 def _up_to_step(shown: Drawn, state: State, back: int) -> Drawn:

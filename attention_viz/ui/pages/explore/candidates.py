@@ -17,6 +17,7 @@ from attention_viz.ui.pages.explore.places import CANDIDATES_TITLE, CANDIDATES_W
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import show_why
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.parts.writes import hold_writes
 
 __all__ = ["find_candidates", "show_candidates"]
 
@@ -36,18 +37,24 @@ def find_candidates(drawn: Drawn, state: State, back: int) -> Mapping[int, panda
     return {} if drawn.fit is None else candidates(state.request, drawn.trace, _COUNT, back)
 
 
-def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pandas.DataFrame], state: State) -> None:
+def show_candidates(
+    place: DeltaGenerator, drawn: Drawn, found: Mapping[int, pandas.DataFrame], state: State
+) -> DeltaGenerator | None:
     """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
 
     Args:
         place: of the panel, from `hold_places`.
-        trace: what was recorded.
+        drawn: what was recorded.
         found: from `find_candidates`.
         state: says which head is chosen.
+
+    Returns:
+        The place of what the head writes there; see `hold_writes`.
     """
+    trace, writes = drawn.trace, None
     if not found:
         place.empty()
-        return
+        return None
     decoder = trace.streams == ("decoder",)
     frame = (
         place.container(gap="small")
@@ -68,11 +75,14 @@ def show_candidates(place: DeltaGenerator, trace: Trace, found: Mapping[int, pan
                 for token, share in zip(likely.token, likely.probability, strict=True)
             )
             show_picture(figure, f"candidates-{position}", f"{title}: {words}")
+            if position == next(iter(found)):
+                writes = hold_writes(drawn, state)
             if decoder:
                 show_cache(trace, state, position)
                 show_eviction(state)
                 if position == len(trace.query_tokens()) - 1 and not state.own:
                     _offer_why(trace, likely)
+    return writes
 
 
 def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:

@@ -30,6 +30,7 @@ class Places:
         head: of a long text, handed over beside the picture.
         explorer: the picture.
         candidates: the likeliest tokens beside it.
+        below: what the chosen head writes, where nothing stands beside the picture.
     """
 
     line: DeltaGenerator
@@ -39,6 +40,7 @@ class Places:
     head: HeadPlace
     explorer: DeltaGenerator
     candidates: DeltaGenerator
+    below: DeltaGenerator
 
 
 def hold_places(state: State, bar: DeltaGenerator, head: HeadPlace) -> Places:
@@ -52,7 +54,8 @@ def hold_places(state: State, bar: DeltaGenerator, head: HeadPlace) -> Places:
         with st.container(key="views", horizontal=True):
             # Side by side, not one in the other: the explorer stays as it is while the panel comes and goes.
             explorer, candidates = st.empty(), _hold_candidates(state)
-    return Places(line, badge, downloads, notes, head, explorer, candidates)
+        below = st.container()
+    return Places(line, badge, downloads, notes, head, explorer, candidates, below)
 
 
 def goes_on_for_sure(state: State) -> bool:

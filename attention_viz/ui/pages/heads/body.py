@@ -24,7 +24,8 @@ from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
-from attention_viz.ui.parts.selection import settle_selection
+from attention_viz.ui.parts.selection import pair_of, settle_selection
+from attention_viz.ui.parts.writes import show_writes
 from attention_viz.ui.presenting.host import present_findings
 
 __all__ = ["show_body"]
@@ -67,11 +68,12 @@ def show_body(
             exports = st.container()
         badge = Badge()
     with picture.container():
-        _show_parts(atlas, drawn, state, choice, exports)
+        writes = _show_parts(atlas, drawn, state, choice, exports)
     present_findings(drawn, state)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
+    show_writes(writes, drawn, state, pair_of(drawn, state)[0])
 
 
 def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsChoice:
@@ -90,7 +92,9 @@ def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsCh
     return choice
 
 
-def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, exports: DeltaGenerator) -> None:
+def _show_parts(
+    atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, exports: DeltaGenerator
+) -> DeltaGenerator | None:
     """What this model's heads do in a sentence, all of them and the chosen one side by side; below, what is rarer."""
     with st.container(key="heads-claim"):
         st.markdown(f"### {plain(claim_words(atlas.jobs, atlas.trace, atlas.stream))}")
@@ -98,10 +102,11 @@ def _show_parts(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, e
     with left:
         show_view(atlas, drawn, state, choice)
     with right:
-        show_one(atlas, drawn, state, choice)
+        writes = show_one(atlas, drawn, state, choice)
     show_search(atlas, state, choice)
     show_what_if(drawn, state, exports)
     _show_numbers(atlas)
+    return writes
 
 
 def _measured(drawn: Drawn, state: State, more: MoreTexts, place: DeltaGenerator, height: int) -> Atlas:

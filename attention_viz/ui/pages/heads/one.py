@@ -2,6 +2,7 @@
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.analysis.plane import queries_and_keys_plane
@@ -22,6 +23,7 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.parts.writes import hold_writes
 from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["export_one", "show_one"]
@@ -31,16 +33,22 @@ _HEIGHT = 350
 _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
 
 
-def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
-    """The chosen head, read as it was asked for; or the board that a pattern to look for is drawn on."""
+def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
+    """The chosen head, read as it was asked for; or the board that a pattern to look for is drawn on.
+
+    Returns:
+        The place of what the head writes; see `hold_writes`.
+    """
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, drawn, state)
+        writes = hold_writes(drawn, state)
         if choice.plot == "vectors":
             _show_vectors(atlas, state)
         else:
             _show_matrix(atlas, drawn, state, choice)
         show_linking(atlas, state)
         show_silence(drawn, state, choice)
+    return writes
 
 
 def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:

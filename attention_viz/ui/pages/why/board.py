@@ -7,10 +7,11 @@ import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import why_source
+from attention_viz.serving.why import Words
 from attention_viz.ui.pages.why.choice import SIDES
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["asked_number", "chosen_head", "show_why", "tell_silenced"]
+__all__ = ["asked_number", "chosen_head", "show_why", "tell_silenced", "tell_writes"]
 
 _KEY = "why-board"
 
@@ -70,6 +71,18 @@ def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, i
     silenced = [[layer, head, number] for (layer, head), number in after.items()]
     told = {"about": "silenced", "of": name, "silenced": silenced}
     show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
+
+
+def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
+    """Tell which words a head writes for and against.
+
+    Args:
+        name: of the number, from `name_of`.
+        place: layer and head, that the page shows.
+        words: what it promotes and what it suppresses.
+    """
+    told = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
+    show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=_seen(), **told)
 
 
 def _seen() -> int:

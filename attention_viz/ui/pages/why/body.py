@@ -11,11 +11,11 @@ from attention_viz.explorer.why_payload import Question, largest_heads, name_of,
 from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
-from attention_viz.serving.why import Written, written
+from attention_viz.serving.why import Written, words_written, written
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
-from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why
+from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why, tell_writes
 from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
@@ -82,7 +82,18 @@ def show_body(state: State, places: Places, height: int) -> None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
     if opened is not None and opened.silenced is not None:
+        _tell_words(opened.silenced, places)
         silence_all(opened.silenced, places)
+
+
+def _tell_words(of: Silenced, places: Places) -> None:
+    """Tell which next words the head that is told of writes for; of a score that isn't what is asked."""
+    if isinstance(of.of, Score):
+        return
+    stream = of.drawn.stream(of.state.stream)
+    words = words_written(of.drawn, of.state.request, stream, of.place, of.of.position)
+    with places.board:
+        tell_writes(of.name, of.place, words)
 
 
 def _untold(drawn: Drawn, state: State) -> str:

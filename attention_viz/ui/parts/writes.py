@@ -1,0 +1,55 @@
+"""What the chosen head writes, in two lines: the words that its output promotes, and those that it suppresses."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.why import words_written
+from attention_viz.ui.address import State
+from attention_viz.ui.parts.markdown import plain
+
+__all__ = ["hold_writes", "show_writes"]
+
+# A longer text is opened on the Why page alone, where somebody asks for it.
+_LONGEST = 256
+_HELP = (
+    "What this head's output adds to each word's logit, against the mean over all words: the words that get most, and "
+    "those that lose most. Direct effect; norms and patterns held fixed."
+)
+
+
+def hold_writes(drawn: Drawn, state: State) -> DeltaGenerator | None:
+    """Their place, as high as the lines; none where rows choose no words, and for a long text.
+
+    Args:
+        drawn: the run.
+        state: what the pickers say.
+    """
+    stream = drawn.stream(state.stream)
+    told = drawn.fit is not None and not state.own and state.facts.predicts
+    read_alone = stream == "encoder" and state.facts.is_encoder_decoder
+    if not told or read_alone or len(drawn.trace.query_tokens(stream)) > _LONGEST:
+        return None
+    with st.container(key="head-writes"):
+        return st.empty()
+
+
+def show_writes(place: DeltaGenerator | None, drawn: Drawn, state: State, position: int) -> None:
+    """Fill the place. The run is opened for it, so it comes last.
+
+    Args:
+        place: from `hold_writes`.
+        drawn: the run.
+        state: what the pickers say.
+        position: the row of the output.
+    """
+    if place is None:
+        return
+    stream = drawn.stream(state.stream)
+    head = drawn.place(stream, state.layer, state.head)
+    promoted, suppressed = words_written(drawn, state.request, stream, head, position)
+    if not promoted:
+        place.caption("It adds to no word by itself: other layers read what it writes.")
+        return
+    lines = f"Writes for: {', '.join(promoted)}", f"against: {', '.join(suppressed)}"
+    place.caption("  \n".join(map(plain, lines)), help=_HELP)
