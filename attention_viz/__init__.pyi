@@ -51,6 +51,7 @@ from .models.circuits.asked import Direction as Direction
 from .models.circuits.asked import Logit as Logit
 from .models.circuits.asked import Score as Score
 from .models.circuits.compositions import compositions as compositions
+from .models.circuits.copying import copying as copying
 from .models.circuits.decomposition import Decomposition as Decomposition
 from .models.circuits.decomposition import decompose as decompose
 from .models.circuits.weights import circuits as circuits

@@ -89,10 +89,24 @@ class Words:
     unembedding: Tensor | None
     norm: _Norm | None = None
 
-    def towards(self, word: int) -> Float[Tensor, " d_model"]:
-        """What raises a word's logit, in the stream."""
+    def towards(self, words: Tensor) -> Float[Tensor, "d_model word"]:
+        """What raises each word's logit, in the stream."""
         assert self.unembedding is not None
-        return self._normed(self.unembedding[word].float()[:, None])[:, 0]
+        return self._normed(self.unembedding[words].float().T)
+
+    @once
+    def mean(self) -> Float[Tensor, " d_model"]:
+        """What raises all words' logits together: the mean of what raises each."""
+        assert self.unembedding is not None
+        return self._normed(self.unembedding.float().mean(dim=0)[:, None])[:, 0]
+
+    @once
+    def covariance(self) -> Float[Tensor, "d_model d_model"]:
+        """How what raises words' logits spreads about its mean: what x writes to them has the variance x · this · x."""
+        assert self.unembedding is not None
+        unembedding = self.unembedding.float()
+        apart = unembedding - unembedding.mean(dim=0)
+        return self._normed(self._normed(apart.T @ apart / len(apart)).T)
 
     @once
     def looked_up(self) -> Float[Tensor, "d_model d_model"]:

@@ -77,9 +77,9 @@ def prove(opened: Opened, numbers: Sequence[int], layers: Sequence[Around], word
 def _worded(opened: Opened, written: Sequence[Leaf | None], layers: Sequence[Around], words: Words) -> bool:
     if words.unembedding is None or opened.output.ndim != 2 or opened.output.shape[1] != len(words.unembedding):
         return False
-    word = int(opened.output[-1].argmax())
+    word = opened.output[-1].argmax()
     slopes = _slopes(opened.output[-1, word], written, -1)
-    direction = words.towards(word)
+    direction = words.towards(word[None])[:, 0]
     return all(
         around.output is not None and slope is not None and _along(slope, around.output @ direction)
         for around, slope in zip(layers, slopes, strict=True)

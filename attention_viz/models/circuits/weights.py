@@ -30,12 +30,14 @@ class Proven:
 
     Attributes:
         name: the model's.
+        stream: whose layers they are.
         layers: the matrices around each layer's heads.
         words: how words enter and leave.
         proof: what holds.
     """
 
     name: str
+    stream: str
     layers: tuple[Around, ...]
     words: Words
     proof: Proof
@@ -47,6 +49,14 @@ class Proven:
             return None
         told = " and ".join(_SIGNS[name] for name in lost)
         return f"between {told} and the attention, {self.name} does more than multiply by a matrix"
+
+    def lacking_words(self) -> str | None:
+        """Why what heads write to words isn't to be had; None where it is."""
+        if self.words.unembedding is None:
+            return f"{self.name} has no head that makes words of its last layer by one matrix"
+        if not self.proof.worded:
+            return f"{self.name} does more to what its heads write than its matrices say before it is a word"
+        return None
 
 
 def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
@@ -66,7 +76,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     assert isinstance(run, Run)
     layers, words = matrices_around(model, run, stream)
     numbers = [run.anatomy.call(stream, layer) for layer in range(len(layers))]
-    return Proven(model.name, layers, words, prove(open_run(run), numbers, layers, words))
+    return Proven(model.name, stream, layers, words, prove(open_run(run), numbers, layers, words))
 
 
 def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.DataFrame":
@@ -112,17 +122,12 @@ def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.Data
 
 
 def _ov(known: Proven) -> Tensor | str:
-    words, proof = known.words, known.proof
-    lacking = known.lacking("value", "output")
+    lacking = known.lacking("value", "output") or known.lacking_words()
     if lacking is not None:
         return lacking
-    if words.unembedding is None or words.embedding is None:
-        return f"{known.name} has no head that makes words of its last layer by one matrix"
-    if not proof.embedded:
+    if known.words.embedding is None or not known.proof.embedded:
         return f"{known.name} does more to a word's embedding than its matrices say before heads read it"
-    if not proof.worded:
-        return f"{known.name} does more to what its heads write than its matrices say before it is a word"
-    between = words.from_last_to_first
+    between = known.words.from_last_to_first
     return torch.cat([_fractions(one.each("output") @ (between @ one.each("value"))) for one in known.layers])
 
 
