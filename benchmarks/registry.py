@@ -1,6 +1,6 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import capture, classroom, growing, heads, language, long, size, starting, switching, why
+from benchmarks import asking, capture, classroom, growing, heads, language, long, size, starting, switching, why
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "switching": switching.BENCHMARK,
     "heads": heads.BENCHMARK,
     "why": why.BENCHMARK,
+    "asking": asking.BENCHMARK,
     "long": long.BENCHMARK,
     "starting": starting.BENCHMARK,
     "classroom": classroom.BENCHMARK,

@@ -1,0 +1,95 @@
+"""How long the Why page takes to answer a press, against asking the same on the command line."""
+
+import subprocess
+import sys
+import time
+from urllib.parse import quote_plus
+
+from playwright.sync_api import Locator, Page
+
+from benchmarks.measuring import Spread, ratios
+from benchmarks.report import Benchmark, Result, Table
+from benchmarks.serving import ROOT, VIEWPORT, chromium, serving
+
+__all__ = ["BENCHMARK"]
+
+_MODEL = "SmolLM2-135M-Instruct"
+_STORY = "When Mary and John went to the {}, John gave a drink to"
+_PLACES = ("store", "park", "beach", "school", "station", "market")
+_COMMAND = "the command line"
+_PAGE = "*Why “Mary”?* pressed on Explore, to its page with the number, the sum and the map"
+_OTHER = "another word to tell it against"
+_HEAD = "another head"
+_MARK = 1.5  # seconds
+
+# The browser's own clock, from when it received the press.
+_LISTEN = """() => {
+    window.began = null;
+    document.addEventListener("click", (event) => { window.began = event.timeStamp; }, {capture: true, once: true});
+}"""
+
+
+def run(quick: bool) -> Result:
+    """Ask in turns, a text after the other; the first of several doesn't count."""
+    texts = [_STORY.format(place) for place in _PLACES[: 1 if quick else None]]
+    found: dict[str, list[float]] = {name: [] for name in (_COMMAND, _PAGE, _OTHER, _HEAD)}
+    app = ("-m", "streamlit", "run", str(ROOT / "app.py"))
+    with chromium() as browser, serving(app) as ours:
+        page = browser.new_context(viewport=VIEWPORT).new_page()
+        for text in texts:
+            for name, seconds in {_COMMAND: _command(text), **_presses(page, ours, text)}.items():
+                found[name].append(seconds)
+    counted = {name: figures[1:] or figures for name, figures in found.items()}
+    rows = [
+        [name, Spread.of(some).write("{:.2f}"), ratios(counted[_COMMAND], some).write("{:.0f}")]
+        for name, some in counted.items()
+    ]
+    slowest = max(Spread.of(some).median for name, some in counted.items() if name != _COMMAND)
+    reached = "reached" if slowest <= _MARK else "missed"
+    remark = f"The mark for what the page answers, at most {_MARK} s, is {reached}: {slowest:.2f} s."
+    columns = ("asked by", "answer in seconds", "the command line's ÷ this")
+    return Result([Table(columns, rows)], [remark], packages=("playwright",))
+
+
+def _command(text: str) -> float:
+    began = time.perf_counter()
+    asked = ("why", "--model", _MODEL, "--text", text, "--token", "Mary", "--against", "John")
+    subprocess.run([sys.executable, "-m", "attention_viz", *asked], check=True, capture_output=True, cwd=ROOT)
+    return time.perf_counter() - began
+
+
+def _presses(page: Page, ours: str, text: str) -> dict[str, float]:
+    page.goto(f"{ours}/?model={_MODEL}&text={quote_plus(text)}")
+    # What comes last on the page.
+    page.get_by_text("Writes for").wait_for(timeout=120_000)
+    question = page.locator(".av-question")
+    answered = _timed(page, page.get_by_role("button", name="Why “Mary”?"), question)
+    page.get_by_text("missing when silenced", exact=False).nth(1).wait_for(timeout=60_000)
+    page.get_by_role("button", name="Verified").wait_for(timeout=60_000)
+    page.get_by_role("combobox", name="and not").click()
+    option = page.get_by_role("option").nth(1)
+    other = _timed(page, option, question.filter(has_text=option.inner_text()))
+    page.get_by_role("button", name="Verified").wait_for(timeout=60_000)
+    head = _timed(page, page.locator('[data-head="24 4"]').first, page.get_by_text("Layer 24, head 4").first)
+    return {_PAGE: answered, _OTHER: other, _HEAD: head}
+
+
+def _timed(page: Page, button: Locator, shown: Locator) -> float:
+    """From the press to when what it asked for is on the screen, in seconds."""
+    page.evaluate(_LISTEN)
+    button.click()
+    shown.wait_for(timeout=60_000)
+    return float(page.evaluate("performance.now() - window.began")) / 1000
+
+
+BENCHMARK = Benchmark(
+    title="Why, in the browser",
+    method=(
+        f"Somebody sees on Explore what {_MODEL} says next, and asks why. Measured in Chromium without a screen, from "
+        "the press, as the browser received it, to when the answer is on the screen. Against it stands `attention-viz "
+        "why`, which opens the same number but begins by loading the model. Five texts of 14 tokens in turns, each "
+        "asked for the first time; figures are medians, with the smallest and the largest in brackets, and ratios are "
+        "taken within a text."
+    ),
+    run=run,
+)
