@@ -1,6 +1,19 @@
 """Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
 
-from benchmarks import asking, capture, classroom, growing, heads, language, long, size, starting, switching, why
+from benchmarks import (
+    asking,
+    capture,
+    circuits,
+    classroom,
+    growing,
+    heads,
+    language,
+    long,
+    size,
+    starting,
+    switching,
+    why,
+)
 from benchmarks.report import Benchmark
 
 __all__ = ["BENCHMARKS"]
@@ -14,6 +27,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "heads": heads.BENCHMARK,
     "why": why.BENCHMARK,
     "asking": asking.BENCHMARK,
+    "circuits": circuits.BENCHMARK,
     "long": long.BENCHMARK,
     "starting": starting.BENCHMARK,
     "classroom": classroom.BENCHMARK,

@@ -71,7 +71,10 @@ class Around:
 
     def each(self, name: str) -> Tensor:
         """Matrices that are known, one for each query head: a key or value head stands once for each that shares it."""
-        found: Tensor = getattr(self, name)
+        return self.shared(getattr(self, name))
+
+    def shared(self, found: Tensor) -> Tensor:
+        """What is known of each key and value head, or of each head, once for each query head that shares it."""
         return found.repeat_interleave(self.heads // len(found), dim=0)
 
 
