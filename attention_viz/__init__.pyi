@@ -54,6 +54,7 @@ from .models.circuits.compositions import compositions as compositions
 from .models.circuits.copying import copying as copying
 from .models.circuits.decomposition import Decomposition as Decomposition
 from .models.circuits.decomposition import decompose as decompose
+from .models.circuits.logit_lens import logit_lens as logit_lens
 from .models.circuits.weights import circuits as circuits
 from .models.circuits.writing import writes as writes
 from .models.gradient import gradient as gradient

@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["open_behind"]
+__all__ = ["open_behind", "run_behind"]
 
 # The run that is opened may differ from the trace by rounding.
 _SAME = 1e-3
@@ -37,7 +37,7 @@ def open_behind(model: "AttentionModel", trace: Trace) -> tuple[Run, Opened]:
             changed since.
         UnsupportedModel: our own module, or one that can't be opened.
     """
-    run = _run_behind(model, trace)
+    run = run_behind(model, trace)
     with _lock:
         return run, _opened(trace, run)
 
@@ -61,7 +61,17 @@ def _forget(gone: object) -> None:
         _last = None
 
 
-def _run_behind(model: "AttentionModel", trace: Trace) -> Run:
+def run_behind(model: "AttentionModel", trace: Trace) -> Run:
+    """The run that a trace was made of.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: of this model.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace.
+        UnsupportedModel: our own module.
+    """
     if not model.facts.trained:
         raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
     if trace.provenance.model != model.name:

@@ -1,0 +1,224 @@
+"""What a model would say if it stopped after each of its layers."""
+
+import copy
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
+from attention_viz.models.circuits.open_runs import run_behind
+from attention_viz.models.circuits.token_of import token_of
+from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.wiring import entering
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["logit_lens"]
+
+# How many numbers the head makes at a time: 16 MiB in float32.
+_AT_ONCE = 2**22
+# The last layer has to say what the model says, up to rounding, as a share of the largest logit.
+_SAME = 1e-4
+# Between the end of the last layer and the last norm no more modules than these end.
+_FEW = 8
+
+
+def logit_lens(
+    model: "AttentionModel", trace: Trace, token: int | str | None = None, count: int = 1
+) -> "pandas.DataFrame":
+    """What the model would say if it stopped after each layer: its last norm and word head, applied to that stream.
+
+    The norm and the head were learnt for the last layer; what they make of an earlier one is how much of the answer
+    stands there in the form in which it is read in the end, and an early layer may know more than it shows. Source:
+    nostalgebraist 2020, "interpreting GPT: the logit lens".
+
+    Args:
+        model: from `load` or `wrap`, a decoder or a masked language model.
+        trace: of this model; an edited one is read as it ran.
+        token: the one whose probability is told, as an id or a word; by default the likeliest of each place.
+        count: how many of the likeliest are told of each place, where none is asked for.
+
+    Returns:
+        Columns position, layer, token, probability, by position and layer, likeliest first. Layer -1 is what enters the
+        first layer. Layers are counted as the model counts them, those without attention among them.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace.
+        ShapeError: fewer than 1 token was asked for, or there is no such id.
+        UnusableText: a token asked for by its text is none, or several.
+        UnsupportedModel: our own module, a model without a word head, an encoder–decoder, or one whose streams can't be
+            had, or don't end in what it says.
+    """
+    import pandas
+
+    if count < 1:
+        raise ShapeError(f"{count} tokens were asked for of each place; it has to be 1 or more")
+    run = run_behind(model, trace)
+    if not chooses(run.runner.model):
+        raise UnsupportedModel(f"{run.name} has no head that chooses tokens, so its layers say no words")
+    if len(trace.streams) > 1:
+        raise UnsupportedModel(
+            f"{run.name} has {len(trace.streams)} kinds of attention; needed: a decoder, or an encoder "
+            "that fills in words"
+        )
+    wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output[-1].float(), token)
+    lens = _opened(run)
+    _check(run, lens, trace)
+    found = [lens.read(layer, wanted, count) for layer in range(len(lens.streams))]
+    ids = torch.stack([one for one, _ in found], dim=1)
+    positions, layers, width = ids.shape
+    place = torch.cartesian_prod(torch.arange(positions), torch.arange(-1, layers - 1)).repeat_interleave(width, dim=0)
+    return pandas.DataFrame(
+        {
+            "position": place[:, 0].numpy(),
+            "layer": place[:, 1].numpy(),
+            "token": label_ids(run.tokenizer, ids.flatten().tolist()).labels,
+            "probability": torch.stack([one for _, one in found], dim=1).flatten().numpy(),
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """A module that took what another had made, and made as much of it.
+
+    Attributes:
+        module: without modules inside, as norms are.
+        entered: what it took.
+        left: what it made.
+    """
+
+    module: nn.Module
+    entered: Tensor
+    left: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Lens:
+    """A run's streams, and what reads them.
+
+    Attributes:
+        twin: whose head reads.
+        run: what ran.
+        body: the module behind which the head stands.
+        told: what the body gave.
+        streams: (position, d_model) each: what enters the first layer, and what leaves each.
+        norm: what stands between the last of them and the head; None for nothing.
+        words: how many the head chooses from.
+    """
+
+    twin: Twin
+    run: Run
+    body: nn.Module
+    told: Any
+    streams: Sequence[Tensor]
+    norm: nn.Module | None
+    words: int
+
+    def logits(self, layer: int) -> Iterator[Float[Tensor, "position token"]]:
+        """What the head makes of a stream, some positions at a time."""
+        stream = self.streams[layer]
+        size = max(1, _AT_ONCE // self.words)
+        for some in stream.split(size):
+            with self.twin.door, torch.no_grad():
+                normed = some if self.norm is None else self.norm(some[None])[0]
+                yield self._head(normed).float()
+
+    def _head(self, hidden: Tensor) -> Tensor:
+        """What the model makes of this where its body would give its own."""
+        answer = copy.copy(self.told)
+        answer.last_hidden_state = hidden[None]
+        # The twin is ours alone: of no other run the body is changed.
+        self.body.forward = lambda *_args, **_named: answer
+        try:
+            return output_of(self.twin.model(**self.run.inputs, **self.twin.settings))
+        finally:
+            del self.body.forward
+
+    def read(self, layer: int, wanted: int | None, count: int) -> tuple[Tensor, Tensor]:
+        """Ids and probabilities, (position, count) each."""
+        ids, shares = list[Tensor](), list[Tensor]()
+        for logits in self.logits(layer):
+            likely = logits.softmax(dim=-1)
+            if wanted is None:
+                best = likely.topk(min(count, likely.shape[-1]), dim=-1)
+                ids.append(best.indices)
+                shares.append(best.values)
+            else:
+                shares.append(likely[:, wanted, None])
+                ids.append(torch.full_like(shares[-1], wanted, dtype=torch.long))
+        return torch.cat(ids).cpu(), torch.cat(shares).cpu()
+
+
+def _opened(run: Run) -> _Lens:
+    """Run once more, in a twin, and keep what leaves each layer."""
+    twin = run.runner.twin(frozen=True)
+    # The last few alone: of a long text all would fill the memory.
+    left, turns, bodies = deque[Tensor](maxlen=_FEW), deque[_Turn](maxlen=_FEW), list[tuple[nn.Module, Any]]()
+
+    def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        if isinstance(getattr(output, "last_hidden_state", None), Tensor):
+            bodies.append((module, output))
+        first = output[0] if isinstance(output, tuple) and output else output
+        entered = entering(inputs, named)
+        if not isinstance(first, Tensor):
+            return
+        whole = entered is not None and any(one is entered for one in left)
+        if whole and entered is not None and entered.shape == first.shape and next(module.children(), None) is None:
+            turns.append(_Turn(module, entered, first))
+        left.append(first)
+
+    handles = [module.register_forward_hook(hear, with_kwargs=True) for module in twin.model.modules()]
+    token = recording.set(Recorder(run.edits, run.anatomy.places, frozenset()))
+    try:
+        with twin.door, torch.no_grad(), twin.turned(OURS):
+            told = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"{run.name} doesn't tell what leaves its layers: {type(error).__name__}: {first_line(error)}"
+        ) from error
+    finally:
+        recording.reset(token)
+        for handle in handles:
+            handle.remove()
+    states: Sequence[Tensor] = getattr(told, "hidden_states", None) or ()
+    if len(states) < 2 or any(state.shape != states[0].shape or len(state) != 1 for state in states):
+        raise UnsupportedModel(f"{run.name} doesn't tell what leaves each of its layers, as one vector a token")
+    # A model may be a body inside another.
+    body = next((one for one in bodies if torch.equal(one[1].last_hidden_state, states[-1])), None)
+    if body is None:
+        raise UnsupportedModel(f"in {run.name} no module gives what its head reads, so no other stream can be read")
+    last = next((one for one in turns if torch.equal(one.left, states[-1])), None)
+    end = states[-1] if last is None else last.entered
+    streams = [*(state[0] for state in states[:-1]), end[0]]
+    return _Lens(twin, run, *body, streams, None if last is None else last.module, output_of(told).shape[-1])
+
+
+def _check(run: Run, lens: _Lens, trace: Trace) -> None:
+    """That the last layer says what the model says."""
+    there = trace.output.float()
+    size, start = float(there.abs().max()), 0
+    for logits in lens.logits(len(lens.streams) - 1):
+        some = there[start : start + len(logits)]
+        start += len(logits)
+        if logits.shape != some.shape or not torch.allclose(logits.cpu(), some, rtol=0, atol=_SAME * size):
+            raise UnsupportedModel(
+                f"what leaves {run.name}'s last layer isn't what its head reads, or the model has changed since this "
+                "trace was made, so its layers' words would be wrong"
+            )
