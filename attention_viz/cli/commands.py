@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention_viz.scratch.model import Scratch
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["find", "findings", "heads", "models", "trace", "verify", "why"]
+__all__ = ["circuits", "find", "findings", "heads", "models", "trace", "verify", "why"]
 
 _EXAMPLE = "The bank of the river was flooded"
 
@@ -101,6 +101,31 @@ def why(arguments: Namespace) -> int:
     }
     largest = found.table.groupby("side", sort=False).head(arguments.top)
     show_with_origin(origin, largest, arguments.format)
+    return 0
+
+
+def circuits(arguments: Namespace) -> int:
+    """Print what a model's weights alone tell of its heads, or, of one head, of those that it reads."""
+    import pandas
+
+    import attention_viz as av
+
+    place = (arguments.layer, arguments.head)
+    if (place[0] is None) != (place[1] is None):
+        arguments.usage_error("needed: --layer and --head together, or neither")
+    model = _model(arguments.model)
+    if not isinstance(model, av.AttentionModel):
+        raise AttentionVizError(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    if place[0] is None:
+        found: pandas.DataFrame = av.circuits(model, arguments.stream)
+        table = found.reset_index()
+    else:
+        found = av.compositions(model, arguments.stream, into=[place])
+        largest = found[["q", "k", "v"]].max(axis=1).sort_values(ascending=False, kind="stable")
+        table = found.loc[largest.index[: arguments.top]]
+    for name, why in found.attrs["missing"].items():
+        report(f"{name}: {why}")
+    show(table, arguments.format)
     return 0
 
 

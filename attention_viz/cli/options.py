@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_app, _trace, _findings, _heads, _find, _why, _verify, _models):
+    for add in (_app, _trace, _findings, _heads, _find, _why, _circuits, _verify, _models):
         add(added)
     return top
 
@@ -135,6 +135,20 @@ def _why(added: "Commands") -> None:
         help="of a score: less the mean score of the other keys",
     )
     command.add_argument("--top", type=_count, default=20, metavar="N", help="how many rows a side (default: 20)")
+    _add_stream(command)
+    _add_format(command)
+
+
+def _circuits(added: "Commands") -> None:
+    purpose = "What weights alone tell of each head, or which earlier heads one of them reads; no text is needed."
+    command = _command(added, "circuits", purpose, "circuits --model induction --layer 1 --head 1", None)
+    command.set_defaults(run=commands.circuits, usage_error=command.error)
+    _add_model(command)
+    command.add_argument("--layer", type=_place, metavar="N", help="of a head that reads others: its layer, from 0")
+    command.add_argument("--head", type=_place, metavar="N", help="of a head that reads others: its head, from 0")
+    command.add_argument(
+        "--top", type=_count, default=20, metavar="N", help="how many heads that it reads (default: 20)"
+    )
     _add_stream(command)
     _add_format(command)
 

@@ -33,7 +33,7 @@ from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-COMMANDS = ("app", "trace", "findings", "heads", "find", "why", "verify", "models")
+COMMANDS = ("app", "trace", "findings", "heads", "find", "why", "circuits", "verify", "models")
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -362,6 +362,25 @@ def test_why_is_the_library_s_decomposition(run: Run) -> None:
     assert told["total"] == pytest.approx(found.total)
     assert {row["side"] for row in told["rows"]} == {"query", "key"}
     assert "total" in run("why", "--text", MOON, "--model", "induction", "--token", "frog")[1]
+
+
+def test_circuits_are_what_the_library_says(run: Run) -> None:
+    model = av.load("induction")
+    assert isinstance(model, av.AttentionModel)
+    words = ("circuits", "--model", "induction", "--format", "json")
+    code, out, _ = run(*words)
+    found = av.circuits(model)
+    assert code == 0
+    assert [row["ov"] for row in json.loads(out)] == pytest.approx(found["ov"].tolist())
+    told = json.loads(run(*words, "--layer", "1", "--head", "1", "--top", "2")[1])
+    pairs = av.compositions(model, into=[(1, 1)])
+    largest = pairs[["q", "k", "v"]].max(axis=1).nlargest(2)
+    assert [max(row["q"], row["k"], row["v"]) for row in told] == pytest.approx(largest.tolist())
+    assert [row["from_head"] for row in told] == pairs["from_head"][largest.index].tolist()
+    assert "--layer and --head together" in run(*words, "--layer", "1")[2]
+    code, _, err = run("circuits", "--model", "coreference")
+    assert code == 0 and "ov: coreference does more" in err
+    assert "nobody trained" in run("circuits", "--model", "scratch")[2]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class Proven:
         if not lost:
             return None
         told = " and ".join(_SIGNS[name] for name in lost)
-        return f"between {told} and the attention, {self.name} does more than multiply by a matrix"
+        return f"{told} of {self.name} {'is' if len(lost) == 1 else 'are'} not one matrix between stream and attention"
 
     def lacking_words(self) -> str | None:
         """Why what heads write to words isn't to be had; None where it is."""
@@ -112,7 +112,9 @@ def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.Data
     told = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
     missing = {name: one for name, one in told.items() if isinstance(one, str)}
     if len(missing) == len(told):
-        raise UnsupportedModel(f"{known.name} has no circuits that weights alone tell: {'; '.join(missing.values())}")
+        raise UnsupportedModel(
+            f"{known.name} has no circuits that weights alone tell: {'; '.join(dict.fromkeys(missing.values()))}"
+        )
     places = [(layer, head) for layer, around in enumerate(known.layers) for head in range(around.heads)]
     table = pandas.DataFrame(
         {name: [float("nan")] * len(places) if isinstance(one, str) else one.tolist() for name, one in told.items()},
@@ -126,7 +128,10 @@ def _ov(known: Proven) -> Tensor | str:
     lacking = known.lacking("value", "output") or known.lacking_words()
     if lacking is not None:
         return lacking
-    if known.words.embedding is None or not known.proof.embedded:
+    lengths = [0 if one is None else len(one) for one in (known.words.embedding, known.words.unembedding)]
+    if lengths[0] != lengths[1]:
+        return f"{known.name} reads {lengths[0]} words and chooses among {lengths[1]}"
+    if not known.proof.embedded:
         return f"{known.name} does more to a word's embedding than its matrices say before heads read it"
     return ov_fractions(known)
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
+from scripts.tiny import Family, tiny
 from tests.models.circuits.test_by_hand import with_everything
 from tests.models.families import build
 from tests.shipped import MINILM, SMOLLM2, shipped
@@ -174,8 +175,10 @@ def test_what_weights_do_not_tell_is_not_told() -> None:
 @pytest.mark.parametrize("of", [av.circuits, av.compositions])
 def test_models_that_do_more_than_multiply_are_refused_by_name(of: Any) -> None:
     gated = av.wrap(build("laguna"))
-    with pytest.raises(av.UnsupportedModel, match=r"LagunaForCausalLM .* between W_O and the attention"):
+    with pytest.raises(av.UnsupportedModel, match=r"W_O of LagunaForCausalLM is not one matrix"):
         of(gated)
+    with pytest.raises(av.UnsupportedModel, match="W_V of MiniCPM3ForCausalLM is not one matrix"):
+        of(av.wrap(tiny(Family("minicpm3", "MiniCPM3ForCausalLM"))))
     with pytest.raises(av.UnsupportedModel, match="nobody trained"):
         of(av.load("scratch"))
     with pytest.raises(av.ShapeError, match="encoder, decoder, cross"):

@@ -1,0 +1,90 @@
+"""What flows through each module of a model while it runs: by it, what stands where is found, whatever it is called."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.wiring import entering, rows
+
+__all__ = ["Event", "Turns", "listened", "same"]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One module's turn in a run: what entered and left it, and how many attention calls had been made by then."""
+
+    module: nn.Module
+    entered: Tensor
+    left: Tensor
+    calls: int
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """Every module's turn of one run of a twin, in the order in which they ended."""
+
+    events: Sequence[Event]
+
+    def giving(self, turn: tuple[int, Event]) -> tuple[int, Event] | None:
+        """The turn that made what entered a module: the first, before any that only handed it on."""
+        place, event = turn
+        before = enumerate(self.events[:place])
+        return next(((at, one) for at, one in before if same(one.left, event.entered)), None)
+
+    def taking(self, turn: tuple[int, Event]) -> Iterator[nn.Module]:
+        """The modules that took what left another as it was."""
+        place, event = turn
+        return (one.module for one in self.events[place + 1 :] if same(one.entered, event.left))
+
+    def of(self, module: nn.Module | None, calls: int) -> tuple[int, Event] | None:
+        """A module's turn when so many calls had been made, and its place among all."""
+        found = ((place, event) for place, event in enumerate(self.events) if event.calls == calls)
+        return next(((place, event) for place, event in found if event.module is module), None)
+
+
+def listened(run: Run) -> Turns:
+    """A run of a twin in which every module is listened to; no other run of the model notices."""
+    twin: Twin = run.runner.twin(frozen=True)
+    recorder, events, handles = Recorder(keep=frozenset()), list[Event](), list[Any]()
+
+    def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        entered = entering(inputs, named)
+        if entered is not None and isinstance(output, Tensor):
+            own = twin.original[module]
+            events.append(Event(own, entered.detach().clone(), output.detach().clone(), recorder.count))
+
+    handles = [
+        module.register_forward_hook(hear, with_kwargs=True)
+        for module in twin.model.modules()
+        if next(module.children(), None) is None
+    ]
+    token = recording.set(recorder)
+    try:
+        with twin.door, torch.no_grad(), twin.turned(OURS):
+            output_of(twin.model(**run.inputs, **twin.settings))
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(f"{run.name} can't be run: {type(error).__name__}: {first_line(error)}") from error
+    finally:
+        recording.reset(token)
+        for handle in handles:
+            handle.remove()
+    return Turns(events)
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two hold the same numbers, to the last bit, however their rows are arranged."""
+    if one.numel() != other.numel() or one.dtype != other.dtype or not one.is_floating_point():
+        return False
+    count = other.shape[-2] if other.ndim > 1 else 1
+    flat, expected = rows(one, count), rows(other, count)
+    return flat is not None and expected is not None and torch.equal(flat, expected)
