@@ -14,7 +14,8 @@ __all__ = ["hold_writes", "show_writes"]
 _LONGEST = 256
 _HELP = (
     "What this head's output adds to each word's logit, against the mean over all words: the words that get most, and "
-    "those that lose most. Direct effect; norms and patterns held fixed."
+    "those that lose most. Direct effect; norms and patterns held fixed. It is told of this text, since weights alone "
+    "don't tell which heads copy: in SmolLM2 the two have a correlation of 0.15."
 )
 
 
