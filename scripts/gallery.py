@@ -65,6 +65,9 @@ def runs() -> SimpleNamespace:
         step: float(av.head_table(then.trace("moon cheese frog ring moon cheese")).loc[(1, 1), "induction"])
         for step, then in steps
     }
+    twice = toy.trace("moon cheese frog ring moon cheese frog ring")
+    again = {step: then.trace("moon cheese frog ring moon cheese frog ring") for step, then in steps}
+    together = {step: (float(one.weights(0, 0)[3, 2]), float(one.weights(1, 1)[6, 3])) for step, one in again.items()}
     right = moments("induction")["accuracy"].to_dict()
 
     french = av.load("translation").trace("the boy finds the key and he sells it")
@@ -102,6 +105,7 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "cost": lambda r: av.views.cost(r.seconds, chosen=512),
     "before_after": lambda r: av.views.before_after(r.blockwise.before, r.blockwise.after, r.blockwise.unit),
     "weight_and_effect": lambda r: av.views.weight_and_effect(r.looking, r.moved, layer=0),
+    "composition": lambda r: av.views.composition(r.twice, (0, 0), (1, 1), 6, 3, r.together, marked=1200),
 }
 
 _HEAD = """# Gallery

@@ -19,11 +19,13 @@ class Control:
         label: what it is called on the page.
         options: by value, what a person reads; in order, made for the reader's own sentence.
         default: the value that a lesson opens with.
+        ordered: whether the options are numbers in order, to be slid along.
     """
 
     label: str
     options: Callable[[Scene], Mapping[str, str]]
     default: Callable[[Scene], str]
+    ordered: bool = False
 
     def value(self, scene: Scene) -> str:
         """The option that the control is set to."""

@@ -5,8 +5,6 @@ from attention_viz.lesson.screens import (
     cost,
     cross,
     heads,
-    jobs,
-    limits,
     masks,
     mixture,
     older,
@@ -21,6 +19,7 @@ from attention_viz.lesson.screens import (
     vectors,
     why,
 )
+from attention_viz.lesson.screens.trained import jobs, limits, together
 
 __all__ = ["LESSONS"]
 
@@ -36,6 +35,7 @@ LESSONS: dict[str, Lesson] = {
     "masks": masks.LESSON,
     "heads": heads.LESSON,
     "jobs": jobs.LESSON,
+    "together": together.LESSON,
     "positions": positions.LESSON,
     "cross": cross.LESSON,
     "older": older.LESSON,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models import CATALOGUE, SNAPSHOTS, load
-from attention_viz.models.sources.snapshots import revision_of
+from attention_viz.models.sources.snapshots import revision_of, snapshot_name
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS
 from attention_viz.serving.settings import SETTINGS
@@ -16,15 +16,10 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.scratch.protocol import Model
 
-__all__ = ["Source", "check_room", "find", "open_source", "plan_of", "snapshot_name"]
+__all__ = ["Source", "check_room", "find", "open_source", "plan_of"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
-
-
-def snapshot_name(model: str, step: int) -> str:
-    """What the app calls a model as it was after some steps of its training: no name that an address can ask for."""
-    return f"{model}, step {step}"
 
 
 _MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}

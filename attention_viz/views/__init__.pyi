@@ -29,6 +29,7 @@ from .figures.paths import paths as paths
 from .figures.cost import cost as cost
 from .figures.before_after import before_after as before_after
 from .figures.heads.weight_and_effect import weight_and_effect as weight_and_effect
+from .figures.heads.composition import composition as composition
 from .export.heatmap_svg import heatmap_svg as heatmap_svg
 from .export.save import save as save
 from .registry import VIEWS as VIEWS

@@ -8,6 +8,9 @@ import pytest
 import attention_viz as av
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson.scene import Run
+from attention_viz.models import SNAPSHOTS
+from attention_viz.models.sources.snapshots import revision_of, snapshot_name
+from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
 
 
@@ -17,7 +20,12 @@ def run() -> Run:
 
     Of session scope, so that a worker loads a model once: `Scene("The cat sat", run)`.
     """
-    load = cache(av.load)
+    moments = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
+
+    @cache
+    def load(name: str) -> Model:
+        model, step = moments.get(name, (name, None))
+        return av.load(model, revision=None if step is None else revision_of(step))
 
     @cache
     def kept(model: str, text: str, edits: tuple[Edit, ...]) -> Trace:

@@ -15,7 +15,20 @@ from attention_viz.steps.steps import STEPS
 
 TEXTS = Path(course.__file__).parent / "text"
 ORDER = [
-    *("why", "vectors", "plain", "roles", "scores", "scaling", "softmax", "mixture", "masks", "heads", "jobs"),
+    *(
+        "why",
+        "vectors",
+        "plain",
+        "roles",
+        "scores",
+        "scaling",
+        "softmax",
+        "mixture",
+        "masks",
+        "heads",
+        "jobs",
+        "together",
+    ),
     *("positions", "cross", "older", "recurrent", "cost", "practice", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import ShapeError
 from attention_viz.models.circuits.asked import Asked
 from attention_viz.models.circuits.number import OpenNumber
-from attention_viz.models.circuits.open_runs import open_behind
+from attention_viz.models.circuits.open_runs import check_model, open_alone
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["HELD", "Decomposition", "decompose"]
+__all__ = ["HELD", "Decomposition", "decompose", "decompose_run"]
 
 # What stands beside every number that is made here.
 HELD = "direct effect; norms and patterns held fixed"
@@ -134,7 +134,24 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
         UnsupportedModel: our own module, a model without a word head where a logit was asked for, or one that can't be
             opened: the rows would miss the number by more than 1e-4 of the largest of them.
     """
-    run, opened = open_behind(model, trace)
+    check_model(model, trace)
+    return decompose_run(trace, of)
+
+
+def decompose_run(trace: Trace, of: Asked) -> Decomposition:
+    """As `decompose`, for who has the trace and not the model: what ran stands behind it.
+
+    Args:
+        trace: of a model from `load` or `wrap`.
+        of: a `Score`, a `Logit` or a `Direction`.
+
+    Raises:
+        TraceError: the trace comes from a file or was made of another trace, or the model has changed since.
+        ShapeError: as of `decompose`.
+        UnusableText: as of `decompose`.
+        UnsupportedModel: as of `decompose`.
+    """
+    run, opened = open_alone(trace)
     number = OpenNumber.begin(run, trace, opened, of)
     table, remainder = number.rows()
     edits = trace.provenance.edits

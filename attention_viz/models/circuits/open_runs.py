@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["open_behind", "run_behind"]
+__all__ = ["check_model", "open_alone", "open_behind", "run_behind"]
 
 # The run that is opened may differ from the trace by rounding.
 _SAME = 1e-3
@@ -37,7 +37,21 @@ def open_behind(model: "AttentionModel", trace: Trace) -> tuple[Run, Opened]:
             changed since.
         UnsupportedModel: our own module, or one that can't be opened.
     """
-    run = run_behind(model, trace)
+    check_model(model, trace)
+    return open_alone(trace)
+
+
+def open_alone(trace: Trace) -> tuple[Run, Opened]:
+    """As `open_behind`, for who has the trace and not the model.
+
+    Args:
+        trace: of a model from `load` or `wrap`.
+
+    Raises:
+        TraceError: the trace comes from a file or was made of another trace, or the model has changed since.
+        UnsupportedModel: it can't be opened.
+    """
+    run = _run(trace)
     with _lock:
         return run, _opened(trace, run)
 
@@ -72,10 +86,28 @@ def run_behind(model: "AttentionModel", trace: Trace) -> Run:
         TraceError: the trace is another model's, comes from a file or was made of another trace.
         UnsupportedModel: our own module.
     """
+    check_model(model, trace)
+    return _run(trace)
+
+
+def check_model(model: "AttentionModel", trace: Trace) -> None:
+    """Refuse a model that a trace isn't of.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: said to be of this model.
+
+    Raises:
+        TraceError: the trace is another model's.
+        UnsupportedModel: our own module.
+    """
     if not model.facts.trained:
         raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
     if trace.provenance.model != model.name:
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
+
+
+def _run(trace: Trace) -> Run:
     run = behind(trace).run
     if not isinstance(run, Run):
         raise TraceError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["SNAPSHOTS", "load_snapshot", "moments", "revision_of"]
+__all__ = ["SNAPSHOTS", "load_snapshot", "moments", "revision_of", "snapshot_name"]
 
 # Of each model that ships with moments of its training, the steps and the sha256 of their weights.
 SNAPSHOTS: dict[str, dict[int, str]] = {
@@ -68,6 +68,11 @@ def moments(name: str) -> "pandas.DataFrame":
 def revision_of(step: int) -> str:
     """What `load` calls the moment after that many steps: "step-600"."""
     return f"step-{step}"
+
+
+def snapshot_name(model: str, step: int) -> str:
+    """What the app calls a model as it was after some steps of its training: no name that an address can ask for."""
+    return f"{model}, step {step}"
 
 
 def load_snapshot(

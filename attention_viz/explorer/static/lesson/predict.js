@@ -129,6 +129,8 @@ function refresh(prediction) {
     }
     const told = truth ? truth.written[at] : question.shares ? share.toFixed(2) : "";
     if (number) number.textContent = told ?? "";
+    // A bar is as long as its number is far from 0; below 0 it is hatched.
+    row.dataset["below"] = String(told?.startsWith("−") ?? false);
     if (bar.role === "slider") {
       bar.setAttribute("aria-valuenow", String(Math.round(100 * share)));
       bar.setAttribute("aria-valuetext", share.toFixed(2));

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE, SNAPSHOTS
+from attention_viz.models.sources.snapshots import snapshot_name
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
-from attention_viz.serving.models import snapshot_name
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter

@@ -129,7 +129,8 @@ def show_control(name: str, scene: Scene) -> None:
         show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
     st.session_state[key] = value
-    st.selectbox(
+    show = st.select_slider if control.ordered else st.selectbox
+    show(
         control.label,
         list(options),
         format_func=lambda option: options[option],

@@ -1,0 +1,149 @@
+"""Two heads of the induction toy at work together, at one of the moments of its training that ship."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import torch
+
+from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.lesson.language import TOY
+from attention_viz.lesson.scene import Scene
+from attention_viz.models import CATALOGUE, SNAPSHOTS
+from attention_viz.models.circuits.asked import Score
+from attention_viz.models.circuits.decomposition import Decomposition, decompose_run
+from attention_viz.models.sources.snapshots import snapshot_name
+from attention_viz.trace.once import once
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["STEPS", "TOY_WORDS", "Composed"]
+
+# Steps of training of which the weights were kept, and words that the toy knows, each once.
+STEPS = tuple(SNAPSHOTS[TOY])
+TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """Words, said twice to the toy: where its induction head looks from a word that comes again, and what wrote that.
+
+    Attributes:
+        scene: runs the toy.
+        at: which word comes again, by its place among the words; not the last, which nothing follows the first time.
+        step: how many steps of training the toy has behind it.
+        words: said once and then again.
+    """
+
+    scene: Scene
+    at: int
+    step: int = STEPS[-1]
+    words: tuple[str, ...] = TOY_WORDS
+
+    @property
+    def text(self) -> str:
+        """What the toy reads."""
+        return " ".join(self.words * 2)
+
+    @once
+    def trace(self) -> Trace:
+        """The run at this moment."""
+        return self.moment(self.step)
+
+    def moment(self, step: int) -> Trace:
+        """The run after so many steps of training."""
+        return self.scene.run(snapshot_name(TOY, step), self.text)
+
+    @property
+    def start(self) -> int:
+        """The position of the first word: what the tokenizer puts before it has one, too."""
+        return len(self.trace.query_tokens()) - 2 * len(self.words)
+
+    @property
+    def query(self) -> int:
+        """The position of the word as it comes again."""
+        return self.start + len(self.words) + self.at
+
+    @property
+    def key(self) -> int:
+        """The position of what came after it the first time."""
+        return self.start + self.at + 1
+
+    @once
+    def reader(self) -> tuple[int, int]:
+        """The head that goes on with the pattern most in the trained toy, over all words that come again."""
+        trained, count = self.moment(STEPS[-1]), len(self.words)
+        keys = torch.arange(self.start + 1, self.start + count + 1)
+        heads = [
+            (layer, head) for layer in range(1, trained.layer_count()) for head in range(trained.head_count(layer))
+        ]
+        return max(heads, key=lambda place: float(trained.weights(*place)[keys + count - 1, keys].mean()))
+
+    @once
+    def writer(self) -> tuple[int, int]:
+        """The earlier head that, in the trained toy, writes most of the key that it finds: layer and head."""
+        found = self if self.step == STEPS[-1] else Composed(self.scene, self.at, words=self.words)
+        parts = {(layer, head): number for (kind, layer, head), number in found.parts.items() if kind == "head"}
+        layer, head = max(parts, key=parts.__getitem__)
+        assert layer is not None and head is not None  # a head has both
+        return layer, head
+
+    @once
+    def opened(self) -> Decomposition:
+        """The score of the two, opened."""
+        layer, head = self.reader
+        return decompose_run(self.trace, Score(layer, head, self.query, self.key))
+
+    @once
+    def parts(self) -> Mapping[tuple[str, int | None, int | None], float]:
+        """What each part wrote of the score into the key: by kind, layer and head; together they are the score."""
+        found: dict[tuple[str, int | None, int | None], float] = {}
+        for row in self._side(self.opened.table).to_dict("records"):
+            layer, head = (None if _missing(row[name]) else int(row[name]) for name in ("layer", "head"))
+            place = (str(row["kind"]), layer, head)
+            found[place] = found.get(place, 0.0) + float(row["contribution"])
+        return found
+
+    @once
+    def by_word(self) -> Mapping[int, float]:
+        """What of the score comes from each word up to the key's: fetched there by earlier heads; at the key its own.
+
+        By position. What an MLP writes, which is no one word's, and biases are left out.
+        """
+        found = dict.fromkeys(range(self.key + 1), 0.0)
+        for row in self._side(self.opened.fetched()).to_dict("records"):
+            found[int(row["source"])] += float(row["contribution"])
+        found[self.key] += sum(number for (kind, *_), number in self.parts.items() if kind == "embedding")
+        return found
+
+    @property
+    def looks(self) -> tuple[float, float]:
+        """What the earlier head takes from the word before the key, and the later one, at the query, from the key."""
+        return self.looks_at(self.trace)
+
+    def looks_at(self, trace: Trace) -> tuple[float, float]:
+        """Both weights in a run at another moment."""
+        before = trace.weights(*self.writer)[self.key, self.key - 1]
+        return float(before), float(trace.weights(*self.reader)[self.query, self.key])
+
+    @once
+    def over_training(self) -> Mapping[int, tuple[float, float]]:
+        """Both weights by step."""
+        return {step: self.looks_at(self.moment(step)) for step in STEPS}
+
+    @once
+    def without_writer(self) -> float:
+        """What the later head takes from the key where the earlier one is silenced."""
+        trace = self.scene.run(snapshot_name(TOY, self.step), self.text, edits=(Ablate(*self.writer),))
+        return self.looks_at(trace)[1]
+
+    def _side(self, table: "pandas.DataFrame") -> "pandas.DataFrame":
+        return cast("pandas.DataFrame", table[table["side"] == "key"])
+
+
+def _missing(number: object) -> bool:
+    import pandas
+
+    return bool(pandas.isna(number))  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,92 @@
+"""Lessons on heads that work together: their numbers against the toy's own tensors, worked out anew."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.errors import ShapeError
+from attention_viz.lesson import EXERCISES, LESSONS, Scene
+from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed
+from attention_viz.lesson.exercise import Number
+from attention_viz.lesson.scene import Run
+from attention_viz.views import composition
+
+
+@pytest.fixture
+def scene(run: Run) -> Scene:
+    return Scene("The bank of the river was flooded", run)
+
+
+def test_the_earlier_head_wrote_the_key_by_its_slice_of_w_o(scene: Scene) -> None:
+    pair, model = Composed(scene, 1), av.load("induction")
+    assert (pair.writer, pair.reader) == ((0, 0), (1, 1))
+    assert isinstance(model, av.AttentionModel)
+    first, second = model.hf_model.model.layers
+    call, later = pair.trace.attention(0), pair.trace.attention(1)
+    width = call.value.shape[-1]
+    with torch.no_grad():
+        entering: list[torch.Tensor] = []
+
+        def keep(_: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> None:
+            entering.append(given[0][0])
+
+        handle = second.register_forward_pre_hook(keep)
+        model.hf_model(torch.tensor([pair.trace.query_tokens().ids]))
+        handle.remove()
+        norm = second.input_layernorm
+        root = (entering[0][pair.key].square().mean() + norm.variance_epsilon).rsqrt()
+        wrote = call.output[0, pair.key] @ first.self_attn.o_proj.weight[:, :width].T
+        made = second.self_attn.k_proj((wrote * norm.weight * root)[None])[:, width : 2 * width]
+        position = torch.tensor([[pair.key]])
+        cosine, sine = model.hf_model.model.rotary_emb(made[None], position)
+        halves = torch.cat((-made[:, width // 2 :], made[:, : width // 2]), dim=-1)
+        turned = (made * cosine[0] + halves * sine[0])[0]
+        by_hand = float(later.query[1, pair.query] @ turned * later.scale)
+    assert pair.parts["head", 0, 0] == pytest.approx(by_hand, abs=1e-4)
+    assert sum(pair.parts.values()) == pytest.approx(float(later.scaled[1, pair.query, pair.key]), abs=1e-4)
+    assert LESSONS["together"].show(scene).facts["written"] == f"{by_hand:.2f}"
+
+
+def test_what_came_before_is_what_a_word_is_found_by_once_trained_and_not_at_first(scene: Scene) -> None:
+    lesson = LESSONS["together"]
+    for at in range(len(TOY_WORDS) - 1):
+        ask = lesson.ask(replace(scene, word=at))
+        assert [ask.options[one] for one in ask.right] == [TOY_WORDS[at]]
+        assert f"is found by “{TOY_WORDS[at]}”" in ask.finding
+        # The last word is followed by nothing the first time; of the others each that is pressed asks.
+        assert ask.pressed == ("", *map(str, range(len(TOY_WORDS) - 1)), "")[: len(ask.options)]
+    assert "isn't found by a word" in lesson.ask(replace(scene, choice=str(STEPS[0]))).finding
+
+
+def test_both_weights_are_those_of_each_moment_and_without_the_first_head_the_second_finds_nothing(
+    scene: Scene,
+) -> None:
+    pair = Composed(scene, 1)
+    for step, (before, weight) in pair.over_training.items():
+        trace = av.load("induction", revision=f"step-{step}").trace(pair.text)
+        assert (before, weight) == (
+            pytest.approx(float(trace.weights(0, 0)[3, 2])),
+            pytest.approx(float(trace.weights(1, 1)[6, 3])),
+        )
+    assert pair.without_writer < 0.05 < 0.8 < pair.looks[1]
+    drawn: Any = LESSONS["together"].show(scene).figure.data
+    curves = [list(one.y) for one in drawn[-2:]]
+    assert curves == [list(one) for one in zip(*pair.over_training.values(), strict=True)]
+    with pytest.raises(ShapeError, match="after 7 steps"):
+        composition(pair.trace, (0, 0), (1, 1), 6, 3, pair.over_training, marked=7)
+
+
+def test_the_missing_part_is_what_the_head_wrote(scene: Scene) -> None:
+    for seed in range(12):
+        exercise = EXERCISES["part"].make(scene, seed)
+        assert isinstance(exercise.answer, Number)
+        words = exercise.question.split("“")[2].split("”")[0].split()[: len(TOY_WORDS)]
+        asked = exercise.question.split("“")[1].split("”")[0]
+        pair = Composed(scene, words.index(asked), words=tuple(words))
+        # What is given is rounded to two decimals, each of its handful of numbers.
+        assert exercise.answer.value == pytest.approx(pair.parts["head", *pair.writer], abs=0.04)
+        assert exercise.answer.value > 0.5 * pair.opened.total
+        assert not any(exercise.answer.accepts(slip.answer) for slip in exercise.slips)
