@@ -58,6 +58,7 @@ from .models.circuits.logit_lens import logit_lens as logit_lens
 from .models.circuits.weights import circuits as circuits
 from .models.circuits.writing import writes as writes
 from .models.gradient import gradient as gradient
+from .models.patching.patch import patch as patch
 from .operation import masks as masks
 from .operation.attention import Attention as Attention
 from .operation.attention import attend as attend

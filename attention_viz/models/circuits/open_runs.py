@@ -76,6 +76,16 @@ def _forget(gone: object) -> None:
 
 
 def run_behind(model: "AttentionModel", trace: Trace) -> Run:
+    """The run behind a trace.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: of this model.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace.
+        UnsupportedModel: our own module.
+    """
     """The run that a trace was made of.
 
     Args:

@@ -52,7 +52,7 @@ class Parts:
         return found
 
     def _split(self, leaf: Leaf, cells: Tensor) -> Mapping[Part, float]:
-        stream, layer = self._place(leaf)
+        stream, layer = self.place(leaf)
         if leaf.call is not None:  # (1, head, query, d_v)
             table = cells[0].sum(dim=-1)
             spots = table.nonzero().tolist()
@@ -68,7 +68,7 @@ class Parts:
         counts = {len(tokens) for name, tokens in self.run.queries.items() if stream is None or name == stream}
         return next((axis for axis in range(cells.ndim - 1) if cells.shape[axis] in counts and cells.ndim > 1), None)
 
-    def _place(self, leaf: Leaf) -> tuple[str | None, int | None]:
+    def place(self, leaf: Leaf) -> tuple[str | None, int | None]:
         """The stream and the layer: of other parts than heads those of the attention whose module stands nearest."""
         places = self.run.anatomy.places
         if leaf.call is not None:

@@ -12,9 +12,9 @@ from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.inputs.text import Reading
-from attention_viz.models.recording.recorder import Call, Recorder, recording
+from attention_viz.models.recording.batch import Batch
+from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.tracer import Tracer
-from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
 
@@ -105,7 +105,7 @@ def _run_rows(tracer: Tracer, reading: Reading, tries: Sequence[Sequence[Edit]])
     runner, rows = tracer.runner, len(tries)
     inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
-    token = recording.set(_Rows(places=tracer.anatomy.places, tries=tries))
+    token = recording.set(_Rows(places=tracer.anatomy.places, rows=rows, tries=tries))
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
             result = runner.model(**inputs, **settings)
@@ -120,28 +120,16 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 @dataclass(eq=False)
-class _Rows(Recorder):
-    """Hears the calls of a batch, and applies each row's edits to that row alone; keeps nothing of what it heard."""
+class _Rows(Batch):
+    """Applies each row's edits to that row alone."""
 
     tries: Sequence[Sequence[Edit]] = ()
-    _heard: int = 0
 
-    def hear(self, call: Call) -> Tensor:
-        """What one call computes, each row with its edits: (row, head, query, d_v)."""
-        query = call.attention.query
-        again = self._last is not None and self._last.again(call)
-        if again or query.ndim != 4 or len(query) != len(self.tries) or self._heard >= len(self.places):
-            raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
-        self._last, place = call, self.places[self._heard]
-        self._heard += 1
-        output = _whole(call.attention)
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """What one call computes, each row with its edits."""
+        place = self.places[number]
         for row, edits in enumerate(self.tries):
             here = [edit for edit in edits if concerns(edit, place)]
             if here:
                 output[row] = edited(here, place, call.of_row(row).attention).output
         return output
-
-
-def _whole(attention: Attention) -> Tensor:
-    """The batch's output without any edits."""
-    return fused(attention, closed=False) if fusible(attention) else attention.output

@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 import attention_viz as av
 from attention_viz.edits.edit import Edit
+from attention_viz.models.recording import batch
 from attention_viz.models.recording import batched_edits as trying
 from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.scratch.model import Scratch
@@ -55,8 +56,8 @@ def test_a_batch_that_comes_out_otherwise_is_not_believed(monkeypatch: pytest.Mo
     model = av.load("induction")
     before = model.trace(TEXT)
     expected = model.trace(TEXT, edits=[av.Ablate(0, 1)]).output
-    whole = trying._whole  # pyright: ignore[reportPrivateUsage] -- to break it
-    monkeypatch.setattr(trying, "_whole", lambda heard: whole(heard) * 1.01)
+    whole = batch._whole  # pyright: ignore[reportPrivateUsage] -- to break it
+    monkeypatch.setattr(batch, "_whole", lambda heard: whole(heard) * 1.01)
     first, _ = try_each(model, before, [(av.Ablate(0, 1),), (av.Ablate(1, 1),)])
     assert torch.equal(first, expected)
 

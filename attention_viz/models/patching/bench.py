@@ -1,0 +1,200 @@
+"""A twin of a model on which what heads and MLPs hand on is heard, and put from one run into another."""
+
+import contextlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.circuits.opened import open_run
+from attention_viz.models.circuits.rows import Parts
+from attention_viz.models.recording.batch import Batch
+from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.outputs import outputs_of
+from attention_viz.models.recording.recorder import OURS, Call, recording
+from attention_viz.models.recording.twin import Twin
+
+__all__ = ["Bench", "Change", "Mlp", "slopes_of"]
+
+# What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
+Change = Callable[[int, Tensor], Tensor]
+# How far two passes over the same numbers may be apart, relative to the largest.
+_SAME = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """A module of the twin that an MLP's output leaves.
+
+    Attributes:
+        layer: whose MLP, from 0.
+        module: the module.
+    """
+
+    layer: int
+    module: nn.Module
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Runs one model without touching it: in a twin over the same numbers, which nobody else has.
+
+    Sites are numbered: the attention calls in their order, then the MLPs.
+
+    Attributes:
+        run: what stands behind the text's trace.
+        twin: where it runs.
+        mlps: where MLPs are heard.
+    """
+
+    run: Run
+    twin: Twin
+    mlps: tuple[Mlp, ...] = ()
+
+    @classmethod
+    def of(cls, run: Run, *, mlps: bool = False) -> "Bench":
+        """Copy the model.
+
+        Args:
+            run: what stands behind the text's trace.
+            mlps: whether MLPs are heard, which have to be looked for.
+
+        Raises:
+            UnsupportedModel: it can't be copied, or an MLP's output leaves no module.
+        """
+        bare = cls(run, run.runner.twin(frozen=True))
+        return cls(run, bare.twin, _find_mlps(bare)) if mlps else bare
+
+    @property
+    def sites(self) -> range:
+        """Those that something is put at: MLPs where they are heard, else attention calls."""
+        return range(self.calls, self.calls + len(self.mlps)) if self.mlps else range(self.calls)
+
+    @property
+    def calls(self) -> int:
+        """How many attention calls there are."""
+        return len(self.run.anatomy.places)
+
+    def outputs(
+        self, inputs: Mapping[str, Tensor], rows: int, change: Change, *, only: int | None = None, slopes: bool = False
+    ) -> Tensor:
+        """The output of a pass over a batch of the same text: (row, position, width).
+
+        Args:
+            inputs: of one row.
+            rows: how many rows.
+            change: given which site it is and what it hands on, says what it hands on instead.
+            only: the position to which the output may be limited, where the model can do that; None for all.
+            slopes: whether gradients are asked for afterwards.
+
+        Raises:
+            UnsupportedModel: the model doesn't run a batch as it runs its rows.
+        """
+        given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
+        if only is not None and self.can_limit:
+            given["logits_to_keep"] = torch.tensor([only], device=self.twin.model.device)
+        batch = _Changed(places=self.run.anatomy.places, rows=rows, change=change)
+        token = recording.set(batch)
+        try:
+            with (
+                self.twin.door,
+                torch.inference_mode(False),
+                torch.set_grad_enabled(slopes),
+                self.twin.turned(OURS),
+                self._heard(rows, change),
+            ):
+                found = outputs_of(self.twin.model(**given, **self.twin.settings))
+        finally:
+            recording.reset(token)
+        if batch.heard != self.calls or len(found) != rows:
+            raise UnsupportedModel(f"{self.run.name} doesn't run a batch as it runs its rows")
+        return found
+
+    @property
+    def can_limit(self) -> bool:
+        """Whether the model can make its logits of one position alone."""
+        return "logits_to_keep" in self.twin.named
+
+    @contextlib.contextmanager
+    def _heard(self, rows: int, change: Change) -> Generator[None]:
+        """With hooks on the MLPs of the twin, which is ours alone."""
+
+        def hook(site: int) -> Callable[[nn.Module, object, Tensor], Tensor]:
+            def hear(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+                # Some models flatten all rows into one before their MLPs.
+                batched = output if output.ndim == 3 else output.unflatten(0, (rows, -1))
+                return change(site, batched[:, None])[:, 0].view_as(output)
+
+            return hear
+
+        handles = [mlp.module.register_forward_hook(hook(self.calls + at)) for at, mlp in enumerate(self.mlps)]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+@dataclass(eq=False)
+class _Changed(Batch):
+    change: Change = field(default=lambda _site, output: output)
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """What the change makes of it."""
+        return self.change(number, output)
+
+
+def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
+    """The module that hands on what each MLP wrote, found by its numbers and not by its name."""
+    run, opened = bench.run, open_run(bench.run)
+    names = {id(module): name for name, module in run.runner.model.named_modules()}
+    parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+    left: list[tuple[nn.Module, Tensor]] = []
+
+    def hear(module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            left.append((module, output.detach().clone()))
+
+    handles = [module.register_forward_hook(hear) for module in bench.twin.model.modules()]
+    try:
+        _ = bench.outputs(run.inputs, 1, lambda _site, output: output)
+    finally:
+        for handle in handles:
+            handle.remove()
+    found: list[Mlp] = []
+    for leaf in opened.leaves:
+        layer = parts.place(leaf)[1] if leaf.kind == "mlp" else None
+        if layer is None:
+            continue
+        module = next((module for module, output in left if _equal(output, leaf.tensor.detach())), None)
+        if module is None or any(module is one.module for one in found):
+            raise UnsupportedModel(
+                f"what the MLP of layer {layer} of {run.name} hands on leaves no module of its own, so nothing can be "
+                "put there; its heads can be patched"
+            )
+        found.append(Mlp(layer, module))
+    if not found:
+        raise UnsupportedModel(f"{run.name} has no MLP that is known here")
+    return tuple(found)
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    if one.numel() != other.numel() or one.shape[-1] != other.shape[-1] or not one.is_floating_point():
+        return False
+    gap = (one.reshape(other.shape) - other).abs().max()
+    return bool(gap <= _SAME * other.abs().max().clamp_min(1e-30))
+
+
+def slopes_of(number: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The slope of a number at each of several outputs; zeros where it doesn't depend on one.
+
+    Args:
+        number: a scalar.
+        outputs: what it may hang on.
+    """
+    # torch says that all are tensors, and gives None for those that the number does not depend on.
+    found = cast("Sequence[Tensor | None]", torch.autograd.grad(number, list(outputs), allow_unused=True))
+    return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(outputs, found, strict=True)]

@@ -1,0 +1,124 @@
+"""What is asked of two texts: whether they can be put into each other, and which of their positions belong together."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from attention_viz.analysis.align import align
+from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.models.circuits.asked import Direction, Logit
+from attention_viz.models.circuits.open_runs import run_behind
+from attention_viz.models.circuits.token_of import token_of
+from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.recording.gradients import Run
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["counterpart", "paired", "plain_run", "settled"]
+
+
+def plain_run(model: "AttentionModel", trace: Trace) -> Run:
+    """What stands behind a trace into or from which something can be put.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: of this model.
+
+    Raises:
+        TraceError: the trace is another model's, was edited, or comes from a file.
+        UnsupportedModel: our own module, or an encoder–decoder.
+    """
+    run = run_behind(model, trace)
+    if run.runner.answers:
+        raise UnsupportedModel(
+            f"{run.name} is an encoder–decoder, which reads one text and says another: which of its positions belong "
+            "together isn't known, so nothing is put; it can be opened with attention_viz.decompose"
+        )
+    if run.edits:
+        raise TraceError(f"something was to be put into or from an edited run ({', '.join(trace.provenance.edits)})")
+    return run
+
+
+def settled(run: Run, trace: Trace, of: Logit | Direction) -> Logit | Direction:
+    """The number with tokens as ids, and its position counted from the beginning.
+
+    Args:
+        run: what stands behind the trace.
+        trace: of the text in which positions count.
+        of: what was asked.
+
+    Raises:
+        ShapeError: it isn't a `Logit` or a `Direction`, or its position or token isn't there.
+        UnusableText: a token asked for by its text is none, or several.
+        UnsupportedModel: a logit was asked for of a model without a word head.
+    """
+    if not isinstance(of, Logit | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"what putting does is told of an av.Logit or an av.Direction; got the {of}")
+    rows, width = trace.output.shape
+    if of.position is not None and not -rows <= of.position < rows:
+        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+    position = None if of.position is None else of.position % rows
+    if isinstance(of, Direction):
+        if of.vector.shape != (width,):
+            raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+        return replace(of, position=position)
+    if not chooses(run.runner.model):
+        raise UnsupportedModel(
+            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"
+        )
+    logits = trace.output[of.position].float()
+    token = token_of(run.name, run.tokenizer, logits, of.token)
+    against = None if of.against is None else token_of(run.name, run.tokenizer, logits, of.against, like=token)
+    return Logit(token, position if position is not None else -1, against)
+
+
+def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], ...]:
+    """Which positions of the text get what of which positions of the other, in pairs.
+
+    Args:
+        text: one run.
+        other: the other.
+        aligned: whether texts of different lengths are paired token by token.
+
+    Raises:
+        ShapeError: they can't be paired.
+    """
+    mine, yours = text.query_tokens(), other.query_tokens()
+    if len(mine) == len(yours):
+        if mine.padding != yours.padding:
+            raise ShapeError("the two texts are padded at different positions; needed: texts without padding")
+        return tuple((at, at) for at in range(len(mine)))
+    if not aligned:
+        raise ShapeError(
+            f"the texts have {len(mine)} and {len(yours)} tokens, so their positions don't belong together; make them "
+            "as long as each other, or say aligned=True to pair the tokens that both have"
+        )
+    axis = align(mine, yours)
+    found: list[tuple[int, int]] = []
+    for place, at in enumerate(axis.one):
+        partner = None if at is None else axis.partner(place)
+        to = None if partner is None else axis.other[partner]
+        if at is not None and to is not None:
+            found.append((at, to))
+    if not found:
+        raise ShapeError("the two texts have no token in common, so their positions can't be paired")
+    return tuple(found)
+
+
+def counterpart(of: Logit | Direction, text: Trace, spots: Mapping[int, int], rows: int) -> Logit | Direction | None:
+    """The number in the other text; None where its position has no counterpart.
+
+    Args:
+        of: the number, settled.
+        text: the run in which it was settled.
+        spots: the other's positions by the text's.
+        rows: how many the other's output has.
+    """
+    if of.position is None or len(text.output) != len(text.query_tokens()):
+        return of
+    at = spots.get(of.position)
+    if at is None and of.position == len(text.output) - 1:
+        at = rows - 1
+    return None if at is None else replace(of, position=at)

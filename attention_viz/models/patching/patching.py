@@ -1,0 +1,278 @@
+"""What each head or MLP of one text does in another: the estimate by gradient, and the runs that confirm it."""
+
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.models.circuits.asked import Direction, Logit
+from attention_viz.models.patching.bench import Bench, Change, slopes_of
+from attention_viz.models.patching.pairing import counterpart, paired, plain_run, settled
+from attention_viz.models.recording.gradients import Run
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["TOTAL", "Patching", "Put"]
+
+# What stands beside every number that is made here.
+TOTAL = "total effect; everything after what is put runs anew"
+# A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.
+_TOKENS, _ROWS, _NUMBERS = 768, 64, 20_000_000
+# How far the row of a batch into which nothing is put may be from the run alone.
+_ROUNDING = 1e-4
+# How far the run that is made anew may be from the trace.
+_SAME = 1e-3
+
+
+class Put(NamedTuple):
+    """What is put from one text into another.
+
+    Attributes:
+        layer: from 0.
+        head: from 0; None for the layer's MLP.
+        position: of the text that it is put into; None for all at once.
+    """
+
+    layer: int
+    head: int | None
+    position: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Patching:
+    """Two texts that differ, and a number: ready to put heads or MLPs of one into the other.
+
+    Attributes:
+        of: what is asked, with tokens as ids and the position in the text that is put into.
+        number: what it is there when nothing is put.
+        other_number: what it is in the run that is put from; None where the position has no counterpart there.
+        puts: all that can be put, in the order of layers and heads.
+        estimates: of each, its effect to first order: what is put less what was there, times the number's slope there.
+    """
+
+    of: Logit | Direction
+    number: float
+    other_number: float | None
+    puts: tuple[Put, ...]
+    estimates: Mapping[Put, float]
+    _bench: Bench
+    _spots: tuple[tuple[int, int], ...]
+    _theirs: Mapping[int, Tensor]
+    _size: int
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def begin(
+        cls,
+        model: "AttentionModel",
+        text: Trace,
+        other: Trace,
+        of: Logit | Direction,
+        *,
+        direction: Literal["noising", "denoising"] = "noising",
+        parts: Literal["heads", "mlps"] = "heads",
+        by: Literal["head", "position"] = "head",
+        aligned: bool = False,
+    ) -> "Patching":
+        """Run both texts, and estimate all effects by one gradient.
+
+        Args:
+            model: from `load` or `wrap`.
+            text: a run.
+            other: another; no matter which way, a position of `of` counts in `text`.
+            of: a `Logit` or a `Direction` of the output of `text`.
+            direction: "noising" puts parts of `other` into `text`, "denoising" parts of `text` into `other`.
+            parts: what is put: heads, or whole layers' MLPs.
+            by: "head" for all positions at once, "position" for each alone.
+            aligned: whether texts of different lengths are paired token by token.
+
+        Raises:
+            ShapeError: texts of different lengths that aren't to be aligned, or that share no token; a number that
+                isn't a `Logit` or a `Direction`, or whose position or token isn't there.
+            TraceError: a trace is another model's, was edited, comes from a file, or the model has changed since.
+            UnusableText: a token asked for by its text is none, or several.
+            UnsupportedModel: our own module, an encoder–decoder, a model without a word head where a logit was asked
+                for, or one whose calls or MLPs can't be put.
+        """
+        runs = [plain_run(model, trace) for trace in (text, other)]
+        of = settled(runs[0], text, of)
+        spots = paired(text, other, aligned=aligned)
+        told = counterpart(of, text, dict(spots), len(other.output))
+        if direction == "denoising":
+            if told is None:
+                raise ShapeError(f"position {of.position} has no counterpart in the other text, which is put into")
+            runs, text, other, of, told = runs[::-1], other, text, told, of
+            spots = tuple((yours, mine) for mine, yours in spots)
+        bench = Bench.of(runs[0], mlps=parts == "mlps")
+        number, there, slopes = _with_slopes(bench, text, of)
+        theirs: dict[int, Tensor] = {}
+        fetched = _same(bench.outputs(runs[1].inputs, 1, _keeping(theirs, bench.sites)), other)
+        estimates = {site: _to_first_order(there[site], theirs[site], slopes[site], spots) for site in bench.sites}
+        positions = [None] if by == "head" else sorted(one for one, _ in spots)
+        puts = tuple(Put(*place, at) for place in _places(bench, estimates) for at in positions)
+        return cls(
+            of,
+            number,
+            None if told is None else float(_number(fetched, told, runs[1])[0]),
+            puts,
+            {put: _estimate(bench, put, estimates) for put in puts},
+            bench,
+            spots,
+            {site: output[0] for site, output in theirs.items()},
+            text.output.numel(),
+        )
+
+    def batches(self, puts: Sequence[Put] | None = None) -> Generator[dict[Put, float]]:
+        """Runs of the model with something put, many at once: each one's effect, batch by batch as they come.
+
+        Whoever stops asking stops the work after the batch that runs. Several threads may ask.
+
+        Args:
+            puts: what to put; all by default.
+
+        Raises:
+            UnsupportedModel: the model doesn't run so.
+        """
+        waiting = list(self.puts if puts is None else puts)
+        while waiting:
+            some, waiting = waiting[: self.at_once], waiting[self.at_once :]
+            with self._lock:
+                found = self._effects(some)
+            yield found
+
+    @property
+    def at_once(self) -> int:
+        """How many runs go into one batch, the one into which nothing is put not counted."""
+        tokens, size = len(self._bench.run.tokens), self._size
+        if self.of.position is not None and self._bench.can_limit:
+            size //= tokens
+        return max(1, min(_ROWS, _TOKENS // tokens - 1, _NUMBERS // size))
+
+    def _effects(self, puts: Sequence[Put]) -> dict[Put, float]:
+        for only in dict.fromkeys((self.of.position, None)) if len(puts) > 1 else ():
+            if only is not None and not self._bench.can_limit:
+                continue
+            found = self._together(puts, only)
+            if found is not None:
+                return dict(zip(puts, found, strict=True))
+        # What gives something else in a batch runs one after the other.
+        return {put: float(self._run([put], None)[0]) - self.number for put in puts}
+
+    def _together(self, puts: Sequence[Put], only: int | None) -> list[float] | None:
+        """The effects by one batch; None unless the row into which nothing is put comes out as it did alone."""
+        try:
+            numbers = self._run([None, *puts], only)
+        except UnsupportedModel:
+            return None
+        size = max(abs(self.number), float(numbers.abs().max()), 1e-6)
+        if abs(float(numbers[0]) - self.number) > _ROUNDING * size:
+            return None
+        return (numbers[1:] - numbers[0]).tolist()
+
+    def _run(self, puts: Sequence[Put | None], only: int | None) -> Tensor:
+        """The number of each row, into each of which something is put, or nothing."""
+        bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
+        for row, put in enumerate(puts):
+            if put is not None:
+                for site in _sites(bench, put):
+                    wanted.setdefault(site, []).append((row, put))
+
+        def change(site: int, output: Tensor) -> Tensor:
+            if site not in wanted:
+                return output
+            output = output.clone()
+            for row, put in wanted[site]:
+                pairs = [pair for pair in self._spots if put.position in (None, pair[0])]
+                mine, yours = (list(side) for side in zip(*pairs, strict=True))
+                head = put.head or 0
+                output[row, head, mine] = self._theirs[site][head, yours]
+            return output
+
+        outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only)
+        return _number(outputs, self.of, bench.run, limited=only is not None)
+
+
+def _same(output: Tensor, trace: Trace) -> Tensor:
+    """A run's output, refused where it isn't the trace's."""
+    found, there = output[0].detach().cpu().float(), trace.output.float()
+    if not torch.allclose(found, there, rtol=_SAME, atol=_SAME * float(there.abs().max())):
+        raise TraceError(f"{trace.provenance.model} has changed since this trace was made; trace the text anew")
+    return output
+
+
+def _keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
+    """A change that changes nothing, and keeps what some sites hand on."""
+
+    def keep(site: int, output: Tensor) -> Tensor:
+        if site in sites:
+            if slopes and not output.requires_grad:  # nothing before it does, as parameters are frozen
+                output = output.detach().requires_grad_()
+            kept[site] = output
+        return output
+
+    return keep
+
+
+def _number(output: Tensor, of: Logit | Direction, run: Run, *, limited: bool = False) -> Tensor:
+    """The number of each row of a batch: (row,), in float64."""
+    if of.position is None:
+        padding = run.tokens.padding
+        real = [at for at in range(output.shape[1]) if len(padding) != output.shape[1] or not padding[at]]
+        row = output[:, real].mean(dim=1)
+    else:
+        row = output[:, 0 if limited and output.shape[1] == 1 else of.position]
+    row = row.double()
+    if isinstance(of, Direction):
+        return row @ of.vector.to(row)
+    assert isinstance(of.token, int)
+    return row[:, of.token] - row[:, of.against] if isinstance(of.against, int) else row[:, of.token]
+
+
+def _with_slopes(
+    bench: Bench, text: Trace, of: Logit | Direction
+) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
+    """The number, what each site hands on, and the number's slope there."""
+    there: dict[int, Tensor] = {}
+    with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
+        output = bench.outputs(bench.run.inputs, 1, _keeping(there, bench.sites, slopes=True), slopes=True)
+        number = _number(_same(output, text), of, bench.run)[0]
+        if not number.requires_grad:
+            raise UnsupportedModel(f"no gradient goes through {bench.run.name}: its output is cut off from its heads")
+        slopes = slopes_of(number, [there[site] for site in bench.sites])
+    kept = {site: output.detach() for site, output in there.items()}
+    return float(number.detach()), kept, dict(zip(bench.sites, slopes, strict=True))
+
+
+def _to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
+    """What is put less what was there, times the slope: (head, position), in float64."""
+    at, to = (list(side) for side in zip(*spots, strict=True))
+    found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
+    gap = yours[0, :, to].double() - mine[0, :, at].double()
+    found[:, at] = (gap * slope[0, :, at].double()).sum(dim=-1).cpu()
+    return found
+
+
+def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:
+    """Layer and head of all that can be put; of MLPs no head."""
+    if bench.mlps:
+        return [(layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
+    places = bench.run.anatomy.places
+    return [(places[site][1], head) for site in bench.sites for head in range(len(estimates[site]))]
+
+
+def _sites(bench: Bench, put: Put) -> list[int]:
+    if put.head is None:
+        return [bench.calls + at for at, mlp in enumerate(bench.mlps) if mlp.layer == put.layer]
+    (stream,) = bench.run.anatomy.layers
+    return [bench.run.anatomy.call(stream, put.layer)]
+
+
+def _estimate(bench: Bench, put: Put, estimates: Mapping[int, Tensor]) -> float:
+    rows = [estimates[site][put.head or 0] for site in _sites(bench, put)]
+    return float(sum(row.sum() if put.position is None else row[put.position] for row in rows))

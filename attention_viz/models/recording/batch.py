@@ -1,0 +1,58 @@
+"""A pass over several rows at once, each a run of its own whose calls may be changed."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.recorder import Call, Recorder
+from attention_viz.operation.attention import Attention, fused, fusible
+
+__all__ = ["Batch"]
+
+
+@dataclass(eq=False)
+class Batch(Recorder):
+    """Hears the calls of a batch, and may change what each of them hands back; keeps nothing of what it heard.
+
+    Attributes:
+        rows: how many runs there are in the batch.
+    """
+
+    rows: int = 1
+    _heard: int = 0
+
+    @property
+    def heard(self) -> int:
+        """How many calls were heard so far."""
+        return self._heard
+
+    def hear(self, call: Call) -> Tensor:
+        """What one call computes in every row: (row, head, query, d_v).
+
+        Raises:
+            UnsupportedModel: the model doesn't run a batch as it runs its rows.
+        """
+        query = call.attention.query
+        again = self._last is not None and self._last.again(call)
+        if again or query.ndim != 4 or len(query) != self.rows or self._heard >= len(self.places):
+            raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
+        self._last = call
+        self._heard += 1
+        return self.changed(self._heard - 1, call, _whole(call.attention))
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """What a call hands back; its output as it is, unless a batch of another kind says otherwise.
+
+        Args:
+            number: which call of the pass it is.
+            call: with its batch axis.
+            output: what it computed, (row, head, query, d_v); may be written into.
+        """
+        del number, call
+        return output
+
+
+def _whole(attention: Attention) -> Tensor:
+    """The batch's output without any changes."""
+    return fused(attention, closed=False) if fusible(attention) else attention.output
