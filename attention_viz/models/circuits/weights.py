@@ -1,5 +1,6 @@
 """What weights alone tell of each head: what it writes of a word, and where it looks."""
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,13 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.circuits.matrices import Around, Words, matrices_around
 from attention_viz.models.circuits.opened import open_run
 from attention_viz.models.circuits.proof import Proof, prove
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.probe import probe_ids
+from attention_viz.models.recording.wiring import HOOKS
 from attention_viz.trace.rerun import behind
+from attention_viz.trace.trace import Provenance
 
 if TYPE_CHECKING:
     import pandas
@@ -71,6 +74,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
         raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
     _ = model.projections(0, stream)  # refuses a stream that isn't there
     stream = stream or model.streams[0]
+    model = _in_full(model)
     ids = probe_ids(model.hf_model, model.limit)
     trace = model.trace_ids(ids, decoder_input_ids=ids[:, :-1] if model.answers else None)
     run = behind(trace).run
@@ -78,6 +82,23 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     layers, words = matrices_around(model, run, stream)
     numbers = [run.anatomy.call(stream, layer) for layer in range(len(layers))]
     return Proven(model.name, stream, layers, words, prove(open_run(run), numbers, layers, words))
+
+
+def _in_full(model: "AttentionModel") -> "AttentionModel":
+    """The model, or where it computes in half precision, in which no slope could be compared, a copy that doesn't.
+
+    The copy has the same numbers.
+    """
+    if model.hf_model.dtype in (torch.float32, torch.float64):
+        return model
+    try:
+        with HOOKS:
+            copied = copy.deepcopy(model.hf_model)
+    except Exception as error:
+        raise UnsupportedModel(
+            f"{model.name} computes in half precision and can't be copied: {type(error).__name__}: {first_line(error)}"
+        ) from error
+    return type(model).of(copied.float(), model.tokenizer, Provenance(model=model.name))
 
 
 def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.DataFrame":

@@ -1,5 +1,6 @@
 """What weights alone tell of heads, against d_model × d_model matrices put together by hand from a state dict."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -135,6 +136,14 @@ def test_compositions_are_ratios_of_whole_matrices(family: str) -> None:
     unfolded, _ = by_hand(family, hf, folded=False)
     written, read = unfolded[0].ov(0), unfolded[1].qk(0)
     assert abs(float((written @ read).norm() / written.norm() / read.norm()) / table["q"].iloc[0] - 1) > 1e-3
+
+
+def test_half_precision_is_told_of_by_the_same_numbers() -> None:
+    hf = with_everything(build("llama")).bfloat16()
+    model, full = av.wrap(hf), av.wrap(copy.deepcopy(hf).float())
+    pd.testing.assert_frame_equal(av.circuits(model), av.circuits(full))
+    pd.testing.assert_frame_equal(av.compositions(model), av.compositions(full))
+    assert hf.dtype == torch.bfloat16 and av.circuits(model).attrs["missing"] == {}
 
 
 def test_the_induction_head_copies_and_reads_the_word_before() -> None:
