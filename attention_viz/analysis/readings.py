@@ -144,6 +144,17 @@ def _gradient(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read
     return [(one, _allowed(trace, layer, stream)) for layer, one in placed], found.of
 
 
+def _zeroing(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
+    placed = zip(trace.layer_numbers(stream), trace.value_zeroing(stream), strict=True)
+    return [(numbers[None], _looked_at(trace, layer, stream)) for layer, numbers in placed], ""
+
+
+def _looked_at(trace: "Trace", layer: int, stream: str) -> "Bool[Tensor, 'one query key'] | None":
+    """Which keys some head of a layer may look at."""
+    call = trace.attention(layer, stream)
+    return None if call.allowed is None else call.allowed.expand(call.shape).any(dim=0, keepdim=True).cpu()
+
+
 def _allowed(trace: "Trace", layer: int, stream: str) -> "Bool[Tensor, '... query key'] | None":
     allowed = trace.attention(layer, stream).allowed
     return None if allowed is None else allowed.cpu()
@@ -203,5 +214,16 @@ READINGS: dict[str, Reading] = {
         per_head=True,
         scaled=True,
         function=_gradient,
+    ),
+    "zeroing": Reading(
+        "Value zeroing",
+        "How far what leaves the layer for a word turns when the value of another is set to zero in all heads, and the "
+        "rest of the layer runs on.",
+        "What single heads do, and what later layers make of it; where either of two words would do, neither counts.",
+        r"R_{ij} = 1 - \cos\left(x'_i,\; x'_{i \setminus j}\right)",
+        "Mohebbi et al. 2023, section 3",
+        per_head=False,
+        scaled=True,
+        function=_zeroing,
     ),
 }

@@ -40,11 +40,14 @@ class Rerun:
             Keeping it from the start would slow every run down for the few that look at it.
         differentiate: finds the gradients of one number of the output, that of a (position, token id) or, given None,
             of what the model says; None where no model stands behind the trace.
+        zero: finds how far each layer's output turns without the value of each key, of a stream; None as well.
+        run: what stands behind the trace, for whoever made it.
     """
 
     measure: Callable[[], Fidelity]
     complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
     differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
+    zero: Callable[[str], tuple[Float[Tensor, "query key"], ...]] | None = None
     run: object = None
 
     def relevance(self, of: tuple[int, int] | None) -> Relevance:
@@ -59,6 +62,19 @@ class Rerun:
                 "of another trace, or is of our own module, whose random weights were never trained to say anything"
             )
         return self.differentiate(of)
+
+    def without_values(self, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
+        """What `zero` finds.
+
+        Raises:
+            TraceError: there are no layers to run.
+        """
+        if self.zero is None:
+            raise TraceError(
+                "value zeroing was asked for of a trace without a pretrained model behind it, and it runs the model's "
+                "layers once more: this trace comes from a file, was made of another, or is of our own module"
+            )
+        return self.zero(stream)
 
 
 def attach(trace: "Trace", rerun: Rerun) -> "Trace":

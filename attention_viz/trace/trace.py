@@ -139,6 +139,24 @@ class Trace(ByNumber):
         """
         return behind(self).relevance(of)
 
+    def value_zeroing(self, stream: str | None = None) -> tuple[Float[Tensor, "query key"], ...]:
+        """How far each layer's output turns for each query where the value of a key is zero in all of its heads.
+
+        Each layer runs once more, whole, for each key. Source: Mohebbi et al. 2023, "Quantifying Context Mixing in
+        Transformers", section 3.
+
+        Args:
+            stream: whose layers; None for the only one there is.
+
+        Returns:
+            1 - cos of the outputs with and without, (query, key) of each layer that is kept; 0 where it doesn't turn.
+
+        Raises:
+            TraceError: no pretrained model stands behind the trace, or there is no such stream.
+            UnsupportedModel: the model's layers can't be run by themselves.
+        """
+        return behind(self).without_values(self.stream(stream))
+
     def only(self, stream: str | None = None) -> "Trace":
         """The run with one stream alone; this trace itself where it has no other.
 
@@ -152,6 +170,7 @@ class Trace(ByNumber):
             lambda: self.fidelity,
             lambda: {stream: self.whole_layers[stream]},
             self.relevance if self.differentiable else None,
+            behind(self).zero,
         )
         queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
@@ -189,6 +208,7 @@ class Trace(ByNumber):
             lambda: self.fidelity.before(before),
             (lambda: self.whole_layers) if layers is None else None,
             self.relevance if same and self.differentiable else None,
+            behind(self).zero if same else None,
         )
         streams = self.streams if layers is None else tuple(layers)
         made = Trace(

@@ -13,6 +13,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.patching.zeroing import value_zeroing
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.grown import Grown
@@ -166,6 +167,7 @@ class Tracer:
             measure=measure,
             complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers),
             differentiate=lambda of: relevance(run, of),
+            zero=lambda stream: value_zeroing(run, stream),
             run=run,
         )
         kept = anatomy.kept(numbers)

@@ -31,6 +31,8 @@ __all__ = ["heatmap", "read", "read_in_place", "show_reading"]
 
 # What flow may cost here, in flows times edges: some three seconds.
 _MOST_FLOW = 15_000_000
+# So many products of numbers take some three seconds, too.
+_MOST_ZEROED = 6e10
 
 _MERGED = (
     "Whole words: of a word's pieces, what they look at is averaged and what is looked at is added up, "
@@ -140,6 +142,8 @@ def _read(drawn: Drawn, state: State) -> Drawn:
 
     if state.reading == "flow":
         _check_flow(drawn.trace, stream)
+    if state.reading == "zeroing":
+        _check_zeroing(drawn.trace, stream)
     return Drawn(do(None) if drawn.fit is None else ask(state.request, do), drawn.fit, drawn.second)
 
 
@@ -162,6 +166,21 @@ def _check_flow(trace: Trace, stream: str) -> None:
             f"Flow is worked out for every pair of tokens, which takes long: this text has {tokens} tokens, and with "
             f"{layers} layers at most {most} can be done here; shorten the text, take Rollout, or ask for it in Python "
             "with attention_viz.flow"
+        )
+
+
+def _check_zeroing(trace: Trace, stream: str) -> None:
+    """Refuse what would take long, before it is tried: every layer runs once for each key."""
+    layers, call = trace.layer_count(stream), trace.attention(0, stream)
+    heads, queries, keys = call.shape
+    width = heads * call.value.shape[-1]
+    # What a layer's matrices have together, with a feed-forward part of the usual size.
+    most = int((_MOST_ZEROED / (layers * 12 * width**2)) ** 0.5)
+    if queries * keys > most**2:
+        raise TraceError(
+            f"value zeroing runs every layer once for each token, which takes long: this text has {max(queries, keys)} "
+            f"tokens, and with {layers} layers of this size at most {most} can be done here; shorten the text, take "
+            "Norms, or ask for it in Python with Trace.value_zeroing"
         )
 
 

@@ -65,6 +65,9 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
     state = State(text=" ".join(["bank"] * 60), reading="flow")
     with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
         read(serving.draw(state.request), state)
+    with pytest.raises(TraceError, match="has 102 tokens, and with 6 layers of this size at most 75 can be done here"):
+        long = replace(state, text=" ".join(["bank"] * 100), reading="zeroing")
+        read(serving.draw(long.request), long)
     short = replace(state, text="The bank", reading="gradient")
     file = Drawn(serving.draw(short.request).trace.detached())
     with pytest.raises(TraceError, match="a trace from a file has no model any more"):

@@ -1,0 +1,201 @@
+"""How far each layer's output turns where the value of one key is set to zero.
+
+Source: Mohebbi, Zuidema, Chrupała & Alishahi 2023, "Quantifying Context Mixing in Transformers", section 3: the value
+of one token is zero in all heads of a layer, and the whole layer runs on, with its feed-forward part. Each layer runs
+by itself from what entered it, in batches with a row for each key.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from attention_viz.edits.apply import edited
+from attention_viz.edits.places import concerns
+from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
+from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.wiring import entering
+from attention_viz.operation.attention import fused, fusible
+
+__all__ = ["value_zeroing"]
+
+# So many tokens run at a time, those of all rows of a batch together.
+_TOKENS = 2048
+# How far a row in which nothing is zero may be from the run, as a share of its largest number.
+_ROUNDING = 1e-4
+
+
+def value_zeroing(run: Run, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
+    """How far each layer's output turns, for each query and each key whose value is zero: 1 - cos, from 0 to 2.
+
+    Args:
+        run: what ran, with its edits.
+        stream: whose layers.
+
+    Returns:
+        Of each layer that the trace keeps.
+
+    Raises:
+        UnsupportedModel: the model can't be copied; no module of it is one layer; or its layers don't run by themselves
+            as they ran.
+    """
+    twin = run.runner.twin(frozen=True)
+    calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
+    turns = _listened(run, twin, stream)
+    if missing := [run.anatomy.places[number][1] for number in calls if number not in turns]:
+        raise UnsupportedModel(f"no module of {run.name} is layer {missing[0]} of its {stream}, from stream to stream")
+    try:
+        with twin.door, torch.no_grad(), twin.turned(OURS):
+            return tuple(_turned(run, turns[number], number) for number in calls)
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"a layer of {run.name} can't be run by itself: {type(error).__name__}: {first_line(error)}"
+        ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """One layer's turn in a run.
+
+    Attributes:
+        module: the layer.
+        inputs: what it was given.
+        named: what it was given by name.
+        left: (1, position, d_model), what left it.
+        first: the first of its attention calls, among all.
+    """
+
+    module: nn.Module
+    inputs: tuple[Any, ...]
+    named: Mapping[str, Any]
+    left: Tensor
+    first: int
+
+    def again(self, rows: int) -> Tensor:
+        """What leaves it of a batch with the same text in every row: (row, position, d_model)."""
+        found = self.module(
+            *(_repeated(one, rows) for one in self.inputs),
+            **{name: _repeated(one, rows) for name, one in self.named.items()},
+        )
+        return found[0] if isinstance(found, tuple) else found
+
+
+def _listened(run: Run, twin: Twin, stream: str) -> dict[int, _Turn]:
+    """By call of a stream, the turn of the layer around it: of the largest module that has no other call of it."""
+    found: dict[int, _Turn] = {}
+    recorder = Recorder(run.edits, run.anatomy.places, frozenset())
+    # Modules end before those that they stand in.
+    began: list[int] = []
+
+    def enter(_module: nn.Module, _inputs: object) -> None:
+        began.append(recorder.count)
+
+    def leave(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: object) -> None:
+        first = began.pop()
+        entered, left = entering(inputs, named), output[0] if isinstance(output, tuple) and output else output
+        own = [one for one in range(first, recorder.count) if run.anatomy.streams[one] == stream]
+        whole = isinstance(left, Tensor) and entered is not None and left.ndim == 3 and left.shape == entered.shape
+        if len(own) == 1 and isinstance(left, Tensor) and whole:
+            found[own[0]] = _Turn(module, inputs, named, left, first)
+
+    token = recording.set(recorder)
+    try:
+        with twin.door, torch.no_grad(), twin.turned(OURS), _hooked(twin, enter, leave):
+            output_of(twin.model(**run.inputs, **twin.settings))
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(f"{run.name} can't be run: {type(error).__name__}: {first_line(error)}") from error
+    finally:
+        recording.reset(token)
+    return found
+
+
+@contextmanager
+def _hooked(twin: Twin, enter: Any, leave: Any) -> Generator[None]:
+    """The twin is ours alone: no other run is hooked."""
+    handles = [module.register_forward_pre_hook(enter) for module in twin.model.modules()]
+    handles += [module.register_forward_hook(leave, with_kwargs=True) for module in twin.model.modules()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _turned(run: Run, turn: _Turn, number: int) -> Tensor:
+    """How far a layer's output turns, (query, key)."""
+    keys = run.layers[run.numbers.index(number)].attention.shape[-1]
+    count = max(1, _TOKENS // turn.left.shape[1])
+    columns = [_columns(run, turn, number, range(at, min(at + count, keys))) for at in range(0, keys, count)]
+    return torch.cat(columns, dim=-1)
+
+
+def _columns(run: Run, turn: _Turn, number: int, keys: range) -> Tensor:
+    rows = _Zeroed(run.edits, run.anatomy.places, frozenset(), first=turn.first, number=number, keys=keys)
+    token = recording.set(rows)
+    try:
+        whole, *others = turn.again(1 + len(keys)).double()
+    finally:
+        recording.reset(token)
+    expected = turn.left[0].double()
+    if whole.shape != expected.shape or (whole - expected).abs().max() > _ROUNDING * expected.abs().max():
+        raise UnsupportedModel(f"a layer of {run.name} gives something else when it is run by itself, in a batch")
+    # 1 - cos of two vectors is half the squared distance of their directions, which loses no digits.
+    apart = normalize(torch.stack(others), dim=-1) - normalize(whole, dim=-1)
+    return (apart.square().sum(dim=-1) / 2).float().T.cpu()
+
+
+def _repeated(one: Any, rows: int) -> Any:
+    """What belongs to a text, once for each row of a batch; a tensor that has no batch axis stays as it is."""
+    if isinstance(one, Tensor):
+        return one.repeat(rows, *[1] * (one.ndim - 1)) if one.ndim > 1 and one.shape[0] == 1 else one
+    if isinstance(one, tuple) and type(one) is tuple:
+        return tuple(_repeated(part, rows) for part in one)
+    return one
+
+
+@dataclass(eq=False)
+class _Zeroed(Recorder):
+    """Hears a layer's calls of a batch. In one of them each row but the first has the value of a key set to zero.
+
+    Attributes:
+        first: the layer's first call, among all.
+        number: the call with the values.
+        keys: whose values; one a row.
+    """
+
+    first: int = 0
+    number: int = 0
+    keys: Sequence[int] = ()
+
+    def hear(self, call: Call) -> Tensor:
+        """What one call computes, each row without its value: (row, head, query, d_v)."""
+        again = self._last is not None and self._last.again(call)
+        self._last = call
+        if not again:
+            self._modules.append(call.module)
+        number = self.first + self.count - 1
+        if call.attention.query.ndim != 4 or len(call.attention.query) != 1 + len(self.keys):
+            raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
+        if number == self.number:
+            value = call.attention.value.clone()
+            for row, key in enumerate(self.keys, start=1):
+                value[row, :, key] = 0
+            call = replace(call, attention=replace(call.attention, value=value))
+        place = self.places[number]
+        here = [edit for edit in self.edits if concerns(edit, place)]
+        output = fused(call.attention, closed=False) if fusible(call.attention) else call.attention.output
+        for row in range(len(output)) if here else ():
+            output[row] = edited(here, place, call.of_row(row).attention).output
+        return output
