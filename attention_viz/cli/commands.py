@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention_viz.scratch.model import Scratch
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["circuits", "find", "findings", "heads", "models", "trace", "verify", "why"]
+__all__ = ["circuits", "find", "findings", "heads", "models", "patch", "trace", "verify", "why"]
 
 _EXAMPLE = "The bank of the river was flooded"
 
@@ -126,6 +126,34 @@ def circuits(arguments: Namespace) -> int:
     for name, why in found.attrs["missing"].items():
         report(f"{name}: {why}")
     show(table, arguments.format)
+    return 0
+
+
+def patch(arguments: Namespace) -> int:
+    """Print what each head does when it is put from one text into another, the largest effect first."""
+    import attention_viz as av
+
+    text, other, model = _text(arguments.text), _whole(arguments.other), _model(arguments.model)
+    if not isinstance(model, av.AttentionModel):
+        raise AttentionVizError(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    asked = av.Logit(arguments.token, arguments.position, arguments.against)
+    table = av.patch(
+        model,
+        text,
+        other,
+        asked,
+        direction=arguments.direction,
+        parts=arguments.parts,
+        by=arguments.by,
+        aligned=arguments.aligned,
+        confirm=arguments.confirm,
+        report=lambda done, of: report(f"{done} of {of} runs done"),
+    )
+    origin = {"of": str(asked), "model": model.name, "text": text, "other": other, **table.attrs}
+    # Those that were not run come last, by their estimates.
+    ranked = table.assign(_run=table["effect"].abs(), _guess=table["estimate"].abs())
+    ranked = ranked.sort_values(["_run", "_guess"], ascending=False).drop(columns=["_run", "_guess"])
+    show_with_origin(origin, ranked.head(arguments.top).reset_index(), arguments.format)
     return 0
 
 

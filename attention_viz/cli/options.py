@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_app, _trace, _findings, _heads, _find, _why, _circuits, _verify, _models):
+    for add in (_app, _trace, _findings, _heads, _find, _why, _patch, _circuits, _verify, _models):
         add(added)
     return top
 
@@ -136,6 +136,39 @@ def _why(added: "Commands") -> None:
     )
     command.add_argument("--top", type=_count, default=20, metavar="N", help="how many rows a side (default: 20)")
     _add_stream(command)
+    _add_format(command)
+
+
+def _patch(added: "Commands") -> None:
+    example = (
+        'patch --text "When Mary and John went to the store, John gave a drink to" --other "When Mary and John went to '
+        'the store, Mary gave a drink to" --token Mary --against John --model SmolLM2-135M-Instruct'
+    )
+    purpose = "What each head does to a next word's logit when it is put from one text into another: its total effect."
+    command = _command(added, "patch", purpose, example, commands.patch)
+    command.add_argument("--text", required=True, metavar="TEXT", help=_TEXT)
+    command.add_argument("--other", required=True, metavar="TEXT", help="one that differs where it matters")
+    _add_model(command)
+    command.add_argument("--token", required=True, metavar="WORD", help="the word that might come next")
+    command.add_argument("--against", metavar="WORD", help="another, whose logit is taken away")
+    command.add_argument(
+        "--position", type=int, default=-1, metavar="N", help="after which token (default: -1, the last)"
+    )
+    command.add_argument(
+        "--direction",
+        choices=("noising", "denoising"),
+        default="noising",
+        help="put the other's heads into the text (default), or the text's into the other",
+    )
+    command.add_argument("--parts", choices=("heads", "mlps"), default="heads", help="what is put (default: heads)")
+    command.add_argument(
+        "--by", choices=("head", "position"), default="head", help="all positions at once (default), or each alone"
+    )
+    command.add_argument("--aligned", action="store_true", help="pair texts of different lengths token by token")
+    command.add_argument(
+        "--confirm", type=_place, metavar="N", help="run only so many, those with the largest estimates"
+    )
+    command.add_argument("--top", type=_count, default=20, metavar="N", help="how many rows (default: 20)")
     _add_format(command)
 
 

@@ -33,7 +33,7 @@ from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-COMMANDS = ("app", "trace", "findings", "heads", "find", "why", "circuits", "verify", "models")
+COMMANDS = ("app", "trace", "findings", "heads", "find", "why", "patch", "circuits", "verify", "models")
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -362,6 +362,22 @@ def test_why_is_the_library_s_decomposition(run: Run) -> None:
     assert told["total"] == pytest.approx(found.total)
     assert {row["side"] for row in told["rows"]} == {"query", "key"}
     assert "total" in run("why", "--text", MOON, "--model", "induction", "--token", "frog")[1]
+
+
+def test_patch_is_what_the_library_puts(run: Run) -> None:
+    model, other = av.load("induction"), "moon cheese ring frog moon cheese"
+    assert isinstance(model, av.AttentionModel)
+    words = ("patch", "--text", MOON, "--other", other, "--model", "induction", "--token", "frog", "--format", "json")
+    code, out, err = run(*words, "--top", "2")
+    told, found = json.loads(out), av.patch(model, MOON, other, av.Logit("frog"))
+    assert (code, f"{len(found)} of {len(found)} runs done" in err) == (0, True)
+    assert told["number"] == pytest.approx(found.attrs["number"])
+    assert told["held"].startswith("total effect")
+    largest = found["effect"].abs().nlargest(2)
+    assert [(row["layer"], row["head"]) for row in told["rows"]] == list(largest.index)
+    assert [abs(row["effect"]) for row in told["rows"]] == pytest.approx(largest.tolist(), abs=1e-5)
+    code, _, err = run(*words, "--other", "moon cheese ring")
+    assert (code, "aligned" in err) == (1, True)
 
 
 def test_circuits_are_what_the_library_says(run: Run) -> None:
