@@ -10,7 +10,7 @@ from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.screens.recurrent import left_of_the_first
-from attention_viz.lesson.screens.trained.limits import effects
+from attention_viz.lesson.screens.trained.limits import effects, lightest
 from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
 
@@ -84,3 +84,25 @@ def test_effects_are_those_of_the_model_without_the_head(scene: Scene, run: Run)
 def test_the_head_that_looks_at_the_river_is_told_with_its_weight(scene: Scene) -> None:
     facts = LESSONS["limits"].show(replace(scene, choice="0")).facts
     assert (facts["word"], facts["other"], facts["looking"], facts["weight"]) == ("bank", "river", "4", "0.580")
+
+
+def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene, run: Run) -> None:
+    trace = run("all-MiniLM-L6-v2", TEXT)
+    light = lightest(trace, 1)
+    # "of" rests on [CLS] with most of its weight, and nothing that it fetches is shorter.
+    assert (light.head, light.query, light.key, light.place) == (5, 3, 0, 9)
+    one = trace.attention(1).head(5)
+    lengths = [float(one.weights[3, key] * one.value[key].norm()) for key in range(9)]
+    assert light.weight == pytest.approx(float(one.weights[3].max())) and light.weight > 0.6
+    assert light.length == pytest.approx(min(lengths)) and light.most == pytest.approx(max(lengths))
+    told = LESSONS["limits"].show(replace(scene, choice="1")).facts["light"]
+    assert f"“of” takes most from “[CLS]”: {light.weight:.3f}" in told and "place 9 of 9" in told
+    # In each row of each layer, worked out cell by cell, none has a later place.
+    for layer in range(trace.layer_count()):
+        found = []
+        for head in range(12):
+            call = trace.attention(layer).head(head)
+            for query in range(1, 8):
+                row = (call.weights[query] * call.value.norm(dim=-1)).tolist()
+                found.append(1 + sum(cell > row[int(call.weights[query].argmax())] for cell in row))
+        assert lightest(trace, layer).place == max(found)

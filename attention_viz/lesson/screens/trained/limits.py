@@ -1,17 +1,20 @@
 """What weights do and don't tell: a head that looks at the right word need not be the one that matters."""
 
+from typing import NamedTuple
+
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link
+from attention_viz.lesson.links import opening_position, strongest_link, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
+from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.trace import Trace
 from attention_viz.views import weight_and_effect
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["LESSON", "effects"]
+__all__ = ["LESSON", "Light", "effects", "lightest"]
 
 _MODEL = "all-MiniLM-L6-v2"
 _SAME = "Here the two are one head. That is not the rule: choose another layer."
@@ -27,6 +30,64 @@ def effects(scene: Scene, layer: int) -> list[float]:
     before = _trace(scene)
     runs = (scene.run(_MODEL, scene.text, edits=(Ablate(layer, head),)) for head in range(before.head_count(layer)))
     return [float(moved_output(before, after).mean()) for after in runs]
+
+
+class Light(NamedTuple):
+    """A row whose largest weight brings little: its head, who looks, at whom, and the weight.
+
+    Length is that of weight × value, before W_O; `most` is the largest of the row, and `place` counts from it, from 1.
+    """
+
+    head: int
+    query: int
+    key: int
+    weight: float
+    length: float
+    most: float
+    place: int
+
+
+def lightest(trace: Trace, layer: int) -> Light:
+    """Of the rows of all words in a layer, the one whose largest weight brings least, by its place among the keys.
+
+    Of several the one with the largest weight.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+    """
+    call, queries = trace.attention(layer), list(word_positions(trace))
+    weights = call.weights[:, queries].detach().float()
+    lengths = weights * shared_heads(call.value, call.query).detach().float().norm(dim=-1)[:, None]
+    weight, key = weights.max(dim=-1)
+    length = lengths.gather(-1, key[..., None])
+    places = 1 + (lengths > length).sum(dim=-1)
+    found = [
+        Light(
+            head,
+            query,
+            int(key[head, at]),
+            float(weight[head, at]),
+            float(length[head, at, 0]),
+            float(lengths[head, at].max()),
+            int(places[head, at]),
+        )
+        for head in range(len(weights))
+        for at, query in enumerate(queries)
+    ]
+    return max(found, key=lambda one: (one.place, one.weight))
+
+
+def _told(trace: Trace, layer: int) -> str:
+    """The same as a sentence."""
+    light, labels = lightest(trace, layer), trace.query_tokens().written
+    if light.place == 1:
+        return "In this layer the largest weight of each word also brings it most."
+    word, other = in_words(labels[light.query]), in_words(labels[light.key])
+    return (
+        f"In head {light.head}, “{word}” takes most from “{other}”: {light.weight:.3f}. But weight × value is only "
+        f"{light.length:.3f} long there, place {light.place} of {len(labels)}; the longest is {light.most:.3f}."
+    )
 
 
 def _options(scene: Scene) -> dict[str, str]:
@@ -67,6 +128,7 @@ def _show(scene: Scene) -> Shown:
         "moving": str(moving),
         "most": f"{moved[moving]:.1%}",
         "its_weight": f"{weights[moving]:.3f}",
+        "light": _told(trace, layer),
         "rule": _SAME if moving == looking else _OTHER,
     }
     says = (
@@ -88,5 +150,8 @@ LESSON = Lesson(
     _CONTROL,
     "matters",
     deeper=("heads", "compare"),
-    covers=("what attention weights do and don't tell: ablation",),
+    covers=(
+        "what attention weights do and don't tell: ablation",
+        "the heaviest weight of a row that brings least, as its value is short",
+    ),
 )
