@@ -17,6 +17,7 @@ from .analysis.roles import ROLES as ROLES
 from .analysis.roles import Role as Role
 from .analysis.roles import roles as roles
 from .analysis.search import find_heads as find_heads
+from .analysis.sinks import attention_sinks as attention_sinks
 from .edits.edit import Edit as Edit
 from .edits.entry import EditKind as EditKind
 from .edits.eviction import Evict as Evict

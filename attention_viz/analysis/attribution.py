@@ -16,7 +16,7 @@ from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.trace import Trace
 
-__all__ = ["flow", "flow_steps", "norm_weighted", "rollout"]
+__all__ = ["fetched_lengths", "flow", "flow_steps", "norm_weighted", "output_matrices", "rollout"]
 
 # Capacities are whole numbers for scipy, and 32 bits wide: what leaves a node is at most this, so nothing overflows.
 _WHOLE = 2**30
@@ -160,7 +160,7 @@ def norm_weighted(
     """
     stream = trace.stream(stream)
     call = trace.attention(layer, stream)
-    joining = _joining(model, trace, layer, stream, call)
+    joining = output_matrices(model, trace, layer, stream, call)
     value = shared_heads(call.value, call.query).detach().cpu().double()
     return fetched_lengths(call.weights.detach().cpu().float(), value, joining)
 
@@ -227,7 +227,7 @@ def _steps(layers: Sequence[int], rows: int, count: int) -> int:
     return sum(rows * count * (layer + 1) * count**2 for layer in layers)
 
 
-def _joining(
+def output_matrices(
     model: Projecting, trace: Trace, layer: int, stream: str, call: Attention
 ) -> Float[Tensor, "head d_v d_model"]:
     """W_O, head by head."""

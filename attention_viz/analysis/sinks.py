@@ -1,0 +1,76 @@
+"""How much each head rests on the first token, and how little it fetches there."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.analysis.attribution import Projecting, fetched_lengths, output_matrices
+from attention_viz.analysis.rows import Rows
+from attention_viz.operation.shapes import shared_heads
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["attention_sinks"]
+
+
+def attention_sinks(model: Projecting, trace: Trace, stream: str | None = None) -> "pandas.DataFrame":
+    """The weight that goes to the first token, beside the length of the vector that is fetched there, for every head.
+
+    A head has to put its weights somewhere, as they sum to 1. Many rest on the first token, whose vector is short: the
+    weight is large, and little is moved. Lengths are those of `norm_weighted` before the weight: ‖(x_j W_V + b_V) W_O‖.
+
+    Source: Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", section 3.1, of the weights;
+    Kobayashi et al. 2020, "Attention is Not Only a Weight", section 4, of short vectors under large weights.
+
+    Args:
+        model: the model that the trace is of.
+        trace: what was recorded; an edited run counts with the weights and values it had.
+        stream: whose layers; None for the only stream there is.
+
+    Returns:
+        One row a head, index (layer, head), float64. Queries are counted as the metrics count them, without special
+        tokens and padding; where queries and keys are the same text, also without the first token itself. `weight`, the
+        mean weight on the first token; `length`, that of the first token's vector; `others`, the mean length of the
+        other tokens' vectors, padding left out; `fetched`, the first token's share of the summed lengths of all that is
+        fetched, each times its weight. NaN where nothing is left to count.
+
+    Raises:
+        TraceError: there is no such stream, the model is another than the trace's by its name or sizes, or nothing
+            tells W_O.
+    """
+    import pandas
+
+    stream = trace.stream(stream)
+    rows = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
+    found = {
+        (layer, head): numbers
+        for layer in trace.layer_numbers(stream)
+        for head, numbers in enumerate(_layer(model, trace, layer, stream, rows).tolist())
+    }
+    index = pandas.MultiIndex.from_tuples(found, names=["layer", "head"])
+    return pandas.DataFrame(list(found.values()), index, columns=["weight", "length", "others", "fetched"])
+
+
+def _layer(model: Projecting, trace: Trace, layer: int, stream: str, rows: Rows) -> Tensor:
+    """Of each head: weight, length, others, fetched; (head, 4), float64."""
+    call = trace.attention(layer, stream)
+    value = shared_heads(call.value, call.query).detach().cpu().double()
+    matrices = output_matrices(model, trace, layer, stream, call)
+    lengths = fetched_lengths(torch.ones(len(value), 1, value.shape[1]).double(), value, matrices)[:, 0]
+    counted = rows.counted & (rows.positions != rows.first) if rows.alike else rows.counted
+    weights = call.weights.detach().cpu()[:, counted].double()
+    others = rows.real.clone()
+    others[rows.first] = False
+    fetched = weights.sum(dim=1) * lengths
+    return torch.stack(
+        [
+            weights[..., rows.first].mean(dim=-1),
+            lengths[:, rows.first],
+            lengths[:, others].mean(dim=-1),
+            fetched[:, rows.first] / fetched.sum(dim=-1),
+        ],
+        dim=-1,
+    )
