@@ -26,6 +26,7 @@ __all__ = [
     "Written",
     "known_silenced",
     "named_token",
+    "pretrained",
     "without_heads",
     "words_of_text",
     "words_written",
@@ -99,7 +100,7 @@ def named_token(request: Request, trace: "Trace", position: int, word: str, like
     logits = trace.output[position].float()
 
     def find(model: "Model") -> int:
-        known = _pretrained(model)
+        known = pretrained(model)
         return token_of(known.name, known.tokenizer, logits, word, like=like)
 
     return ask(request, find)
@@ -181,7 +182,7 @@ def _read_words(trace: "Trace", request: Request, stream: str, place: Head, posi
     # Some of the strongest are one word with and without a space before it.
     count = 3 * _TOLD
     try:
-        found = ask(request, lambda model: writes(_pretrained(model), trace, *place, position, count, stream))
+        found = ask(request, lambda model: writes(pretrained(model), trace, *place, position, count, stream))
     except AttentionVizError:
         return (), ()
     write = trace.query_tokens(trace.streams[-1]).write
@@ -224,11 +225,16 @@ def _logit(row: "Tensor", of: Logit) -> float:
 def _open(model: "Model", trace: "Trace", of: Score | Logit) -> Written:
     from attention_viz.models.circuits.decomposition import decompose
 
-    found = decompose(_pretrained(model), trace, of)
+    found = decompose(pretrained(model), trace, of)
     return Written(of, found.total, found.remainder, found.table, found.fetched())
 
 
-def _pretrained(model: "Model") -> "AttentionModel":
+def pretrained(model: "Model") -> "AttentionModel":
+    """The model, as one that has learnt something.
+
+    Raises:
+        UnsupportedModel: it is our own module.
+    """
     from attention_viz.models.model import AttentionModel
 
     if not isinstance(model, AttentionModel):

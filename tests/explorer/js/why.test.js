@@ -10,6 +10,7 @@ import {
   signed,
   tiny,
   wordAt,
+  wordsFor,
 } from "../../../attention_viz/explorer/static/why/reading.js";
 import {storyOf} from "../../../attention_viz/explorer/static/why/story.js";
 
@@ -122,4 +123,10 @@ test("the story of a score: who writes the key, or the word itself", () => {
   const [word, other] = storyOf(itself, new Map());
   assert.equal(word.words, "The word “to” itself writes most of the query, +8.50");
   assert.deepEqual(other.press, {side: "key"});
+});
+
+test("each order of heads is spoken of in words of its own", () => {
+  assert.equal(wordsFor("wrote").list, "The largest heads");
+  assert.equal(wordsFor("silenced").missing, "missing when silenced");
+  assert.equal(wordsFor("put").missing, "missing when put");
 });

@@ -1,6 +1,6 @@
 // The largest heads as a list: where each looks, what it wrote, and what is missing when it is silenced.
 
-import {largestOf, looksAt, missingOf} from "./reading.js";
+import {largestOf, looksAt, missingOf, wordsFor} from "./reading.js";
 import {amount, smallBar} from "./sum.js";
 import {element} from "../parts/element.js";
 
@@ -17,23 +17,22 @@ const CELLS = 40;
  * @param {WhyView} view
  * @param {(head: Place) => void} choose
  */
-export function drawList(header, {chosen, by, silenced}, choose) {
-  const missed = largestOf(missingOf(header, silenced), header.listed.length);
-  const listed = by === "silenced" && missed.length ? missed : header.listed;
+export function drawList(header, {chosen, by, after}, choose) {
+  const words = wordsFor(by);
+  const missed = largestOf(missingOf(header, after), header.listed.length);
+  const listed = by !== "wrote" && missed.length ? missed : header.listed;
   const numbers = listed.flatMap(([layer, head]) => {
-    const after = silenced.get(`${layer} ${head}`);
-    return [header.map[layer][head], ...(after === undefined ? [] : [header.total - after])].map((number) => ({
+    const now = after.get(`${layer} ${head}`);
+    return [header.map[layer][head], ...(now === undefined ? [] : [header.total - now])].map((number) => ({
       number,
     }));
   });
-  const rows = listed.map((place) =>
-    listRow(header, place, String(place) === String(chosen), silenced, numbers, choose),
-  );
-  const legend = element("p", {class: "av-note"}, "hatched: what it wrote · solid: missing when silenced");
+  const rows = listed.map((place) => listRow(header, place, String(place) === String(chosen), after, numbers, choose));
+  const legend = element("p", {class: "av-note"}, `hatched: what it wrote · solid: ${words.missing}`);
   return element(
     "section",
     {class: "av-largest", "aria-label": "The largest heads"},
-    element("h2", {}, by === "silenced" ? "Missed most when silenced" : "The largest heads"),
+    element("h2", {}, words.list),
     legend,
     ...rows,
   );
@@ -43,13 +42,13 @@ export function drawList(header, {chosen, by, silenced}, choose) {
  * @param {WhyHeader} header
  * @param {Place} place
  * @param {boolean} isChosen
- * @param {Map<string, number>} silenced
+ * @param {Map<string, number>} numbers
  * @param {{number: number}[]} beside
  * @param {(head: Place) => void} choose
  */
-function listRow(header, [layer, head], isChosen, silenced, beside, choose) {
+function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   const name = `${layer} ${head}`;
-  const [sources, wrote, after] = [header.sources[name] ?? [], header.map[layer][head], silenced.get(name)];
+  const [sources, wrote, after] = [header.sources[name] ?? [], header.map[layer][head], numbers.get(name)];
   const missing = after === undefined ? null : header.total - after;
   return element(
     "button",

@@ -1,6 +1,6 @@
-// The map of all heads, by what each wrote or by what is missing when it is silenced.
+// The map of all heads, by what each wrote or by what is missing when it is silenced or another text’s.
 
-import {depthOf, missingOf, signed} from "./reading.js";
+import {depthOf, missingOf, signed, wordsFor} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {WhyHeader} from "./reading.js" */
@@ -11,8 +11,8 @@ import {element} from "../parts/element.js";
  * What is shown of a number.
  * @typedef {object} WhyView
  * @property {Place} chosen
- * @property {"wrote" | "silenced"} by  what heads are coloured and ordered by
- * @property {Map<string, number>} silenced  what the number is without a head
+ * @property {"wrote" | "silenced" | "put"} by  what heads are coloured and ordered by
+ * @property {Map<string, number>} after  what the number is without a head, or with that of another text
  * @property {Map<string, [string[], string[]]>} writes  the words that a head writes for, and those against
  */
 
@@ -22,9 +22,9 @@ import {element} from "../parts/element.js";
  * @param {WhyView} view
  * @param {(head: Place) => void} choose
  */
-export function drawMap(header, {chosen, by, silenced}, choose) {
-  const isWritten = by === "wrote";
-  const map = isWritten ? header.map : missingOf(header, silenced);
+export function drawMap(header, {chosen, by, after}, choose) {
+  const [isWritten, words] = [by === "wrote", wordsFor(by)];
+  const map = isWritten ? header.map : missingOf(header, after);
   const numbers = map
     .flat()
     .flatMap((number) => (number === null ? [] : [Math.abs(number)]))
@@ -44,7 +44,7 @@ export function drawMap(header, {chosen, by, silenced}, choose) {
     {
       class: "av-written-map",
       role: "grid",
-      "aria-label": `Heads by what ${isWritten ? "each wrote" : "is missing when each is silenced"}: layers across, heads down`,
+      "aria-label": `Heads by what ${words.each}: layers across, heads down`,
       style: `grid-template: repeat(${down}, 1fr) / repeat(${across}, 1fr); --av-down: ${down}`,
       onclick: (/** @type {Event} */ event) => {
         const place = placeOf(event);
@@ -65,12 +65,11 @@ export function drawMap(header, {chosen, by, silenced}, choose) {
     "Heads, each layer’s sum",
   );
   // What is missing without one head overlaps with what is missing without another.
-  const apart = "Silenced everywhere, one at a time, and run again: such numbers don’t add up.";
-  const above = isWritten ? sums : element("p", {class: "av-note av-apart"}, apart);
+  const above = isWritten ? sums : element("p", {class: "av-note av-apart"}, words.apart);
   return element(
     "section",
     {class: "av-where-written", "aria-label": "All heads"},
-    element("h2", {}, isWritten ? "Who wrote it, where" : "What is missing without each head"),
+    element("h2", {}, words.title),
     above,
     grid,
     ...(isWritten ? [bars(header.mlps, "MLPs")] : []),
@@ -103,7 +102,7 @@ function scaleOf({more, less}, full) {
  */
 function mapCell([layer, head], number, full, isChosen) {
   const depth = depthOf(number ?? 0, full);
-  const words = number === null ? "not silenced yet" : signed(number);
+  const words = number === null ? "not run yet" : signed(number);
   const shade = `color-mix(in oklab, var(--av-${(number ?? 0) < 0 ? "for-less" : "for-more"}) ${Math.round(depth * 100)}%, var(--av-background))`;
   return element("div", {
     role: "gridcell",

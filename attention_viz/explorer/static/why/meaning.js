@@ -1,6 +1,6 @@
 // The chosen head: the text with where it looks and what it writes from each word, and what that means.
 
-import {meaningOf, plainNumber, signed, wordAt} from "./reading.js";
+import {meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {element} from "../parts/element.js";
 
@@ -61,14 +61,14 @@ export function drawWords(header, place) {
  * @param {WhyHeader} header
  * @param {WhyView} view
  */
-export function drawMeaning(header, {chosen: [layer, head], silenced, writes}) {
+export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, writes}) {
   const name = `${layer} ${head}`;
   const wrote = header.map[layer]?.[head] ?? 0;
   const sources = header.sources[name] ?? [];
-  const after = silenced.get(name);
+  const after = numbers.get(name);
   const most = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
   const title = element("h3", {}, `Layer ${layer}, head ${head}: `, amount(wrote), " written");
-  if (after !== undefined) title.append(", ", amount(header.total - after), " missing when silenced");
+  if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
     ? `From ${wordAt(header.queries, header.at)} it looks at ${wordAt(header.keys, most[0])} (${most[1].toFixed(2)}), and writes ${signed(most[2])} of what it fetches there.`
     : "It wrote nothing here.";
@@ -77,13 +77,7 @@ export function drawMeaning(header, {chosen: [layer, head], silenced, writes}) {
     {class: "av-meaning", "aria-live": "polite"},
     title,
     element("p", {}, said),
-    element(
-      "p",
-      {},
-      after === undefined
-        ? "The model runs without this head …"
-        : `${meaningOf(wrote, header.total - after)} Silenced everywhere, ${plainNumber(header.total)} becomes ${plainNumber(after)}.`,
-    ),
+    element("p", {}, cameOf(header, by, wrote, after)),
     ...wordsOf(writes.get(name)),
   );
 }
@@ -105,4 +99,18 @@ function wordsOf(writes) {
       suppressed,
     ),
   ];
+}
+
+/**
+ * What becomes of the number, in words.
+ * @param {WhyHeader} header
+ * @param {WhyView["by"]} by
+ * @param {number} wrote
+ * @param {number | undefined} after
+ */
+function cameOf({total}, by, wrote, after) {
+  if (after === undefined) return by === "put" ? "" : "The model runs without this head …";
+  const became = `${plainNumber(total)} becomes ${plainNumber(after)}.`;
+  if (by === "put") return `With what it hands on in the other text, in place of its own, ${became}`;
+  return `${meaningOf(wrote, total - after)} Silenced everywhere, ${became}`;
 }

@@ -155,3 +155,30 @@ export function largestOf(numbers, count) {
     .slice(0, count)
     .map(({place}) => place);
 }
+
+const SILENCED = {
+  each: "is missing when each is silenced",
+  title: "What is missing without each head",
+  list: "Missed most when silenced",
+  missing: "missing when silenced",
+  apart: "Silenced everywhere, one at a time, and run again: such numbers don’t add up.",
+};
+const WORDS = {
+  wrote: {...SILENCED, each: "each wrote", title: "Who wrote it, where", list: "The largest heads"},
+  silenced: SILENCED,
+  put: {
+    each: "is missing when each is put from another text",
+    title: "What is missing with each head of the other text",
+    list: "Missed most when put",
+    missing: "missing when put",
+    apart: "Each put alone, at every position, and what comes after it run again: such numbers don’t add up.",
+  },
+};
+
+/**
+ * How the page speaks of what heads are coloured and ordered by.
+ * @param {"wrote" | "silenced" | "put"} by
+ */
+export function wordsFor(by) {
+  return WORDS[by];
+}

@@ -20,8 +20,8 @@ import {element, focused} from "../parts/element.js";
 
 /**
  * `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of some
- * heads: layer, head and number. `writes` holds the words that the head writes for, and those against.
- * @typedef {Message & {by?: "wrote" | "silenced", of?: string, silenced?: [number, number, number][],
+ * heads: layer, head and number; `put` what it is with each head's output from the text called `other`. `writes` holds the words that the head writes for, and those against.
+ * @typedef {Message & {by?: "wrote" | "silenced" | "put", of?: string, other?: string, put?: [number, number, number][], silenced?: [number, number, number][],
  *   writes?: [string[], string[]]}} WhyMessage
  */
 
@@ -34,7 +34,9 @@ import {element, focused} from "../parts/element.js";
  * @property {Place | null} chosen
  * @property {number} serial
  * @property {Set<string>} open
- * @property {"wrote" | "silenced"} by
+ * @property {"wrote" | "silenced" | "put"} by
+ * @property {string} other  the text that `put` is from
+ * @property {Map<string, number>} put
  * @property {string} of  the number that `silenced` is of
  * @property {Map<string, number>} silenced
  * @property {Map<string, [string[], string[]]>} writes  of each head, as far as it was told
@@ -61,7 +63,7 @@ export default function whyComponent({data, parentElement, setStateValue, setTri
     why.header = bytes.length ? JSON.parse(new TextDecoder().decode(bytes)) : null;
   }
   // What was told before this element was there.
-  for (const subject of [undefined, "silenced", "writes"]) {
+  for (const subject of [undefined, "silenced", "put", "writes"]) {
     const message = latestFor(parentElement, subject);
     if (message) hearWhy(why, message);
   }
@@ -79,8 +81,15 @@ function createWhy(parentElement, setStateValue, setTriggerValue) {
   const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-why"));
   /** @type {Why} */
   const why = {
-    ...{root, parentElement, bytes: null, header: null, chosen: null, serial: 0, by: "wrote", of: ""},
-    ...{open: new Set(["words"]), silenced: new Map(), writes: new Map(), leaving: 0, listening: new AbortController()},
+    ...{root, parentElement, bytes: null, header: null, chosen: null, serial: 0, by: "wrote", of: "", other: ""},
+    ...{
+      open: new Set(["words"]),
+      silenced: new Map(),
+      put: new Map(),
+      writes: new Map(),
+      leaving: 0,
+      listening: new AbortController(),
+    },
     ...{setStateValue, setTriggerValue},
   };
   listenToChannel((message) => {
@@ -96,16 +105,17 @@ function createWhy(parentElement, setStateValue, setTriggerValue) {
  */
 function hearWhy(why, message) {
   if (!isMeant(why.parentElement, message)) return false;
-  const {layer, head, seen = 0, by, of, silenced, writes} = message;
+  const {layer, head, seen = 0, by, of, other, silenced, put, writes} = message;
   if (!why.chosen || seen >= why.serial) why.chosen = [layer, head];
   why.by = by ?? why.by;
   if (of !== undefined && of !== why.of) {
     why.of = of;
-    why.silenced = new Map();
-    why.writes = new Map();
+    Object.assign(why, {silenced: new Map(), put: new Map(), writes: new Map()});
   }
+  if (other !== undefined && other !== why.other) Object.assign(why, {other, put: new Map()});
+  for (const [inLayer, one, number] of put ?? []) why.put.set(`${inLayer} ${one}`, number);
   if (writes) why.writes.set(`${layer} ${head}`, writes);
-  for (const [one, other, number] of silenced ?? []) why.silenced.set(`${one} ${other}`, number);
+  for (const [inLayer, one, number] of silenced ?? []) why.silenced.set(`${inLayer} ${one}`, number);
   return true;
 }
 
@@ -117,7 +127,9 @@ function drawWhy(why) {
     header.map[chosen[0]]?.[chosen[1]] === undefined ? (header.listed[0] ?? [0, 0]) : chosen
   );
   // What is told of another number is kept for it, and never shown with this one.
-  const [silenced, writes] = why.of === header.name ? [why.silenced, why.writes] : [new Map(), new Map()];
+  const isOfThis = why.of === header.name;
+  const [silenced, put, writes] = isOfThis ? [why.silenced, why.put, why.writes] : [new Map(), new Map(), new Map()];
+  const after = why.by === "put" ? put : silenced;
   const choose = (/** @type {Place} */ head) => chooseHead(why, head);
   const toggle = (/** @type {string} */ name) => {
     if (!why.open.delete(name)) why.open.add(name);
@@ -144,9 +156,7 @@ function drawWhy(why) {
       "div",
       {class: "av-three"},
       drawSum(header, why.open, toggle, choose),
-      ...(header.listed.length
-        ? drawHeads(header, {chosen: place, by: why.by, silenced, writes}, choose)
-        : [noHeads()]),
+      ...(header.listed.length ? drawHeads(header, {chosen: place, by: why.by, after, writes}, choose) : [noHeads()]),
     ),
   );
   showLooked(root, header, place);

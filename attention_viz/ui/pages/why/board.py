@@ -11,7 +11,7 @@ from attention_viz.serving.why import Words
 from attention_viz.ui.pages.why.choice import SIDES
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["asked_number", "chosen_head", "show_why", "tell_silenced", "tell_writes"]
+__all__ = ["asked_number", "chosen_head", "show_why", "tell_put", "tell_silenced", "tell_writes"]
 
 _KEY = "why-board"
 
@@ -51,7 +51,7 @@ def show_why(
     Args:
         packed: from `pack_why`; sent to the browser only when it changes.
         place: layer and head that the page shows.
-        by: what heads are coloured and ordered by: "wrote" or "silenced".
+        by: what heads are coloured and ordered by: "wrote", "silenced" or "put".
         on_choice: called, before the page runs again, when the reader chose a head; `chosen_head` tells which.
         on_open: called, before the page runs again, when another number was asked for; `asked_number` tells which.
     """
@@ -71,6 +71,21 @@ def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, i
     silenced = [[layer, head, number] for (layer, head), number in after.items()]
     told = {"about": "silenced", "of": name, "silenced": silenced}
     show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
+
+
+def tell_put(name: str, place: tuple[int, int], other: str, after: Mapping[tuple[int, int], float], which: str) -> None:
+    """Tell what a number is with each head's output from another text.
+
+    Args:
+        name: of the number, from `name_of`.
+        place: layer and head that the page shows.
+        other: the text.
+        after: by layer and head.
+        which: whether they are "estimated" or "run".
+    """
+    put = [[layer, head, number] for (layer, head), number in after.items()]
+    told = {"about": "put", "of": name, "other": other, "put": put}
+    show_channel(_KEY, f"put-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
 
 
 def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:

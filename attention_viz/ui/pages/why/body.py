@@ -17,6 +17,7 @@ from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
 from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why, tell_writes
 from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
+from attention_viz.ui.pages.why.patching import ask_other, put_all
 from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
 from attention_viz.ui.pages.why.stories import settle_story
@@ -84,6 +85,7 @@ def show_body(state: State, places: Places, height: int) -> None:
     if opened is not None and opened.silenced is not None:
         _tell_words(opened.silenced, places)
         silence_all(opened.silenced, places)
+        put_all(opened.silenced, places)
 
 
 def _tell_words(of: Silenced, places: Places) -> None:
@@ -122,6 +124,7 @@ def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
             )
     with places.ranked:
         pick_ranked()
+    ask_other(places)
     with places.asked:
         choice = WHY_CHOICES.current()
         if words and choice.why == "word":

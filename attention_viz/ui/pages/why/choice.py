@@ -12,7 +12,7 @@ __all__ = ["ADDRESS", "ASKED", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
 # What can be asked, by its name in the address.
 ASKED = {"word": "Next word", "pair": "Score of a pair"}
 SIDES = {"key": "the key", "query": "the query"}
-RANKED = {"wrote": "What each wrote", "silenced": "When silenced"}
+RANKED = {"wrote": "What each wrote", "silenced": "When silenced", "put": "From another text"}
 _LARGEST = "that which wrote most"
 
 
@@ -22,6 +22,10 @@ def _is_pair(choice: "WhyChoice", _: object) -> bool:
 
 def _is_word(choice: "WhyChoice", _: object) -> bool:
     return choice.why == "word"
+
+
+def _is_put(choice: "WhyChoice", _: object) -> bool:
+    return choice.ranked == "put"
 
 
 def _layers(_: object, state: State) -> range:
@@ -42,6 +46,7 @@ class WhyChoice:
     against: str = parameter("", Text(), "the word that it is told against; empty for a likely one", applies=_is_word)
     side: str = parameter("key", OneOf(tuple(SIDES)), "of a pair's score, whose rows are shown", applies=_is_pair)
     ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by", brief=True)
+    put_from: str = parameter("", Text(), "the text whose heads are put into this one", applies=_is_put)
     writer_layer: int | None = parameter(
         None, Number(_layers, _LARGEST), "of a pair's score, the layer of the head that is told of", applies=_is_pair
     )

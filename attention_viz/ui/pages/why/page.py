@@ -30,10 +30,12 @@ def show_page() -> None:
         ranked = st.container(key="why-order", width="content")
         offer_stories()
         running = st.empty()
+    with st.container(key="why-put-from", horizontal=True, vertical_alignment="center", gap="small"):
+        other, told = st.empty(), st.empty()
     notes = st.container()
     with st.container(key="stage", height=HEIGHT, border=False):
         picture = st.empty()
         board = st.container()
     with importing("why", state, picture, HEIGHT):
         from attention_viz.ui.pages.why.body import show_body
-    show_body(state, Places(row.bar, asked, ranked, running, notes, picture, board), HEIGHT)
+    show_body(state, Places(row.bar, asked, ranked, running, other, told, notes, picture, board), HEIGHT)

@@ -19,6 +19,8 @@ class Places:
         asked: the pickers of what is asked.
         ranked: the picker of what heads are ordered by, beside them.
         running: what tells that heads are silenced, beside that.
+        other: the box for another text, below them.
+        told: what tells how far heads of that text are put, below it.
         notes: what was cut and what can't be had.
         picture: kept while the number is worked out, an `st.empty`.
         board: the number and what wrote it.
@@ -28,6 +30,8 @@ class Places:
     asked: DeltaGenerator
     ranked: DeltaGenerator
     running: DeltaGenerator
+    other: DeltaGenerator
+    told: DeltaGenerator
     notes: DeltaGenerator
     picture: DeltaGenerator
     board: DeltaGenerator

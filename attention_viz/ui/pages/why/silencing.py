@@ -15,7 +15,7 @@ from attention_viz.ui.pages.why.choice import RANKED, WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.parts.markdown import as_sentence, plain
 
-__all__ = ["Silenced", "pick_ranked", "silence_all", "silence_largest"]
+__all__ = ["Silenced", "pick_ranked", "runs_at_once", "silence_all", "silence_largest"]
 
 # So many tokens, those of all runs together, are run without a press of their own.
 _AT_ONCE = 8_000
@@ -83,6 +83,16 @@ def pick_ranked() -> None:
     )
 
 
+def runs_at_once(one: Silenced, count: int) -> bool:
+    """Whether so many runs of the text are few enough to need no press of their own.
+
+    Args:
+        one: the number.
+        count: how many runs.
+    """
+    return count * len(one.drawn.trace.query_tokens(one.drawn.stream(one.state.stream))) <= _AT_ONCE
+
+
 def silence_all(one: Silenced, places: Places) -> None:
     """Silence all heads, one at a time, where they are ordered by that.
 
@@ -91,10 +101,11 @@ def silence_all(one: Silenced, places: Places) -> None:
         places: of the page.
     """
     heads, request = one.heads, one.state.request
-    if WHY_CHOICES.current().ranked == "wrote" or len(known_silenced(request, one.of, heads, one.stream)) == len(heads):
+    if WHY_CHOICES.current().ranked != "silenced":
         return
-    tokens = len(heads) * len(one.drawn.trace.query_tokens(one.drawn.stream(one.state.stream)))
-    at_once = isinstance(one.of, Logit) and tokens <= _AT_ONCE
+    if len(known_silenced(request, one.of, heads, one.stream)) == len(heads):
+        return
+    at_once = isinstance(one.of, Logit) and runs_at_once(one, len(heads))
     with places.running.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not at_once and not st.button(f"Silence all {len(heads)}", key="why-silence-all"):
             return

@@ -1,4 +1,4 @@
-"""Two stories to begin with: a number each that shows what the page is for, opened anew with the model at hand."""
+"""Three stories to begin with: a number each that shows what the page is for, opened anew with the model at hand."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +45,17 @@ class Story:
 
 STORIES = (
     Story("Why Mary and not John?", "SmolLM2-135M-Instruct", WhyChoice(why="word", token="Mary", against="John")),
+    Story(
+        "What if Mary gave the drink?",
+        "SmolLM2-135M-Instruct",
+        WhyChoice(
+            why="word",
+            token="Mary",
+            against="John",
+            ranked="put",
+            put_from="When Mary and John went to the store, Mary gave a drink to",
+        ),
+    ),
     Story("How does a head find what came after?", "induction", WhyChoice(why="pair"), (1, 1, 6, 3)),
 )
 
@@ -53,9 +64,9 @@ def offer_stories() -> None:
     """A menu with a button for each story whose model can be had here."""
     # A new key closes the menu once a story is taken.
     with st.popover("Stories", key=f"why-stories-{st.session_state.get(_TAKEN, 0)}"):
-        for story in STORIES:
+        for number, story in enumerate(STORIES):
             if CATALOGUE[story.model].available:
-                st.button(story.label, key=f"why-story-{story.model}", on_click=_take, args=(story,), type="tertiary")
+                st.button(story.label, key=f"why-story-{number}", on_click=_take, args=(story,), type="tertiary")
                 st.caption(f"{story.model}: “{story.text}”")
 
 
@@ -80,5 +91,6 @@ def _take(story: Story) -> None:
     st.session_state[_TAKEN] = st.session_state.get(_TAKEN, 0) + 1
     choice = story.why
     WHY_CHOICES.set(why=choice.why, token=choice.token, against=choice.against, side=choice.side)
+    WHY_CHOICES.set(ranked=choice.ranked, put_from=choice.put_from)
     if story.place is not None:
         st.session_state[_NEXT] = dict(zip(("layer", "head", "query", "key"), story.place, strict=True))

@@ -138,3 +138,39 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     assert "".join(text for text, _ in slide["tell"]).startswith(
         "Layer 23, head 3 writes +2.86: from the second “to” it"
     )
+
+
+def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_library_says() -> None:
+    given, other = "moon cheese frog ring moon", "moon lamp frog ring moon"
+    address = f"/why?model=induction&text={given.replace(' ', '+')}&token=cheese&against=lamp&ranked=put"
+    screen = Screen().open(address)
+    assert "Type the sentence with a word changed" in screen.words
+    assert not screen.channel("why-board", "put-estimated")
+    screen.picker("Other text").set_value(other)
+    screen.run()
+    model = shipped("induction")
+    table = av.patch(model, given, other, av.Logit("cheese", against="lamp"))
+    number = table.attrs["number"]
+    for name, column in (("put-estimated", "estimate"), ("put-run", "effect")):
+        told = screen.channel("why-board", name)
+        assert told["other"] == other
+        put = {(layer, head): after for layer, head, after in told["put"]}
+        assert len(put) == len(table)
+        for place, change in table[column].items():
+            assert put[place] == pytest.approx(number + change, abs=1e-3)
+    assert f"Each of {len(table)} heads was put and run" in screen.words
+    assert screen.address["put_from"] == other
+    # Another length is paired; a score isn't put into.
+    screen.picker("Other text").set_value("moon lamp frog")
+    screen.run()
+    assert "Paired token by token" in screen.words
+    screen = Screen().open(f"{address}&put_from={other.replace(' ', '+')}&why=pair&layer=1&head=1&query=5&key=2")
+    assert "heads of another text are put for a next word" in screen.words
+
+
+def test_where_no_head_can_be_put_it_is_said_and_what_was_typed_stays() -> None:
+    screen = Screen().open("/why?model=translation&text=the+red+house&ranked=put&put_from=the+blue+house")
+    assert not screen.app.exception
+    assert screen.picker("Other text").value == "the blue house"
+    (told,) = screen.alerts
+    assert "Translation is an encoder–decoder" in told

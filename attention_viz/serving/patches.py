@@ -1,0 +1,106 @@
+"""Numbers of a text with each head's output from another text put there, each made once for all who ask."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from attention_viz.models.circuits.asked import Logit
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import ask, draw
+from attention_viz.serving.why import Head, pretrained
+
+if TYPE_CHECKING:
+    from attention_viz.models.patching.patching import Patching
+    from attention_viz.scratch.protocol import Model
+
+__all__ = ["Patched", "patched", "run_patches"]
+
+
+@dataclass(frozen=True, eq=False)
+class Patched:
+    """A number, and what it is with each head of another text.
+
+    Attributes:
+        number: as it is.
+        other_number: what it is in the other text; None where its position has no counterpart there.
+        lengths: how many tokens the texts have.
+        estimates: what it is with each head put, to first order.
+        runs: what it is, as far as it was run.
+    """
+
+    number: float
+    other_number: float | None
+    lengths: tuple[int, int]
+    estimates: Mapping[Head, float]
+    runs: dict[Head, float] = field(default_factory=dict[Head, float])
+
+    @property
+    def known(self) -> dict[Head, float]:
+        """Of each head what is known best."""
+        return {**self.estimates, **self.runs}
+
+
+def patched(drawn: Drawn, request: Request, other: str, of: Logit) -> Patched:
+    """What a number is, to first order, with each head's output from another text, and what was run of that already.
+
+    Args:
+        drawn: the run of the text that is put into.
+        request: what was run.
+        other: the text that is put from; paired token by token where its length differs.
+        of: the number.
+
+    Raises:
+        AttentionVizError: the texts can't be paired, or the model's heads can't be put.
+    """
+    return _patched.get((request, other, of), lambda: _begun(drawn, request, other, of)[1])
+
+
+def run_patches(
+    drawn: Drawn, request: Request, other: str, of: Logit, report: Callable[[int], object] = lambda _: None
+) -> Patched:
+    """The same with every head run, in batches; each batch is kept as soon as it is done.
+
+    Args:
+        drawn: as of `patched`.
+        request: as of `patched`.
+        other: as of `patched`.
+        of: as of `patched`.
+        report: is told before each batch how many heads are done.
+
+    Raises:
+        AttentionVizError: as of `patched`.
+    """
+    found = patched(drawn, request, other, of)
+    if len(found.runs) == len(found.estimates):
+        return found
+    made, _ = _begun(drawn, request, other, of)
+    waiting = [put for put in made.puts if (put.layer, put.head) not in found.runs]
+    batches = made.batches(waiting)
+    while True:
+        report(len(found.runs))
+        effects = ask(request, lambda _model: next(batches, None))
+        if effects is None:
+            return found
+        found.runs.update({(put.layer, put.head or 0): made.number + effect for put, effect in effects.items()})
+
+
+def _begun(drawn: Drawn, request: Request, other: str, of: Logit) -> tuple["Patching", Patched]:
+    from attention_viz.models.patching.patching import Patching
+
+    theirs = draw(replace(request, text=other)).trace
+    stream = drawn.trace.streams[0]
+    lengths = len(drawn.trace.query_tokens(stream)), len(theirs.query_tokens(stream))
+
+    def begin(model: "Model") -> "Patching":
+        return Patching.begin(pretrained(model), drawn.trace, theirs, of, aligned=lengths[0] != lengths[1])
+
+    made = ask(request, begin)
+    estimates = {(put.layer, put.head or 0): made.number + made.estimates[put] for put in made.puts}
+    return made, Patched(made.number, made.other_number, lengths, estimates)
+
+
+_patched: "SharedCache[tuple[Request, str, Logit], Patched]" = SharedCache(
+    20_000_000, lambda one: 400 * (1 + len(one.estimates))
+)

@@ -1,0 +1,98 @@
+"""What becomes of the number with a head's output from another text: estimated for all at once, then run."""
+
+import streamlit as st
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.models.circuits.asked import Score
+from attention_viz.serving.patches import Patched, patched, run_patches
+from attention_viz.ui.pages.why.board import tell_put
+from attention_viz.ui.pages.why.choice import WHY_CHOICES
+from attention_viz.ui.pages.why.places import Places
+from attention_viz.ui.pages.why.silencing import Silenced, runs_at_once
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+__all__ = ["ask_other", "put_all"]
+
+# Kept for a visit: which text's runs were stopped.
+_STOPPED = "why-put-stopped"
+
+
+def ask_other(places: Places) -> None:
+    """The box for the other text, where heads are ordered by it."""
+    if WHY_CHOICES.current().ranked != "put":
+        return
+    places.other.text_input(
+        "Other text",
+        key=WHY_CHOICES.key("put_from"),
+        placeholder="The sentence with a word changed: each head's output there is put here, one at a time",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+
+
+def put_all(one: Silenced, places: Places) -> None:
+    """Put every head's output of the other text into this one, where heads are ordered by that.
+
+    Args:
+        one: the number.
+        places: of the page.
+    """
+    choice = WHY_CHOICES.current()
+    if choice.ranked != "put":
+        return
+    if isinstance(one.of, Score):
+        places.told.caption("A score is opened here: heads of another text are put for a next word.")
+        return
+    if not choice.put_from.strip():
+        places.told.caption("Type the sentence with a word changed, and press Enter.")
+        return
+    try:
+        _put(one, places, choice.put_from)
+    except AttentionVizError as error:
+        places.told.warning(plain(as_sentence(str(error))))
+
+
+def _put(one: Silenced, places: Places, other: str) -> None:
+    request, of = one.state.request, one.of
+    assert not isinstance(of, Score)
+    found = patched(one.drawn, request, other, of)
+    with places.board:
+        tell_put(one.name, one.place, other, found.known, "estimated")
+    count = len(found.estimates)
+    if len(found.runs) == count:
+        places.told.caption(_words(found))
+        return
+    stopped = st.session_state.get(_STOPPED) == (other, one.name)
+    with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if stopped or not runs_at_once(one, count):
+            if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
+                but = f", but for {len(found.runs)} heads that were run" if found.runs else ""
+                st.caption(f"Estimated by a gradient{but}.")
+                return
+        # A press anywhere ends the run; what was done by then is kept.
+        st.button("Stop", key="why-put-stop", on_click=_stop, args=(other, one.name))
+        told = st.empty()
+
+    def report(done: int) -> None:
+        told.caption(f"Estimated by a gradient; {done} of {count} heads run")
+
+    found = run_patches(one.drawn, request, other, of, report)
+    st.session_state.pop(_STOPPED, None)
+    places.told.caption(_words(found))
+    with places.board:
+        tell_put(one.name, one.place, other, found.known, "run")
+
+
+def _stop(other: str, name: str) -> None:
+    st.session_state[_STOPPED] = (other, name)
+
+
+def _words(found: Patched) -> str:
+    """What is shown, in a sentence."""
+    mine, theirs = found.lengths
+    told = f"Each of {len(found.runs)} heads was put and run: total effects."
+    if found.other_number is not None:
+        told += f" There the number is {found.other_number:.2f}.".replace("-", "−")
+    if mine != theirs:
+        told += f" Paired token by token: {theirs} of that text with {mine} of this."
+    return plain(told)
