@@ -149,7 +149,13 @@ def patch(arguments: Namespace) -> int:
         confirm=arguments.confirm,
         report=lambda done, of: report(f"{done} of {of} runs done"),
     )
-    origin = {"of": str(asked), "model": model.name, "text": text, "other": other, **table.attrs}
+    origin = {
+        "of": str(asked),
+        "model": model.name,
+        "text": text,
+        "other": other,
+        **{str(name): one for name, one in table.attrs.items()},
+    }
     # Those that were not run come last, by their estimates.
     ranked = table.assign(_run=table["effect"].abs(), _guess=table["estimate"].abs())
     ranked = ranked.sort_values(["_run", "_guess"], ascending=False).drop(columns=["_run", "_guess"])

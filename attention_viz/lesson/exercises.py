@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.tasks import composing, counting, dots, jobs, looking, mixing, order
+from attention_viz.lesson.tasks import composing, counting, dots, jobs, looking, mixing, order, writing
 
 __all__ = ["EXERCISES", "Kind", "Solved", "answer_sheet"]
 
@@ -73,6 +73,7 @@ EXERCISES: dict[str, Kind] = {
     "head": Kind("Find the head", looking.head, "To read from rows of weights what a head does."),
     "job": Kind("Go on with a pattern", jobs.job, "To know where a head looks that goes on with patterns."),
     "part": Kind("Find the missing part", _clear(composing.part), "To know that what wrote a score adds up to it."),
+    "added": Kind("Add up what a head writes", _clear(writing.added), "To know that a head writes by its weights."),
     "permute": Kind("Follow the shuffle", _clear(order.permute), "To know what moves when words move."),
     "shape": Kind("Count rows and columns", counting.shape, "To know whose words ask and whose are looked at."),
     "additive": Kind("Work out an additive score", _clear(mixing.additive), "To score as older attention did."),

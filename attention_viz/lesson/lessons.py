@@ -19,7 +19,7 @@ from attention_viz.lesson.screens import (
     vectors,
     why,
 )
-from attention_viz.lesson.screens.trained import jobs, limits, together
+from attention_viz.lesson.screens.trained import jobs, limits, together, writes
 
 __all__ = ["LESSONS"]
 
@@ -36,6 +36,7 @@ LESSONS: dict[str, Lesson] = {
     "heads": heads.LESSON,
     "jobs": jobs.LESSON,
     "together": together.LESSON,
+    "writes": writes.LESSON,
     "positions": positions.LESSON,
     "cross": cross.LESSON,
     "older": older.LESSON,

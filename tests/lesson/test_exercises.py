@@ -66,7 +66,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 19
+    assert len(EXERCISES) == 20
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 
@@ -194,6 +194,11 @@ def solve_part(exercise: Exercise) -> float:
     score = _number(re.search(r"of the toy is (\S+): the sum", exercise.question)[1])
     (parts,) = exercise.given
     return score - sum(number for (number,) in parts.numbers)
+
+
+def solve_added(exercise: Exercise) -> float:
+    (looks,) = exercise.given
+    return sum(weight * number for weight, number in looks.numbers)
 
 
 def solve_scaled(exercise: Exercise) -> float:

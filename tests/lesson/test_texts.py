@@ -28,6 +28,7 @@ ORDER = [
         "heads",
         "jobs",
         "together",
+        "writes",
     ),
     *("positions", "cross", "older", "recurrent", "cost", "practice", "limits"),
 ]

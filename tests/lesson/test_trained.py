@@ -12,6 +12,7 @@ from attention_viz.lesson import EXERCISES, LESSONS, Scene
 from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed
 from attention_viz.lesson.exercise import Number
 from attention_viz.lesson.scene import Run
+from attention_viz.lesson.written import WrittenBy
 from attention_viz.views import composition
 
 
@@ -90,3 +91,44 @@ def test_the_missing_part_is_what_the_head_wrote(scene: Scene) -> None:
         assert exercise.answer.value == pytest.approx(pair.parts["head", *pair.writer], abs=0.04)
         assert exercise.answer.value > 0.5 * pair.opened.total
         assert not any(exercise.answer.accepts(slip.answer) for slip in exercise.slips)
+
+
+def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_the_word_head(scene: Scene) -> None:
+    found, model = WrittenBy(scene, 1), av.load("induction")
+    assert found.place == (1, 1) and isinstance(model, av.AttentionModel)
+    hf, call = model.hf_model, found.trace.attention(1)
+    width = call.value.shape[-1]
+    entering: list[torch.Tensor] = []
+    handle = hf.model.norm.register_forward_pre_hook(lambda _, given: entering.append(given[0][0]))
+    with torch.no_grad():
+        hf(torch.tensor([found.trace.query_tokens().ids]))
+        handle.remove()
+        norm = hf.model.norm
+        root = (entering[0][found.query].square().mean() + norm.variance_epsilon).rsqrt()
+        slice_of = hf.model.layers[1].self_attn.o_proj.weight[:, width : 2 * width]
+        logits = hf.lm_head((call.output[1, found.query] @ slice_of.T) * norm.weight * root)
+    logits = logits - logits.mean()
+    assert list(found.added.values()) == pytest.approx([float(logits[token]) for token in found.ids], abs=1e-4)
+    # It goes on with the pattern: what came after the first time gets most, and is lost without the head.
+    assert max(found.added, key=found.added.__getitem__) == TOY_WORDS[2]
+    assert found.likely[TOY_WORDS[2]] > 0.8 > 0.3 > found.likely_without[TOY_WORDS[2]]
+    ask = LESSONS["writes"].ask(scene)
+    assert ask.finding.startswith("It writes for “frog”")
+    assert "hardly writes" in LESSONS["writes"].ask(replace(scene, choice="0·2")).finding
+    pressed = LESSONS["writes"].ask(replace(scene, word=0))
+    assert pressed.question.startswith("At “moon”") and "“cheese”" in pressed.finding
+
+
+def test_what_a_head_adds_is_what_each_word_would_add_by_its_weight(scene: Scene) -> None:
+    for seed in range(8):
+        exercise = EXERCISES["added"].make(scene, seed)
+        assert isinstance(exercise.answer, Number)
+        words = tuple(exercise.question.split("“")[2].split("”")[0].split()[: len(TOY_WORDS)])
+        asked, word = (exercise.question.split("“")[at].split("”")[0] for at in (1, 3))
+        found = WrittenBy(scene, words.index(asked), words=words)
+        whole = sum(weight * number for weight, number in found.sources(word).values())
+        # Each of a handful of numbers is rounded to two decimals.
+        assert exercise.answer.value == pytest.approx(whole, abs=0.15)
+        rows = av.decompose(av.load("induction"), found.trace, av.Logit(word, found.query)).table
+        own = rows[(rows["layer"] == 1) & (rows["head"] == 1)]["contribution"].sum()
+        assert whole == pytest.approx(own, abs=1e-3)

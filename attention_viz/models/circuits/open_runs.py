@@ -86,16 +86,6 @@ def run_behind(model: "AttentionModel", trace: Trace) -> Run:
         TraceError: the trace is another model's, comes from a file or was made of another trace.
         UnsupportedModel: our own module.
     """
-    """The run that a trace was made of.
-
-    Args:
-        model: from `load` or `wrap`.
-        trace: of this model.
-
-    Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace.
-        UnsupportedModel: our own module.
-    """
     check_model(model, trace)
     return _run(trace)
 
