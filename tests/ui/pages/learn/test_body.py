@@ -200,5 +200,5 @@ def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Sc
     assert any("This can't be opened" in one for one in screen.upload("Open my progress", file).alerts)
     file.write_text(json.dumps({"done": ["why", "scores"]}))
     screen.upload("Open my progress", file)
-    assert "3 of 19 exercises solved" in said(screen)
+    assert "3 of 20 exercises solved" in said(screen)
     assert screen.address["done"] == "why.scores.masks"
