@@ -35,6 +35,10 @@ def test_every_cell_runs_and_the_files_it_writes_can_be_read(tmp_path: Path, mon
     assert float(weight) == pytest.approx(0.580, abs=5e-4)
     assert heatmap.data[0].z[2][5] == pytest.approx(float(weight))
     assert (found.iloc[0]["layer"], found.iloc[0]["head"]) == (0, 4)
+    key, words, put = shown[-5:-2]
+    assert (key.iloc[0]["kind"], key.iloc[0]["layer"], key.iloc[0]["head"]) == ("head", 0, 0)
+    assert words.iloc[0]["token"] == "cheese"
+    assert put.index[0] == (1, 1) and put["effect"].iloc[0] < -1
     assert all(one is not None for one in shown[:-2] + shown[-1:])
     assert av.Trace.load(tmp_path / "bank.safetensors").query_tokens().labels[2] == "bank"
     assert "<svg" in (tmp_path / "bank.svg").read_text("utf-8")
