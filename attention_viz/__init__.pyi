@@ -59,6 +59,8 @@ from .models.circuits.logit_lens import logit_lens as logit_lens
 from .models.circuits.weights import circuits as circuits
 from .models.circuits.writing import writes as writes
 from .models.gradient import gradient as gradient
+from .models.own.record import Recording as Recording
+from .models.own.record import record as record
 from .models.patching.patch import patch as patch
 from .operation import masks as masks
 from .operation.attention import Attention as Attention
@@ -75,9 +77,9 @@ from .scratch.model import Scratch as Scratch
 from .scratch.model import scratch as scratch
 from .steps.steps import STEPS as STEPS
 from .steps.steps import Step as Step
+from .trace.fitting import Fit as Fit
 from .trace.merging import merge_words as merge_words
 from .trace.rerun import Relevance as Relevance
-from .trace.tokens import Fit as Fit
 from .trace.tokens import Tokens as Tokens
 from .trace.trace import Fidelity as Fidelity
 from .trace.trace import Layer as Layer

@@ -83,7 +83,7 @@ def _tried(family: Family) -> Result:
             wrapped = av.wrap(model)
             tells = _tells(_trace(wrapped, None))
         except AttentionVizError as error:
-            reason = reason or str(error)
+            reason = reason or str(error.__cause__ or error)  # without what can be done instead, the same for all
             continue
         if tells:
             break

@@ -14,6 +14,7 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import positions, shared_heads
+from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.trace import Trace
 
 __all__ = ["fetched_lengths", "flow", "flow_steps", "norm_weighted", "output_matrices", "rollout"]
@@ -160,6 +161,7 @@ def norm_weighted(
     """
     stream = trace.stream(stream)
     call = trace.attention(layer, stream)
+    check_computed(call, "norm-weighted attention")
     joining = output_matrices(model, trace, layer, stream, call)
     value = shared_heads(call.value, call.query).detach().cpu().double()
     return fetched_lengths(call.weights.detach().cpu().float(), value, joining)

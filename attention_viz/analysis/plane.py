@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -59,11 +60,12 @@ def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | No
         stream: which attention; the only one there is, if none is named.
 
     Raises:
-        TraceError: no such layer or stream, or none named where there are several.
+        TraceError: no such layer or stream, none named where there are several, or a trace of weights alone.
         ShapeError: no such head.
     """
     stream = trace.stream(stream)
     one = trace.attention(layer, stream).head(head)
+    check_computed(one, "the plane of a head's queries and keys")
     sides = [side.detach().double().cpu().reshape(-1, side.shape[-1]) for side in (one.query, one.key)]
     real = [~torch.tensor(tokens.padding) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream))]
     centred = [side - side[mask].mean(dim=0) for side, mask in zip(sides, real, strict=True)]

@@ -10,15 +10,12 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import positions
-from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["DETECTORS", "Detector", "find_heads", "rank_heads"]
-
-_MOST_NAMED = 30
 
 
 @dataclass(frozen=True)
@@ -152,8 +149,8 @@ def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.Da
     import pandas
 
     stream = trace.stream(stream)
-    queries = _places(trace.query_tokens(stream), query)
-    keys = _places(trace.key_tokens(stream), key)
+    queries = trace.query_tokens(stream).places(query)
+    keys = trace.key_tokens(stream).places(key)
     # Of a long text only the rows of the word that is looking are computed.
     rows = sorted({place for pieces in queries for place in pieces})
     among = [tuple(rows.index(place) for place in pieces) for pieces in queries]
@@ -176,19 +173,3 @@ def _shares(places: list[tuple[int, ...]], count: int, *, mean: bool) -> Float[T
     for row, pieces in zip(shares, places, strict=True):
         row[list(pieces)] = 1 / len(pieces) if mean else 1
     return shares
-
-
-def _places(tokens: Tokens, word: str) -> list[tuple[int, ...]]:
-    """The positions of each occurrence of a word: one, or as many as it has pieces."""
-    check_text(word, "a word")
-    wanted = word.strip().casefold()
-    names = enumerate(zip(tokens.labels, tokens.written, tokens.texts, strict=True))
-    places = {(position,) for position, said in names if wanted in map(str.casefold, said)}
-    for pieces in tokens.pieces:
-        if tokens.text_of(pieces).casefold() == wanted:
-            places = {one for one in places if one[0] not in pieces} | {pieces}
-    places = {one for one in places if not any(tokens.padding[position] for position in one)}
-    if not wanted or not places:
-        named = ", ".join(tokens.written[:_MOST_NAMED]) + (" …" if len(tokens) > _MOST_NAMED else "")
-        raise TraceError(f"the word “{word}” was asked for, which isn't in this text; its tokens are {named}")
-    return sorted(places)

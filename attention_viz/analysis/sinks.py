@@ -8,6 +8,7 @@ from torch import Tensor
 from attention_viz.analysis.attribution import Projecting, fetched_lengths, output_matrices
 from attention_viz.analysis.rows import Rows
 from attention_viz.operation.shapes import shared_heads
+from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def attention_sinks(model: Projecting, trace: Trace, stream: str | None = None) 
 def _layer(model: Projecting, trace: Trace, layer: int, stream: str, rows: Rows) -> Tensor:
     """Of each head: weight, length, others, fetched; (head, 4), float64."""
     call = trace.attention(layer, stream)
+    check_computed(call, "the length of what is fetched from the first token")
     value = shared_heads(call.value, call.query).detach().cpu().double()
     matrices = output_matrices(model, trace, layer, stream, call)
     lengths = fetched_lengths(torch.ones(len(value), 1, value.shape[1]).double(), value, matrices)[:, 0]

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["wrap"]
 
+_OTHER_WAYS = (
+    "Of any torch module, av.record() records the attention that it asks torch for; and av.Trace.from_qkv and "
+    "av.Trace.from_weights draw what other code computed"
+)
+
 
 def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None" = None) -> "AttentionModel":
     """Look into a transformers model that is already in memory.
@@ -25,10 +30,15 @@ def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None
         tokenizer: what turns text into its tokens; without one, use `trace_ids`.
 
     Raises:
-        UnsupportedModel: the model's attention can't be recorded exactly.
+        UnsupportedModel: the model's attention can't be recorded exactly; the message names what can be done instead.
     """
     config = getattr(hf_model, "config", None)
     if config is None:
-        raise UnsupportedModel(f"wrap takes a transformers model; got {type(hf_model).__name__}, without configuration")
+        raise UnsupportedModel(
+            f"wrap takes a transformers model; got {type(hf_model).__name__}, without configuration. {_OTHER_WAYS}"
+        )
     name = str(getattr(config, "name_or_path", "") or type(hf_model).__name__)
-    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name))
+    try:
+        return AttentionModel.of(hf_model, tokenizer, Provenance(model=name))
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"{error}. {_OTHER_WAYS}") from error

@@ -10,8 +10,8 @@ from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
+from attention_viz.trace.fitting import Fit
 from attention_viz.trace.provenance import Fidelity
-from attention_viz.trace.tokens import Fit
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 
+from attention_viz.trace.fitting import Fit, fit_text
 from attention_viz.trace.provenance import Fidelity
-from attention_viz.trace.tokens import Fit, fit_text
 from attention_viz.trace.trace import Trace
 
 __all__ = ["TextModel"]

@@ -8,7 +8,7 @@ from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     from attention_viz.analysis.findings.finding import Finding
-    from attention_viz.trace.tokens import Fit
+    from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 __all__ = ["Drawn"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.operation.projection import Projection
     from attention_viz.scratch.protocol import Model
-    from attention_viz.trace.tokens import Fit
+    from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 __all__ = [

@@ -13,6 +13,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import of_head, side_by_side
+from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Layer, Trace
 
@@ -175,12 +176,13 @@ def open_head(
         parts: what the embeddings are the sum of, by name.
 
     Raises:
-        TraceError: there is no such layer or stream.
+        TraceError: there is no such layer or stream, or the trace is of weights alone.
         ShapeError: there is no such head, scale or precision; or √d_model was asked for and nothing tells d_model.
     """
     stream = trace.stream(stream)
     entry = trace.layer(layer, stream)
     entry.attention.head(head)  # refuses a head that isn't there
+    check_computed(entry.attention, "the steps of a head")
     proven = {name: matrix for name, matrix in projections.items() if _explains(entry, name, matrix)}
     factor, notes = _factor(entry, scale, proven)
     kind = _kind(entry, precision)

@@ -4,9 +4,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention, attend
 
-__all__ = ["attention_of", "shares"]
+__all__ = ["attention_of", "check_computed", "shares"]
 
 
 def attention_of(
@@ -25,6 +26,23 @@ def attention_of(
     looking = torch.zeros(heads, queries, 1, device=weights.device)
     looked = torch.zeros(heads, keys, 1, device=weights.device)
     return attend(looking, looked, looked[..., :0], allowed, scale=1.0, bias=weights.log().float())
+
+
+def check_computed(call: Attention, what: str) -> None:
+    """Refuse what needs queries, keys and values, of a call that was made of weights.
+
+    Args:
+        call: the call.
+        what: needs them, for the message.
+
+    Raises:
+        TraceError: there are none.
+    """
+    if call.value.shape[-1] == 0:
+        raise TraceError(
+            f"{what} can't be had of weights alone, as of Trace.from_weights, a reading or words put together: needed "
+            "are the queries, keys and values that the weights came from (Trace.from_qkv, av.record, or a model)"
+        )
 
 
 def shares(numbers: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:

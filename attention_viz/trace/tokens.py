@@ -1,18 +1,20 @@
-"""The tokens that stand along the axes of an attention matrix, the words of a text, and how much of it fits there."""
+"""The tokens that stand along the axes of an attention matrix, and the words of a text."""
 
-import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import SPELLINGS, join, spell, without_marks
 
-__all__ = ["PADDING", "Fit", "Tokens", "check_text", "fit_text", "split_words"]
+__all__ = ["PADDING", "Tokens", "check_text", "split_words"]
 
 # What stands at a position that only fills up a row.
 PADDING = "[PAD]"
+
+# So many tokens are named in a message.
+_MOST_NAMED = 30
 
 _UNKNOWN, _TEXT = SPELLINGS[:2]
 
@@ -135,56 +137,62 @@ class Tokens:
         found = next((how for how in self.spelling if how != _TEXT), _UNKNOWN)
         return "".join(spell(label, found))
 
+    def places(self, word: str) -> list[tuple[int, ...]]:
+        """The positions of each occurrence of a word, in order: one each, or as many as it has pieces.
+
+        Args:
+            word: as the tokenizer writes it ("Ġbank"), as pictures show it ("·bank"), or as text ("bank"); capitals
+                make no difference.
+
+        Raises:
+            TraceError: the word isn't there.
+            UnusableText: it isn't text.
+        """
+        check_text(word, "a word")
+        wanted = word.strip().casefold()
+        names = enumerate(zip(self.labels, self.written, self.texts, strict=True))
+        found = {(position,) for position, said in names if wanted in map(str.casefold, said)}
+        for pieces in self.pieces:
+            if self.text_of(pieces).casefold() == wanted:
+                found = {one for one in found if one[0] not in pieces} | {pieces}
+        found = {one for one in found if not any(self.padding[position] for position in one)}
+        if not wanted or not found:
+            named = ", ".join(self.written[:_MOST_NAMED]) + (" …" if len(self) > _MOST_NAMED else "")
+            raise TraceError(f"the word “{word}” was asked for, which isn't in this text; its tokens are {named}")
+        return sorted(found)
+
+    def index(self, word: str) -> int:
+        """The position of a word that stands in the text once; of one made of several pieces, its first.
+
+        Args:
+            word: as in `places`.
+
+        Raises:
+            TraceError: the word isn't there, or is there more than once; the message has its positions.
+            UnusableText: it isn't text.
+        """
+        found = [pieces[0] for pieces in self.places(word)]
+        if len(found) > 1:
+            told = ", ".join(map(str, found))
+            raise TraceError(f"the word “{word}” was asked for, which stands at positions {told}; name one of them")
+        return found[0]
+
+    @classmethod
+    def of_labels(cls, labels: Sequence[str]) -> "Tokens":
+        """Tokens of which only the labels are known: each is a word as it is written, and equal ones have one id."""
+        said = tuple(labels)
+        wrong = next((label for label in said if not isinstance(label, str)), None)  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        if isinstance(labels, str) or wrong is not None:
+            got = "one str" if isinstance(labels, str) else type(wrong).__name__
+            raise TraceError(f"labels are one str for each token, in a list or tuple; got {got}")
+        first = {label: place for place, label in reversed(list(enumerate(said)))}
+        ids = tuple(first[label] for label in said)
+        return cls(said, ids, words=tuple(range(len(said))), spelling=(_TEXT,) * len(said))
+
     @classmethod
     def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":
         """Tokens with nothing known of them but their ids."""
         return cls(tuple(str(i) for i in ids), tuple(ids), padding=tuple(padding))
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Which part of a text can be read at once: `kept` followed by `cut` is the text exactly as it was typed.
-
-    Attributes:
-        kept: what fits.
-        cut: what does not; empty where all of it fits.
-        count: how many tokens the whole text has, special ones included.
-        limit: how many can be read at once; None where nothing limits it.
-    """
-
-    kept: str
-    cut: str
-    count: int
-    limit: int | None
-
-
-def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
-    """Keep as many whole words from the start of a text as fit; of a single endless word, as many characters.
-
-    Args:
-        text: what was typed.
-        count: how many tokens a text has.
-        limit: how many are allowed; None for no limit.
-    """
-    total = count(text)
-    if limit is None or total <= limit:
-        return Fit(text, "", total, limit)
-    ends = [match.end() for match in re.finditer(r"\S+", text)]
-    if not ends:  # nothing but blanks, and a limit below what a tokenizer adds by itself
-        return Fit("", text, total, limit)
-    end = _last_fitting(ends, lambda at: count(text[:at]) <= limit)
-    if end is None:
-        end = _last_fitting(range(1, ends[0] + 1), lambda at: count(text[:at]) <= limit) or 1
-    return Fit(text[:end], text[end:], total, limit)
-
-
-def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """The last of the growing ends that fits, found by halving; None where not even the first does."""
-    low, high = 0, len(ends)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
-    return ends[low - 1] if low else None
 
 
 def check_text(text: object, what: str = "a text") -> None:

@@ -11,6 +11,7 @@ import pandas
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.trace.given import Given
 from attention_viz.trace.kept import ByNumber, Kept, check_kept
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
@@ -27,7 +28,7 @@ _Layers = Mapping[str, tuple[Layer, ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Trace(ByNumber):
+class Trace(Given, ByNumber):
     """What one pass through a model computed, layer by layer.
 
     Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.

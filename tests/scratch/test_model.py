@@ -18,7 +18,7 @@ from attention_viz.operation import masks
 from attention_viz.scratch import model as from_scratch
 from attention_viz.scratch.model import Scratch, scratch
 from attention_viz.scratch.vectors import sinusoidal, word_vectors
-from attention_viz.trace.tokens import Fit
+from attention_viz.trace.fitting import Fit
 
 TEXT = "The bank of the river was flooded"
 

@@ -3,7 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.tokens import Fit, Tokens, fit_text, split_words
+from attention_viz.trace.fitting import Fit, fit_text
+from attention_viz.trace.tokens import Tokens, split_words
 
 
 def test_what_is_not_known_of_tokens_is_filled_in() -> None:
@@ -84,3 +85,13 @@ def test_what_is_kept_fits_and_nothing_typed_is_lost(text: str, limit: int, adde
 
 def test_a_limit_below_what_a_tokenizer_adds_keeps_nothing_of_a_blank_text() -> None:
     assert fit_text("  ", lambda part: count(part) + 2, 1) == Fit("", "  ", 2, 1)
+
+
+def test_a_word_is_found_however_it_is_written() -> None:
+    tokens = Tokens(("Ġa", "Ġbank", "er", "Ġa"), (1, 2, 3, 1), words=(0, 1, 1, 2), spelling=("byte-level",) * 4)
+    assert {tokens.index(word) for word in ("Ġbank", "·bank", "bank", "banker", "BANKER")} == {1}
+    assert tokens.places("a") == [(0,), (3,)] and tokens.places("banker") == [(1, 2)]
+    with pytest.raises(TraceError, match="“a” was asked for, which stands at positions 0, 3"):
+        tokens.index("a")
+    with pytest.raises(TraceError, match="“river” was asked for, which isn't in this text; its tokens are ·a, ·bank"):
+        tokens.index("river")

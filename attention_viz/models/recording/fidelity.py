@@ -21,15 +21,12 @@ from attention_viz.models.recording.eager_weights import EagerWeights, is_closed
 from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.twin import Twin
+from attention_viz.operation.kernel import BOUNDS
 from attention_viz.trace.trace import Fidelity
 
-__all__ = ["BOUNDS", "REFERENCE", "compare"]
+__all__ = ["REFERENCE", "compare"]
 
 REFERENCE = "the same model with transformers' eager attention"
-
-# How far two correct computations may lie apart, relative to the largest number: the order of a sum alone moves the
-# last bits. In half precision one rounding is already 5e-4 (float16) or 4e-3 (bfloat16), and layers add up.
-BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
 # Up to so many tokens all weights are compared.
 _WHOLE = 128

@@ -17,10 +17,10 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.recording.differences import Difference
-from attention_viz.models.recording.fidelity import BOUNDS
 from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.probe import Anatomy, probe_ids
 from attention_viz.models.recording.runner import Pass, Runner, alike
+from attention_viz.operation.kernel import BOUNDS
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:

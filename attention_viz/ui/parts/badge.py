@@ -50,6 +50,8 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
     """The badge's colour and words; they begin with "Verified" or "Not verified"."""
     fidelity = trace.fidelity
     far = _power(max(fidelity.output_error, fidelity.weight_error))
+    if math.isnan(fidelity.output_error):
+        return "orange", "Not verified: weights that were handed over"
     if from_file:
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
@@ -70,6 +72,11 @@ def _unedited(trace: "Trace") -> bool:
 def comparison_words(trace: "Trace") -> str:
     """What the badge means, in words."""
     fidelity = trace.fidelity
+    if math.isnan(fidelity.output_error):
+        return (
+            f"Nothing ran here: these are {fidelity.reference}. What is drawn differs from them by "
+            f"{_power(fidelity.weight_error)} at most, relative to the largest."
+        )
     rows = "" if fidelity.rows is None else f" of these {fidelity.rows:,} rows, in all layers and heads,"
     return (
         f"The same text ran twice: with our attention, which you see, and with {fidelity.reference}. The largest "

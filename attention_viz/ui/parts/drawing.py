@@ -20,7 +20,7 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.model_words import stopped_words, unknown_words, without_words
 
 if TYPE_CHECKING:
-    from attention_viz.trace.tokens import Fit
+    from attention_viz.trace.fitting import Fit
 
 __all__ = ["draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
 

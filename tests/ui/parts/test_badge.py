@@ -1,7 +1,10 @@
 """The badge's sentence says what was compared, and what it does not say was not."""
 
+import torch
+
 import attention_viz as av
 from attention_viz.trace.trace import Fidelity, Trace
+from attention_viz.ui.parts.badge import _verdict as verdict
 from attention_viz.ui.parts.badge import comparison_words
 
 
@@ -19,3 +22,12 @@ def test_of_a_short_text_any_weight_was_compared() -> None:
 
 def test_of_a_long_text_it_says_how_many_rows_of_weights_were_compared() -> None:
     assert "and in any weight of these 1,280 rows, in all layers and heads, 3×10⁻⁷" in compared(1280)
+
+
+def test_weights_that_were_handed_over_are_never_verified() -> None:
+    trace = av.Trace.from_weights(torch.eye(3))
+    assert "Nothing ran here: these are the weights that were given" in comparison_words(trace)
+    assert verdict(trace, from_file=True, switched=False) == (
+        "orange",
+        "Not verified: weights that were handed over",
+    )

@@ -1,0 +1,264 @@
+"""Hears what a thread asks torch for, and lets our function compute it.
+
+Torch asks a mode of the thread before it runs any of its functions (`torch.overrides.TorchFunctionMode`), so nothing
+of torch or of the module is changed, other threads go on as they are, and torch's own fast paths, which would hide
+their attention, stand back by themselves.
+"""
+
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from types import FrameType, FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.own.heard import Asked, Heard, off_by
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.given import differing
+
+__all__ = ["COMPILED", "Hearing", "plainly"]
+
+COMPILED = (
+    "a module was compiled while record() was open, and what is compiled can't be heard; run it without torch.compile, "
+    "or once before, so that it can be run as it is written"
+)
+
+_COMPILER = "torch._dynamo"
+_ASKED = "scaled_dot_product_attention"
+# Kernels that somebody calls by hand, past the functions that are known here.
+_KERNELS = (
+    "_scaled_dot_product",
+    "_flash_attention",
+    "_efficient_attention",
+    "_native_multi_head",
+    "_transformer_encoder_layer",
+    "_triton_",
+)
+
+
+class Hearing(TorchFunctionMode):
+    """A mode that hears attention; what it heard goes to whoever is given."""
+
+    def __init__(self, hear: Callable[[Heard], None], softmax: Callable[[str], None]) -> None:
+        """Take who is told of each call, and of each softmax that stands outside of one."""
+        super().__init__()
+        self._hear, self._softmax = hear, softmax
+        self._stands_back = _COMPILER in sys.modules
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run a function of torch's, or, of attention, ours in its place."""
+        if not self._stands_back and _has_compiled():
+            raise UnsupportedModel(COMPILED)
+        named, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        if func is functional.multi_head_attention_forward:
+            return self._many_heads(func, args, named)
+        if name == _ASKED:
+            return self._one_call(func, args, named)
+        if name.startswith(_KERNELS):
+            raise UnsupportedModel(
+                f"{_Asking.now().kind} calls torch's kernel {name} by hand, which hands out no weights; needed: "
+                "torch.nn.functional.scaled_dot_product_attention"
+            )
+        if name == "softmax" and args and isinstance(args[0], Tensor) and args[0].ndim > 2:
+            self._softmax(f"{_Asking.now().kind} over {tuple(args[0].shape)}")
+        return func(*args, **named)
+
+    def _one_call(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+        asking = _Asking.now()
+        if asking.root is None and asking.ours:
+            return func(*args, **named)  # our own arithmetic on a record, which no module asked for
+        asked = Asked(*args, **named)
+        asked.check(asking.kind)
+        with _deaf():  # else a block around this one would hear it, too
+            with torch.no_grad():
+                theirs = func(*args, **named)
+            attention = asked.attention()
+            ours = attention.output
+            self._keep(asked, asking, None, (), off_by(ours, theirs, attention))
+        return ours
+
+    def _many_heads(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
+        """Torch's own multi-head attention around our call: its projections, masks and added keys are its own."""
+        asking = _Asking.now()
+        call = _signature(func).bind(*args, **named)
+        call.apply_defaults()
+        given = call.arguments
+        if given["training"] and given["dropout_p"]:
+            Asked(given["query"], given["key"], given["value"], dropout_p=given["dropout_p"]).check(asking.kind)
+        calls: list[tuple[Asked, Attention]] = []
+
+        def ours(*parts: Any, **others: Any) -> Tensor:
+            asked = Asked(*parts, **others)
+            asked.check(asking.kind)
+            calls.append((asked, asked.attention()))
+            return calls[-1][1].output
+
+        weighted, batched = given["need_weights"], given["query"].dim() == 3
+        # Torch's way of handing out weights computes them itself, and there a hint of causality doesn't replace a mask.
+        inner = {**given, "need_weights": False, "is_causal": given["is_causal"] and not weighted}
+        with _deaf():
+            output, _ = _around(func, ours)(**inner)
+            ((asked, attention),) = calls
+            with torch.no_grad():
+                theirs = func(*args, **named)
+            average = given["average_attn_weights"]
+            weights = _handed_out(attention, average=average, batched=batched) if weighted else None
+            error = _off(output, weights, theirs, attention, batched=batched)
+            crossing = not (_same(given["query"], given["key"]) and given["static_k"] is None)
+            extra = ("[bias]",) * (given["bias_k"] is not None) + ("[zero]",) * bool(given["add_zero_attn"])
+            self._keep(asked, asking, crossing, extra, error)
+        return output, weights
+
+    def _keep(
+        self, asked: Asked, asking: "_Asking", crossing: bool | None, extra: tuple[str, ...], error: float
+    ) -> None:
+        kept = asked.kept()
+        places = asking.kind, asking.path, asking.outermost
+        self._hear(Heard(kept, kept.attention(), *places, crossing, extra, error))
+
+
+def _has_compiled() -> bool:
+    """Whether this program has compiled anything."""
+    return _COMPILER in sys.modules and sys.modules[_COMPILER].utils.counters["frames"]["total"] > 0
+
+
+def _deaf() -> AbstractContextManager[None]:
+    """With no mode that hears."""
+    return torch._C.DisableTorchFunction()  # pyright: ignore[reportPrivateUsage] -- torch's documents name it
+
+
+_eager_lock = threading.Lock()
+_eager: list[Any] = []
+_waiting = 0
+
+
+@contextmanager
+def plainly(compiled: Callable[[], None]) -> Generator[None]:
+    """With compiled modules run as they are written: what is compiled can't be heard.
+
+    Torch has one switch for all threads, so the first that comes turns it, and the last that goes turns it back.
+
+    Args:
+        compiled: told where something was compiled meanwhile, in a program that had compiled nothing before.
+    """
+    global _waiting
+    if _COMPILER not in sys.modules:  # loading it takes seconds, and most programs never do
+        yield
+        if _has_compiled():
+            compiled()
+        return
+    with _eager_lock:
+        _waiting += 1
+        if _waiting == 1:
+            _eager.append(torch.compiler.set_stance("force_eager"))
+            _eager[-1].__enter__()
+    try:
+        yield
+    finally:
+        with _eager_lock:
+            _waiting -= 1
+            if _waiting == 0:
+                _eager.pop().__exit__(None, None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asking:
+    """Who calls torch.
+
+    Attributes:
+        root: the outermost module that is running; None where none is.
+        kind: of the innermost, or the name of the function that called.
+        path: the innermost's name inside the outermost.
+        ours: whether the function that called is our own.
+    """
+
+    root: nn.Module | None
+    kind: str
+    path: str
+    ours: bool
+
+    @classmethod
+    def now(cls) -> "_Asking":
+        """Who does, by the functions that are running in this thread."""
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
+        while frame is not None and frame.f_globals.get("__name__") == __name__:
+            frame = frame.f_back
+        function = "" if frame is None else frame.f_code.co_name
+        ours = frame is not None and str(frame.f_globals.get("__name__")).startswith("attention_viz.")
+        found: list[nn.Module] = []
+        while frame is not None:
+            one = frame.f_locals.get("self")
+            # What torch.compile puts around a module is none of its author's.
+            if isinstance(one, nn.Module) and not hasattr(one, "_orig_mod"):
+                found.append(one)
+            frame = frame.f_back
+        if not found:
+            return cls(None, function, "", ours)
+        path = next((name for name, module in found[-1].named_modules() if module is found[0]), "")
+        return cls(found[-1], type(found[0]).__name__, path, ours)
+
+    @property
+    def outermost(self) -> str:
+        """The kind of the outermost module, or the function's name."""
+        return self.kind if self.root is None else type(self.root).__name__
+
+
+@functools.cache
+def _signature(func: Any) -> inspect.Signature:
+    return inspect.signature(func)
+
+
+def _around(func: FunctionType, ours: Callable[..., Tensor]) -> FunctionType:
+    """A function of torch's in which attention is ours; torch's own stays as it is."""
+    names = {**func.__globals__, _ASKED: ours, "has_torch_function": _never}
+    made = FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+    made.__kwdefaults__ = func.__kwdefaults__
+    return made
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def _handed_out(attention: Attention, *, average: bool, batched: bool) -> Tensor:
+    """The weights as torch's module hands them out."""
+    weights = attention.weights.mean(dim=1) if average else attention.weights
+    return weights if batched else weights[0]
+
+
+def _off(
+    output: Tensor, weights: Tensor | None, theirs: tuple[Tensor, Tensor | None], attention: Attention, *, batched: bool
+) -> float:
+    """How far what the module hands on is from its own, output and weights, in the rows that may look anywhere."""
+    rows = torch.ones(attention.shape[0], attention.shape[-2], dtype=torch.bool, device=output.device)
+    if attention.allowed is not None:
+        rows = attention.allowed.expand(attention.shape).any(dim=-1).all(dim=1)
+    found = differing(_of_rows(output, rows, batched=batched), _of_rows(theirs[0], rows, batched=batched))
+    if weights is None or theirs[1] is None:
+        return found
+    by_row = rows if weights.ndim == (3 if batched else 2) else rows[:, None].expand(-1, attention.shape[1], -1)
+    by_row = by_row if batched else by_row[0]
+    return max(found, differing(weights[by_row], theirs[1][by_row]))
+
+
+def _of_rows(output: Tensor, rows: Tensor, *, batched: bool) -> Tensor:
+    """(query, batch, width), or (query, width), without the rows that count for nothing."""
+    return output.transpose(0, 1)[rows] if batched else output[rows[0]]
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same numbers in memory."""
+    return one is other or (
+        one.data_ptr() == other.data_ptr() and one.shape == other.shape and one.stride() == other.stride()
+    )

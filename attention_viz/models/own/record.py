@@ -1,0 +1,213 @@
+"""Records what any torch module computes by attention, while it runs as its author wrote it."""
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.own.heard import Heard
+from attention_viz.models.own.hearing import COMPILED, Hearing, plainly
+from attention_viz.models.own.placing import Placed, placed
+from attention_viz.operation.kernel import BOUNDS
+from attention_viz.operation.shapes import is_whole, side_by_side
+from attention_viz.trace.given import Labels, origin_of
+from attention_viz.trace.layers import Layer
+from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.trace import Fidelity, Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Recording", "record"]
+
+_REFERENCE = "torch's own attention on the same queries, keys and values, call by call"
+# So many softmaxes are told of where no attention was heard.
+_MOST_TOLD = 3
+
+
+@dataclass(eq=False, repr=False)
+class Recording:
+    """What was heard while `record()` was open: every attention call of this thread, in order."""
+
+    _calls: list[Heard] = field(default_factory=list[Heard])
+    _softmaxes: list[str] = field(default_factory=list[str])
+    _compiled: bool = False
+
+    def __len__(self) -> int:
+        """How many attention calls were heard."""
+        return len(self._calls)
+
+    def __repr__(self) -> str:
+        """One line: how many calls, and of which modules."""
+        kinds = sorted({one.root for one in self._calls})
+        calls = f"{len(self)} attention call{'s' * (len(self) != 1)}"
+        return f"Recording({calls}{' of ' if kinds else ''}{', '.join(kinds)})"
+
+    def table(self) -> "pandas.DataFrame":
+        """A row a call: call, module, path, lead, queries, keys, error.
+
+        `path` is the module's name inside the outermost one, `lead` the sizes of the axes before queries and keys, and
+        `error` how far what came of the call is from torch's own, relative to torch's largest number.
+        """
+        import pandas
+
+        names = ["call", "module", "path", "lead", "queries", "keys", "error"]
+        rows = [
+            (number, one.module, one.path, one.lead, *one.attention.shape[-2:], one.error)
+            for number, one in enumerate(self._calls)
+        ]
+        return pandas.DataFrame(rows, columns=names)
+
+    def trace(
+        self,
+        labels: Labels = None,
+        key_labels: Labels = None,
+        *,
+        batch: int | None = None,
+        calls: Sequence[int] | None = None,
+        streams: Sequence[str] | None = None,
+        leading: str | None = None,
+        name: str | None = None,
+    ) -> Trace:
+        """What was heard as a trace: each call is a layer, in the order they ran.
+
+        Queries and keys of other tokens are the stream "cross"; calls that never look ahead are the "decoder", all
+        others the "encoder". The trace's output is that of the last call, its heads joined.
+
+        Args:
+            labels: of the queries, one text for each token; their positions by default.
+            key_labels: of the keys where they are other tokens: what an encoder reads, where there is cross-attention.
+            batch: which row of a batch, from 0; needed where there are several.
+            calls: the numbers of the calls to take, as in `table`; all by default.
+            streams: of each of these calls "encoder", "decoder" or "cross", where it can't be told or is told wrong.
+            leading: what the first axis counts where torch was given only three, "head" or "batch".
+            name: what pictures and files call it; the outermost module's class by default.
+
+        Raises:
+            UnsupportedModel: no call was heard, or what came of one isn't what torch's own attention gives.
+            ShapeError: a row, a call or an axis that isn't there or has to be named; calls of different tokens.
+            TraceError: labels of another number than the tokens.
+        """
+        if leading not in (None, "head", "batch"):
+            raise ShapeError(f'leading={leading!r} was asked for; there are "head" and "batch"')
+        chosen = self._chosen(calls)
+        row = _row(chosen, batch, leading)
+        found = placed(chosen, [one.of_row(row, leading) for one in chosen], labels, key_labels, streams)
+        origin = origin_of(name or chosen[-1].root, found.calls[-1])
+        trace = Trace(_layers(found, chosen), found.queries, found.keys, side_by_side(found.calls[-1].output), origin)
+        return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
+
+    def _hear(self, call: Heard) -> None:
+        """Take down a call; only the innermost mode hears, and tells all that are open."""
+        for run in _open.get():
+            run._calls.append(call)
+
+    def _see(self, softmax: str) -> None:
+        for run in _open.get():
+            run._softmaxes.append(softmax)
+
+    def _deafen(self) -> None:
+        self._compiled = True
+
+    @contextmanager
+    def _listening(self) -> "Generator[Recording]":
+        """This recording, open."""
+        token = _open.set((*_open.get(), self))
+        try:
+            with plainly(self._deafen), Hearing(self._hear, self._see):
+                yield self
+        finally:
+            _open.reset(token)
+
+    def _chosen(self, numbers: Sequence[int] | None) -> list[Heard]:
+        if self._compiled:
+            raise UnsupportedModel(COMPILED)
+        if not self._calls:
+            seen = "; ".join(self._softmaxes[:_MOST_TOLD])
+            told = f" What was seen is softmax: {seen}." if seen else ""
+            raise UnsupportedModel(
+                "no attention call was heard: what ran calls neither torch's scaled_dot_product_attention nor its "
+                f"MultiheadAttention, or ran in another thread or as TorchScript.{told} Give what it computes to "
+                "av.Trace.from_qkv or av.Trace.from_weights"
+            )
+        if numbers is None:
+            numbers = range(len(self))
+        for number in numbers:
+            if not is_whole(number) or not 0 <= number < len(self):
+                raise ShapeError(f"call {number!r} was asked for; there are 0 to {len(self) - 1}")
+        chosen = [self._calls[number] for number in numbers]
+        if not chosen:
+            raise ShapeError("no calls were asked for; leave calls out to take all")
+        for one in chosen:
+            bound = BOUNDS[one.attention.query.dtype]
+            if not one.error <= bound:
+                raise UnsupportedModel(
+                    f"{one.where} gives something else with our attention: off by {one.error:.1e} relative, allowed "
+                    f"{bound:.0e}; a picture of it could be wrong"
+                )
+        return chosen
+
+
+_open: ContextVar[tuple[Recording, ...]] = ContextVar("open recordings", default=())
+
+
+def record() -> AbstractContextManager[Recording]:
+    """Record every attention call that any torch module makes in this thread while the block is open.
+
+    `with av.record() as run: module(x)`. Our function computes inside: each call of
+    `torch.nn.functional.scaled_dot_product_attention`, and of every `torch.nn.MultiheadAttention`, whose fast paths
+    stand back, hands on what ours gives, and is compared with what torch's own gives on the same numbers. Nothing of
+    the module is changed, and gradients go through. What is compiled runs as it was written. Blocks may stand inside
+    each other: each hears all.
+
+    Attention that is written out by hand (a softmax of a product), in TorchScript, by other libraries' kernels, or in
+    another thread is not heard.
+
+    Returns:
+        The recording, whose `trace` gives what was heard as a trace, also after the block.
+
+    Raises:
+        UnsupportedModel: inside the block, weights that are dropped at random (call `module.eval()`), nested tensors,
+            or torch's kernels called by hand.
+    """
+    return Recording()._listening()  # pyright: ignore[reportPrivateUsage] -- its own room
+
+
+def _row(calls: Sequence[Heard], batch: int | None, leading: str | None) -> int:
+    """Which row of the batch is meant."""
+    counts = sorted({one.rows(leading) for one in calls})
+    if len(counts) > 1:
+        raise ShapeError(
+            f"the calls have {', '.join(map(str, counts))} rows, so that one row isn't the same text in all; choose "
+            "calls=[…], as numbered in table()"
+        )
+    if batch is None and counts != [1]:
+        raise ShapeError(f"the calls have {counts[0]} rows; name one with batch=0 to {counts[0] - 1}")
+    if batch is not None and (not is_whole(batch) or not 0 <= batch < counts[0]):
+        raise ShapeError(f"row {batch!r} of the batch was asked for; there are 0 to {counts[0] - 1}")
+    return batch or 0
+
+
+def _layers(found: Placed, calls: Sequence[Heard]) -> dict[str, tuple[Layer, ...]]:
+    """The calls of each stream, by the numbers in their modules' names where these tell them apart."""
+    layers: dict[str, tuple[Layer, ...]] = {}
+    for stream in found.queries:
+        here = [number for number, one in enumerate(found.streams) if one == stream]
+        numbers = [next((part for part in calls[one].path.split(".") if part.isdigit()), "") for one in here]
+        told = all(numbers) and len(set(numbers)) == len(numbers)
+        labels = numbers if told else [str(place) for place in range(len(here))]
+        layers[stream] = tuple(Layer(found.calls[number], label) for number, label in zip(here, labels, strict=True))
+    return layers
+
+
+def _measured(calls: Sequence[Heard], row: int, leading: str | None) -> Fidelity:
+    """The comparison of each call's output, made while it ran, and of its weights, made now."""
+    started = time.perf_counter()
+    errors = [one.weight_error(row, leading) for one in calls]
+    bound = max(BOUNDS[one.attention.query.dtype] for one in calls)
+    rows = min((count for _, count in errors if count is not None), default=None)
+    weight, output = max(error for error, _ in errors), max(one.error for one in calls)
+    return Fidelity(output, weight, bound, _REFERENCE, time.perf_counter() - started, rows)

@@ -1,0 +1,33 @@
+"""Torch's own attention as a measure of ours: its weights, and how far two right computations may lie apart."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = ["BOUNDS", "kernel_weights"]
+
+# How far two correct computations may lie apart, relative to the largest number: the order of a sum alone moves the
+# last bits. In half precision one rounding is already 5e-4 (float16) or 4e-3 (bfloat16), and layers add up.
+BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+
+
+def kernel_weights(
+    query: Float[Tensor, "query d_k"],
+    key: Float[Tensor, "key d_k"],
+    mask: Bool[Tensor, "query key"] | Float[Tensor, "query key"] | None,
+    scale: float | None,
+) -> Float[Tensor, "query key"]:
+    """The weights of one head as torch's `scaled_dot_product_attention` has them, which hands out none.
+
+    Each key's value is a 1 in a place of its own, so that what is fetched are the weights themselves.
+
+    Args:
+        query: of the head.
+        key: of the head.
+        mask: as torch takes it: True where a query may look, or numbers to add.
+        scale: multiplies the scores; 1/√d_k by default.
+    """
+    places = torch.eye(len(key), dtype=query.dtype, device=query.device)
+    one, other, value = (tensor[None, None] for tensor in (query, key, places))
+    return functional.scaled_dot_product_attention(one, other, value, mask, scale=scale)[0, 0]

@@ -1,0 +1,160 @@
+"""What somebody hands over as queries, keys, values, masks or weights, read and checked layer by layer."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import FLOATING
+from attention_viz.operation.terms import map_terms
+from attention_viz.trace.from_weights import attention_of
+
+__all__ = [
+    "Layers",
+    "call_of_weights",
+    "count_layers",
+    "floating",
+    "head_first",
+    "layer_mask",
+    "layer_tensor",
+    "of_layer",
+    "with_its_own",
+]
+
+# A tensor of one layer, or one a layer.
+Layers = Tensor | Sequence[Tensor]
+
+# How far a row of weights may be from 1, in float32 and in half precision.
+_SUM, _HALF_SUM = 1e-3, 1e-2
+
+
+def count_layers(*parts: Layers) -> int:
+    """How many layers queries, keys and values are given for.
+
+    Raises:
+        ShapeError: not a tensor each, nor a list of as many each.
+    """
+    counts = {len(part) for part in parts if isinstance(part, list | tuple)}
+    lists = sum(isinstance(part, list | tuple) for part in parts)
+    if lists not in (0, len(parts)) or len(counts) > 1 or 0 in counts:
+        raise ShapeError("query, key and value are a tensor each, or a list each with one tensor a layer")
+    return counts.pop() if counts else 1
+
+
+def of_layer(part: Any, place: int) -> Any:
+    """A layer's own: of a list its entry, else what all layers share."""
+    if not isinstance(part, list | tuple):
+        return part
+    entries = cast("Sequence[Any]", part)
+    if place >= len(entries):
+        raise ShapeError(f"a list of {len(entries)} came for more layers; needed: one entry a layer, or one for all")
+    return entries[place]
+
+
+def layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
+    """A layer's query, key or value, (head, position, width).
+
+    Args:
+        part: a tensor, or a list with one a layer.
+        place: which layer.
+        batch: which row of a batch.
+
+    Raises:
+        ShapeError: another shape or kind of number, or a batch of which no row was named.
+    """
+    return head_first(floating(of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
+
+
+def layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
+    """A mask or a bias without its batch axis."""
+    one = of_layer(part, place)
+    if one is None or not isinstance(one, Tensor) or one.ndim != 4:
+        return one
+    return one[0] if len(one) == 1 else _row(one, batch, "masks")
+
+
+def floating(part: Any, what: str) -> Tensor:
+    """What was given, as a tensor of floating numbers.
+
+    Raises:
+        ShapeError: it is none.
+    """
+    try:
+        tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise ShapeError(f"{what} have to be tensors; got {type(part).__name__}") from None
+    if tensor.dtype not in FLOATING:
+        raise ShapeError(f"{what} have to be floating numbers; got {tensor.dtype}")
+    return tensor
+
+
+def head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+    """A tensor without its batch axis, with an axis for its heads.
+
+    Args:
+        tensor: (head, …, …), (…, …) or (batch, head, …, …).
+        batch: which row of a batch.
+        what: it is, for the message.
+
+    Raises:
+        ShapeError: another shape, or several rows of which none was named.
+    """
+    if tensor.ndim == 2:
+        return tensor[None]
+    if tensor.ndim == 4:
+        return _row(tensor, batch, what)
+    if tensor.ndim != 3:
+        raise ShapeError(
+            f"{what} have the shape {tuple(tensor.shape)}; needed: (head, …, …), (…, …) or (batch, head, …, …)"
+        )
+    return tensor
+
+
+def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+    rows = len(tensor)
+    if batch is None and rows != 1:
+        raise ShapeError(
+            f"{what} have {rows} rows along their first axis; name one with batch=0 to {rows - 1}, or, where these are "
+            "layers, hand over a list"
+        )
+    if batch is not None and not 0 <= batch < rows:
+        raise ShapeError(f"row {batch} of a batch of {rows} was asked for; there are 0 to {rows - 1}")
+    return tensor[batch or 0]
+
+
+def with_its_own(call: Attention) -> Attention:
+    """The call with numbers of its own, which nobody writes into later."""
+    return map_terms(call, lambda term, value: value.detach().clone() if isinstance(value, Tensor) else value)
+
+
+def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
+    """A call whose weights these are, each row divided by what it sums to.
+
+    Args:
+        weights: (head, query, key).
+        allowed: True where a query may look.
+        name: whose they are, for messages.
+
+    Raises:
+        TraceError: numbers that are no weights.
+    """
+    half = weights.dtype in (torch.float16, torch.bfloat16)
+    wide = weights.double()
+    if not bool(wide.isfinite().all()) or bool((wide < 0).any()):
+        raise TraceError(f"{name} has weights below 0 or that are not numbers; a weight is a share, from 0 to 1")
+    sums = wide.sum(dim=-1)
+    wrong = ((sums - 1).abs() > (_HALF_SUM if half else _SUM)) & (sums != 0)
+    if bool(wrong.any()):
+        head, row = wrong.nonzero()[0].tolist()
+        raise TraceError(
+            f"row {row} of head {head} of {name} sums to {float(sums[head, row]):.4g}; each row of weights sums to 1, "
+            "or to 0 where nothing is allowed. Dropout changes sums: take the weights in evaluation mode. Of attention "
+            "with sinks, whose rows sum to less, give query, key and value to Trace.from_qkv(…, sinks=…)"
+        )
+    if allowed is not None and bool((wide * ~allowed.to(wide.device)).any()):
+        raise TraceError(f"{name} has weights above 0 where `allowed` says that nobody may look")
+    shares = wide / torch.where(sums > 0, sums, 1)[..., None]
+    return attention_of(shares, allowed)
