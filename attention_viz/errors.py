@@ -13,6 +13,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """What is there for others, as a prompt lists it."""
+    return sorted(__all__)
+
+
 class AttentionVizError(Exception):
     """The base of every error raised here on purpose: catch it to show the message instead of a traceback."""
 

@@ -27,6 +27,7 @@ from attention_viz.operation.shapes import (
     widened,
 )
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
+from attention_viz.operation.told import Told
 
 __all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
 
@@ -78,8 +79,8 @@ def attend(
     return Attention(query, key, value, allowed, scale, bias, softcap, sinks)
 
 
-@dataclass(frozen=True, eq=False)
-class Attention:
+@dataclass(frozen=True, eq=False, repr=False)
+class Attention(Told):
     """One attention call: its inputs, and everything that follows from them, computed when asked for.
 
     Nothing is kept besides the inputs: ask once and hold on to the result where it is used again.

@@ -14,6 +14,11 @@ from attention_viz.operation.shapes import check_tensor
 __all__ = ["Pattern", "causal", "combine", "padding", "prefix", "recognise", "sliding_window"]
 
 
+def __dir__() -> list[str]:
+    """What is there for others, as a prompt lists it."""
+    return sorted(__all__)
+
+
 def causal(queries: int, keys: int | None = None) -> Bool[Tensor, "query key"]:
     """No looking ahead: each position sees itself and what came before.
 

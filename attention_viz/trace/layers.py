@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
+from attention_viz.operation.told import Told
 from attention_viz.trace.kept import Kept
 
 __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams"]
@@ -16,8 +17,8 @@ __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_
 STREAMS = ("encoder", "decoder", "cross")
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
+@dataclass(frozen=True, eq=False, repr=False)
+class Layer(Told):
     """One attention layer of one stream.
 
     Attributes:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
+from attention_viz.operation.told import Told
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Relevance", "Rerun", "attach", "behind"]
 
 
-@dataclass(frozen=True, eq=False)
-class Relevance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Relevance(Told):
     """How far each weight of a run raised one number of its output.
 
     Attributes:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
+from attention_viz.trace.in_html import tokens_in_html
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import SPELLINGS, join, spell, without_marks
 
@@ -19,7 +20,7 @@ _MOST_NAMED = 30
 _UNKNOWN, _TEXT = SPELLINGS[:2]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tokens:
     """A row of tokens as the tokenizer made them, one entry a position in every field.
 
@@ -62,6 +63,15 @@ class Tokens:
     def __len__(self) -> int:
         """How many positions there are."""
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        """How many there are, and the first of them as people read them."""
+        more = " …" if len(self) > _MOST_NAMED else ""
+        return f"Tokens({len(self)}: {' '.join(self.written[:_MOST_NAMED])}{more})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row a position."""
+        return tokens_in_html(self)
 
     def require(self, position: int) -> None:
         """Make sure that a position, from 0, is one of these.

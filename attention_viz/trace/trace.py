@@ -11,7 +11,9 @@ import pandas
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.trace.given import Given
+from attention_viz.operation.told import told
+from attention_viz.trace.by_hand.given import Given
+from attention_viz.trace.in_html import trace_in_html
 from attention_viz.trace.kept import ByNumber, Kept, check_kept
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
@@ -87,7 +89,11 @@ class Trace(Given, ByNumber):
             f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
             for stream, layers in self.layers.items()
         )
-        return f"Trace({self.provenance.model!r}, {self.provenance.text!r}, {sizes})"
+        return f"Trace({self.provenance.model!r}, {told(self.provenance.text)}, {sizes})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where it comes from, and what is in it; nothing is computed for that."""
+        return trace_in_html(self)
 
     @property
     def nbytes(self) -> int:

@@ -1,5 +1,6 @@
 """A number opened into what wrote it: the rows, and how to open them further."""
 
+import html
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.models.circuits.asked import Asked
 from attention_viz.models.circuits.number import OpenNumber
 from attention_viz.models.circuits.open_runs import check_model, open_alone
+from attention_viz.operation.told import Told
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -20,8 +22,8 @@ __all__ = ["HELD", "Decomposition", "decompose", "decompose_run"]
 HELD = "direct effect; norms and patterns held fixed"
 
 
-@dataclass(frozen=True, eq=False)
-class Decomposition:
+@dataclass(frozen=True, eq=False, repr=False)
+class Decomposition(Told):
     """A number as the sum of what each part of the model wrote: direct effects, norms and patterns held fixed.
 
     Attributes:
@@ -44,6 +46,11 @@ class Decomposition:
     softcap: float | None = None
     held: str = HELD
     _work: "OpenNumber | None" = field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the number, and its rows."""
+        said = f"{self.of}: {self.total:.6g}; remainder {self.remainder:.1e}; {self.held}"
+        return f"<p>{html.escape(said)}</p>{self.table.to_html(max_rows=60)}"
 
     def joint(self, count: int = 20) -> "pandas.DataFrame":
         """The largest pairs of a score: a part that wrote the query with one that wrote the key.

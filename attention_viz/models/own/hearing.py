@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.own.heard import Asked, Heard, off_by
 from attention_viz.operation.attention import Attention
-from attention_viz.trace.given import differing
+from attention_viz.trace.by_hand.given import differing
 
 __all__ = ["COMPILED", "Hearing", "plainly"]
 

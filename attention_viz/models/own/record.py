@@ -13,7 +13,7 @@ from attention_viz.models.own.hearing import COMPILED, Hearing, plainly
 from attention_viz.models.own.placing import Placed, placed
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.shapes import is_whole, side_by_side
-from attention_viz.trace.given import Labels, origin_of
+from attention_viz.trace.by_hand.given import Labels, origin_of
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.trace import Fidelity, Trace
@@ -45,6 +45,10 @@ class Recording:
         kinds = sorted({one.root for one in self._calls})
         calls = f"{len(self)} attention call{'s' * (len(self) != 1)}"
         return f"Recording({calls}{' of ' if kinds else ''}{', '.join(kinds)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: its table."""
+        return self.table().to_html()
 
     def table(self) -> "pandas.DataFrame":
         """A row a call: call, module, path, lead, queries, keys, error.

@@ -14,7 +14,7 @@ from attention_viz.operation.attention import Attention, attend, fusible, is_cau
 from attention_viz.operation.kernel import BOUNDS, kernel_weights
 from attention_viz.operation.shapes import shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
-from attention_viz.trace.handed_over import (
+from attention_viz.trace.by_hand.handed_over import (
     Layers,
     call_of_weights,
     count_layers,

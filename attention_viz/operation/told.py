@@ -1,0 +1,41 @@
+"""What a record says of itself at a prompt: its fields in a line or two, of a tensor only its kind and shape."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, cast
+
+from torch import Tensor
+
+__all__ = ["Told", "told"]
+
+_LONGEST, _MOST = 60, 3
+
+
+class Told:
+    """A dataclass, made with `repr=False`, that is short at a prompt however much it holds."""
+
+    def __repr__(self) -> str:
+        """Its name and its fields; those that are None are left out."""
+        found = {entry.name: getattr(self, entry.name) for entry in fields(cast("Any", self)) if entry.repr}
+        said = ", ".join(f"{name}={told(value)}" for name, value in found.items() if value is not None)
+        return f"{type(self).__name__}({said})"
+
+
+def told(value: object) -> str:
+    """A value in a few words: of a tensor its kind and shape, of many things how many."""
+    if isinstance(value, Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"<{kind} {' × '.join(map(str, value.shape)) or 'number'}>"
+    if isinstance(value, Mapping):
+        known = cast("Mapping[object, object]", value)
+        return "{" + ", ".join(f"{key!r}: {told(one)}" for key, one in known.items()) + "}"
+    if isinstance(value, tuple | list):
+        several = cast("tuple[object, ...]", value)
+        parts = [told(one) for one in several[:_MOST]]
+        rest = [f"… {len(several)} in all"] if len(several) > _MOST else []
+        return f"({', '.join([*parts, *rest])})"
+    if hasattr(value, "columns"):
+        table = cast("Any", value)
+        return f"<table of {len(table)} rows: {', '.join(map(str, table.columns))}>"
+    text = repr(value)
+    return text if isinstance(value, Told) or len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,1 @@
+"""Traces put together of tensors that somebody has in hand, read and checked."""

@@ -1,0 +1,59 @@
+"""What a notebook shows of a trace and of tokens; what people and tokenizers wrote is text there, never markup."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["table_in_html", "tokens_in_html", "trace_in_html"]
+
+_MOST_ROWS, _LONGEST = 60, 300
+
+
+def trace_in_html(trace: "Trace") -> str:
+    """Where a trace comes from, and how many layers, heads and tokens each stream has."""
+    origin = trace.provenance
+    rows: list[tuple[str, str]] = [("model", origin.model)]
+    texts = (("text", origin.text), ("second text", origin.second_text), ("target", origin.target))
+    rows += [(name, _shortened(text)) for name, text in texts if text is not None]
+    rows += [("edited", _shortened(edit)) for edit in origin.edits]
+    for stream, layers in trace.layers.items():
+        heads, queries, keys = layers[0].attention.shape
+        rows.append((stream, f"{trace.kept[stream]}, {heads} heads, {queries} × {keys} tokens"))
+        rows.append(("tokens" if len(trace.streams) == 1 else f"tokens of the {stream}", _named(trace.queries[stream])))
+    fidelity = vars(trace).get("fidelity")
+    if fidelity is not None:
+        said = "verified" if fidelity.ok else "not verified"
+        far = max(fidelity.output_error, fidelity.weight_error)
+        rows.append(("fidelity", f"{said}: {far:.1e} off {fidelity.reference}"))
+    return table_in_html([], rows)
+
+
+def tokens_in_html(tokens: "Tokens") -> str:
+    """A row a position: label, what people read, id, word."""
+    rows = zip(range(len(tokens)), tokens.labels, tokens.written, tokens.ids, tokens.words, strict=True)
+    shown = [tuple("" if cell is None else str(cell) for cell in row) for row in list(rows)[:_MOST_ROWS]]
+    more = f"<p>… {len(tokens)} positions in all</p>" if len(tokens) > _MOST_ROWS else ""
+    return table_in_html(["position", "label", "written", "id", "word"], shown) + more
+
+
+def table_in_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Texts as a table; the first of each row is what it is of."""
+    above = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>" if head else ""
+    below = "".join(
+        f'<tr><th style="text-align:left">{escape(first)}</th>'
+        f"{''.join(f'<td style={chr(34)}text-align:left{chr(34)}>{escape(cell)}</td>' for cell in rest)}</tr>"
+        for first, *rest in rows
+    )
+    return f"<table>{above}{below}</table>"
+
+
+def _named(tokens: "Tokens") -> str:
+    return _shortened(" ".join(tokens.written))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
