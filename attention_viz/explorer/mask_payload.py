@@ -2,8 +2,9 @@
 
 The first is bytes, laid out as in `explorer.payload`: the length of the header as an unsigned 32-bit number,
 little-endian; the header, JSON in UTF-8; then planes behind it. The head on the screen comes as what entered its
-softmax, so that the browser can take the softmax anew over what is still open; the other heads as 65,534ths of a
-weight, where they are few enough. The second is small enough for the channel: numbers, and weights in base64.
+softmax, and with its values, so that the browser can take the softmax anew over what is still open, and mix the values
+by it; the other heads as 65,534ths of a weight, where they are few enough. The second is small enough for the channel:
+numbers, and weights in base64.
 """
 
 import base64
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["MOST_CELLS", "STEPS", "Likelihood", "pack_board", "run_of", "written_bits"]
+__all__ = ["MOST_CELLS", "STEPS", "Likelihood", "Moved", "moved_of", "pack_board", "run_of", "written_bits"]
 
 # What a weight of 1 is sent as.
 STEPS = 65_534
@@ -46,6 +47,45 @@ class Likelihood:
     token: str
     before: float
     after: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a mask did in the whole model, whichever head is on the screen.
+
+    Attributes:
+        heads: of each layer and head the share of its weight that moved; None for heads that a layer doesn't have.
+        outputs: of each position how far its output went, as a share of its length before.
+        cosine: between the means of all outputs before and after; None where either has no length.
+    """
+
+    heads: list[list[float | None]]
+    outputs: list[float]
+    cosine: float | None
+
+
+def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
+    """What a mask did in the whole model. It goes through the weights of all heads, so keep it while both runs last.
+
+    Args:
+        before: the run without the mask.
+        after: the run with it; the same where nothing was added.
+        stream: the attention that is shown.
+
+    Raises:
+        TraceError: the runs aren't of the same tokens.
+    """
+    if after is before:
+        heads: list[list[float | None]] = [
+            [0.0] * before.head_count(layer, stream) for layer in range(before.layer_count(stream))
+        ]
+        return Moved(heads, [0.0] * len(before.output), _cosine(before, after))
+    rows = moved_weight(before, after, stream).tolist()
+    return Moved(
+        [[None if math.isnan(one) else round(one, 6) for one in row] for row in rows],
+        [round(one, 6) for one in moved_output(before, after).tolist()],
+        _cosine(before, after),
+    )
 
 
 def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
@@ -77,6 +117,7 @@ def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str,
         "head": head,
         "sinks": sinks,
         "logits": body.add_numbers(logits.reshape(-1)),
+        "values": body.add_numbers(one.value.detach().float().cpu().numpy().reshape(-1)),
         "open": body.add(numpy.packbits(allowed).tobytes()),
         "weights": body.add_numbers(_steps(trace, stream)) if full else None,
         "opens": _opens(trace, stream, body) if full else None,
@@ -96,6 +137,7 @@ def run_of(
     layer: int,
     head: int,
     likelier: Sequence[Likelihood] = (),
+    moved: Moved | None = None,
 ) -> dict[str, Any]:
     """What a mask did, as plain values.
 
@@ -106,24 +148,22 @@ def run_of(
         layer: of the head on the screen.
         head: the head on the screen.
         likelier: of a model that predicts, how likely tokens were and are.
+        moved: from `moved_of` of the same runs, where it is at hand; by default it is worked out.
 
     Raises:
         TraceError: the runs aren't of the same tokens.
     """
-    same = after is before
-    heads = [[0.0] * before.head_count(layer, stream) for layer in range(before.layer_count(stream))]
-    moved = heads if same else moved_weight(before, after, stream).tolist()
-    outputs = [0.0] * len(before.output) if same else moved_output(before, after).tolist()
+    moved = moved_of(before, after, stream) if moved is None else moved
     said = before.query_tokens(before.streams[-1])
     weights = after.attention(layer, stream).head(head).weights.detach().float().cpu().numpy()
     return {
         "weights": _coded(_levels(weights)),
         "others": _coded(_steps(after, stream)) if _few(after, stream) else None,
         "open": written_bits(_allowed(after, stream, layer)[head]),
-        "heads": [[None if math.isnan(one) else round(one, 6) for one in row] for row in moved],
-        "outputs": [round(one, 6) for one in outputs],
+        "heads": moved.heads,
+        "outputs": moved.outputs,
         "said": list(said.written),
-        "cosine": _cosine(before, after),
+        "cosine": moved.cosine,
         "likelier": [[one.token, round(one.before, 6), round(one.after, 6)] for one in likelier],
     }
 

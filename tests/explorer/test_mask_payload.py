@@ -51,6 +51,8 @@ def test_from_what_is_sent_the_softmax_over_what_is_open_is_what_the_model_does(
     after = model.trace(TEXT, edits=[av.Allow(allowed)])
     live = logits.masked_fill(~(torch.from_numpy(own) & allowed), -torch.inf).softmax(-1)
     assert abs(live - after.weights(0, 1)).max() <= 1e-6
+    values = torch.tensor(numpy.frombuffer(at(body, header["values"]), "<f4").reshape(n, -1).copy())
+    assert abs(live @ values - after.attention(0).head(1).output).max() <= 1e-5
     told = run_of(before, after, "decoder", 0, 1)
     assert levels(told["weights"], (n, n)) == pytest.approx(after.weights(0, 1).numpy(), abs=1e-5)
     assert (cells(base64.b64decode(told["open"]), (n, n)) == (own & allowed.numpy())).all()

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
+import {ownOutputs} from "../../../attention_viz/explorer/static/masks/board.js";
 import {
   actsIn,
   bitsOf,
@@ -94,4 +95,14 @@ test("the heaviest link that was cut is one between words, unless that is next t
   assert.deepEqual(heaviestCut(before, open, 3, new Set([0])), {query: 2, key: 1, weight: 0.8});
   assert.deepEqual(heaviestCut(before, open, 3, new Set([0, 1])), {query: 0, key: 0, weight: 0.9});
   assert.equal(heaviestCut(before, all(3), 3, new Set()), null);
+});
+
+test("this head's own output moves by the values that it fetches otherwise", () => {
+  // Two keys with the values (3, 0) and (0, 4); the second row stays as it is.
+  const ground = {values: Float32Array.of(3, 0, 0, 4), rows: 2, columns: 2};
+  const before = Float64Array.of(1, 0, 0.5, 0.5);
+  const moved = ownOutputs(ground, {before, after: Float64Array.of(0, 1, 0.5, 0.5)});
+  assert.ok(moved && Math.abs(moved[0] - 5 / 3) < 1e-12 && moved[1] === 0);
+  assert.equal(ownOutputs(ground, {before, after: null}), null);
+  assert.equal(ownOutputs({...ground, values: new Float32Array(0)}, {before, after: before}), null);
 });

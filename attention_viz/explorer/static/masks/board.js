@@ -22,6 +22,7 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {number} head
  * @property {number | null} sinks
  * @property {Place} logits
+ * @property {Place} values  of the head on the screen, a row for each key
  * @property {Place} open
  * @property {Place | null} weights  of all heads, where they are few enough
  * @property {Place[][] | null} opens  of each layer, for each head or once for all
@@ -67,6 +68,7 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {number} rows
  * @property {number} columns
  * @property {Float32Array} logits
+ * @property {Float32Array} values  of the head on the screen, a row for each key
  * @property {Cells} own  what the model itself leaves open
  * @property {Float64Array} before
  * @property {Uint16Array | null} others
@@ -100,13 +102,14 @@ export async function readGround(bytes) {
   const [rows, columns] = [header.queries.tokens.length, header.keys.tokens.length];
   const size = rows * columns;
   const logits = new Float32Array(numbersAt(payload, header.logits));
+  const values = new Float32Array(numbersAt(payload, header.values));
   const own = unpackBits(await readPlane(payload, header.open), size);
   const places = header.opens ?? [];
   const opens = await Promise.all(
     places.map((layer) => Promise.all(layer.map(async (at) => unpackBits(await readPlane(payload, at), size)))),
   );
   return {
-    ...{header, rows, columns, logits, own, opens},
+    ...{header, rows, columns, logits, values, own, opens},
     before: softmaxOver(logits, own, columns, header.sinks),
     others: header.weights && new Uint16Array(numbersAt(payload, header.weights)),
     starts: header.layers.map((_, layer) => header.layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0)),
@@ -155,6 +158,33 @@ export function matricesOf(ground, {choice, added, run, peek}) {
   const before = headOf(ground, /** @type {Uint16Array} */ (ground.others), layer, head);
   const unchanged = choice.mask === "none" || (readsTheSame(choice, layer) && !acts) ? before : null;
   return {layer, head, own, open, before, after: run?.others ? headOf(ground, run.others, layer, head) : unchanged};
+}
+
+/**
+ * How far each query's output of the head on the screen goes, as a share of its length before; null where its weights
+ * with the mask aren't known yet, or it has no values, as of weights that nothing was fetched by.
+ * @param {Pick<Ground, "values" | "rows" | "columns">} ground
+ * @param {Pick<Matrices, "before" | "after">} matrices  of that head
+ * @returns {number[] | null}
+ */
+export function ownOutputs({values, rows, columns}, {before, after}) {
+  if (!after || values.length === 0) return null;
+  const width = values.length / columns;
+  const [was, change] = [new Float64Array(width), new Float64Array(width)];
+  return Array.from({length: rows}, (_, row) => {
+    was.fill(0);
+    change.fill(0);
+    for (let key = 0; key < columns; key++) {
+      const at = row * columns + key;
+      const more = after[at] - before[at];
+      for (let place = 0, value = key * width; place < width; place++, value++) {
+        was[place] += before[at] * values[value];
+        change[place] += more * values[value];
+      }
+    }
+    const length = Math.hypot(...was);
+    return length > 0 ? Math.hypot(...change) / length : 0;
+  });
 }
 
 /**

@@ -8,7 +8,7 @@ import {readGround, readRun} from "./board.js";
 import {listenTo} from "./gestures.js";
 import {bitsOf, BATCHED, bytesOf, nameOf, openCells, unpackBits} from "./rules.js";
 import {createSheet} from "./sheet.js";
-import {drawMatrix, drawStage, takeGround} from "./stage.js";
+import {drawPointed, drawStage, takeGround} from "./stage.js";
 import {BRUSHES, createPresets, createStepper, createSwitch, SHOWN} from "./tools.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {element} from "../parts/element.js";
@@ -78,7 +78,7 @@ function create(parentElement, setStateValue) {
     painted: () => finishStroke(stage),
     kept: (place) => send(stage, false, place),
     draw: () => drawStage(stage),
-    pointed: () => drawMatrix(stage),
+    pointed: () => drawPointed(stage),
   });
   listenToChannel((message) => follow(stage, message), signal);
   const observer = new ResizeObserver(() => {

@@ -23,7 +23,7 @@ const GRID = {height: 222, phone: 300};
 /**
  * How far each token's output moved, as bars.
  * @param {HTMLElement} place
- * @param {Run} run
+ * @param {Pick<Run, "outputs" | "said">} run
  * @param {number} room  in pixels
  */
 export function writeOutputs(place, {outputs, said}, room) {

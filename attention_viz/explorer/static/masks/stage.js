@@ -1,6 +1,6 @@
 // The parts of the page of masks, and how they are drawn from what is known.
 
-import {countCut, isAtHand, matricesOf} from "./board.js";
+import {countCut, isAtHand, matricesOf, ownOutputs} from "./board.js";
 import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
 import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
@@ -84,7 +84,7 @@ export function drawStage(stage) {
   if (!ground || !message) return;
   drawMatrix(stage);
   drawTools(stage, ground, message);
-  drawSides(stage, ground, roomOf(), sheetColours(stage.root));
+  drawSides(stage, ground, sheetColours(stage.root));
   stage.root.dataset["drawn"] = "";
 }
 
@@ -92,7 +92,7 @@ export function drawStage(stage) {
  * Draw what follows the pointer: the matrix, and the sentence above it.
  * @param {Stage} stage
  */
-export function drawMatrix(stage) {
+function drawMatrix(stage) {
   const {ground, message} = stage;
   if (!ground || !message) return;
   const matrices = matricesOf(ground, stage);
@@ -108,6 +108,15 @@ export function drawMatrix(stage) {
     words: legendWords(stage, ground, matrices.after !== null),
     hatched: matrices.own.includes(0) || countCut(matrices) > 0,
   });
+}
+
+/**
+ * Draw what follows the pointer, and a stroke that isn't over: the matrix, and this head's own output.
+ * @param {Stage} stage
+ */
+export function drawPointed(stage) {
+  drawMatrix(stage);
+  if (stage.ground && stage.message && !stage.run) drawOutputs(stage, stage.ground);
 }
 
 /** How high the matrix may be, in pixels. */
@@ -184,27 +193,48 @@ function scopeWords({in_layer, in_head}) {
 }
 
 /**
+ * What the mask did to each token's output. Until the model has run with it, what the head on the screen hands out is
+ * told instead, where that is exact; where it isn't, what ran last stays, grey.
  * @param {Stage} stage
  * @param {Ground} ground
- * @param {number} room
+ */
+function drawOutputs(stage, ground) {
+  const {root, parts, run, last} = stage;
+  const stale = run === null;
+  const own = stale ? ownOutputs(ground, matricesOf(ground, {...stage, peek: null})) : null;
+  root.classList.toggle("av-stale", stale);
+  parts.outputs.classList.toggle("av-own", own !== null);
+  parts.outputsTitle.textContent = own ? "This head\u2019s output moved by" : "Output moved by";
+  const waiting = own ? "the model is being run \u2026" : "being run in the model \u2026";
+  parts.outputsNote.textContent = stale ? waiting : "last layer, share of its length";
+  const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
+  if (!told) return;
+  const beside = (run ?? last)?.likelier.length ? BESIDE.next : BESIDE.whole;
+  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : roomOf() + 130 - beside);
+  if (stage.overRow !== null)
+    parts.outputs.querySelector(`[data-output="${stage.overRow}"]`)?.classList.add("av-marked");
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Ground} ground
  * @param {{ramp: number[][]}} colours
  */
-function drawSides(stage, ground, room, {ramp}) {
-  const {root, parts, run, last, cells, message} = stage;
+function drawSides(stage, ground, {ramp}) {
+  drawOutputs(stage, ground);
+  const {parts, run, last, cells, message} = stage;
   const told = run ?? last;
-  const stale = run === null;
-  root.classList.toggle("av-stale", stale);
-  parts.outputsNote.textContent = stale ? "being run in the model \u2026" : "last layer, share of its length";
-  parts.headsNote.textContent = stale
-    ? "being run in the model \u2026"
-    : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
+  parts.headsNote.textContent =
+    run === null
+      ? "being run in the model \u2026"
+      : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
   const shown = stage.peek ?? ground.header;
   stage.layout = drawHeads(parts.table, cells, ground, {heads: told?.heads ?? null, shown, ramp});
   parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(stage.layout)));
   if (!told) return;
-  const next = told.likelier.length > 0;
-  parts.wholeTitle.textContent = next ? (message?.predicts ?? "") : "Mean of all outputs, against before";
-  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : room + 130 - (next ? BESIDE.next : BESIDE.whole));
+  parts.wholeTitle.textContent = told.likelier.length
+    ? (message?.predicts ?? "")
+    : "Mean of all outputs, against before";
   writeWhole(parts.whole, told);
 }
 

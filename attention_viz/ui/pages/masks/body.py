@@ -16,6 +16,7 @@ from attention_viz.ui.pages.masks.board import show_board
 from attention_viz.ui.pages.masks.choice import MaskChoice, added_cells, edits
 from attention_viz.ui.pages.masks.consequences import show_tables
 from attention_viz.ui.pages.masks.places import HEIGHT, Places
+from attention_viz.ui.pages.masks.results import moved
 from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_mask_words, silent_rows_words, unfit_words
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
@@ -70,7 +71,8 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
         _show_board(before, after, state, choice, locked or (_FILE if before.fit is None else ""))
     _show_words(before.alone(state.stream), after.alone(state.stream), state, choice)
     if choice.mask != "none" and after is not before:
-        show_tables(before.trace, after.trace, after.stream(state.stream))
+        stream = before.stream(state.stream)
+        show_tables(before.trace, moved(before.trace, after.trace, stream))
     present_change(before, after, state)
     if after.fit is not None:
         verify(after)
@@ -154,7 +156,7 @@ def _show_board(before: Drawn, after: Drawn, state: State, choice: MaskChoice, l
         choice,
         (layer, head),
         (state.query, state.key) if fits else (None, None),
-        run_of(before.trace, after.trace, stream, layer, head, likelier),
+        run_of(before.trace, after.trace, stream, layer, head, likelier, moved(before.trace, after.trace, stream)),
         locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
         predicts=title_of(before.trace, places[0]) if places else "",
     )

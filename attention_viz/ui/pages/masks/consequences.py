@@ -3,19 +3,18 @@
 import pandas
 import streamlit as st
 
-from attention_viz.edits.effects import moved_output, moved_weight
+from attention_viz.explorer.mask_payload import Moved
 from attention_viz.trace.trace import Trace
 
 __all__ = ["show_tables"]
 
 
-def show_tables(before: Trace, after: Trace, stream: str) -> None:
+def show_tables(before: Trace, moved: Moved) -> None:
     """The numbers beside the matrix, and what they mean, behind a line that opens.
 
     Args:
         before: the run without the mask.
-        after: the run with it.
-        stream: the attention that is shown.
+        moved: what the mask did in the whole model.
     """
     with st.expander("The same as tables"):
         st.caption(
@@ -26,10 +25,10 @@ def show_tables(before: Trace, after: Trace, stream: str) -> None:
             "nothing is blocked, since what they read has changed."
         )
         labels = before.query_tokens(before.streams[-1]).written
-        outputs = {"token": labels, "output moved": [round(float(one), 6) for one in moved_output(before, after)]}
-        heads = moved_weight(before, after, stream).numpy().round(6)
+        outputs = pandas.DataFrame({"token": labels, "output moved": moved.outputs})
         left, right = st.columns([1, 2])
-        left.dataframe(pandas.DataFrame(outputs), key="outputs-table")
-        columns = [f"head {number}" for number in range(heads.shape[1])]
-        index = [f"layer {number}" for number in range(heads.shape[0])]
-        right.dataframe(pandas.DataFrame(heads, columns=columns, index=index), key="heads-table")
+        left.dataframe(outputs, key="outputs-table")
+        columns = [f"head {number}" for number in range(len(moved.heads[0]))]
+        index = [f"layer {number}" for number in range(len(moved.heads))]
+        # A head that a layer doesn't have stays empty.
+        right.dataframe(pandas.DataFrame(moved.heads, columns=columns, index=index, dtype=float), key="heads-table")
