@@ -73,8 +73,10 @@ class Comparison:
         return apart
 
     def table(self) -> "pandas.DataFrame":
-        """Every cell as a row: query, query_token, key, key_token, weight, other_weight, difference.
+        """Every cell as a row.
 
+        Columns query, query_token, key, key_token, weight, other_weight, difference, query_written, key_written.
+        A token is the tokenizer's own piece, such as "Ġbank"; written is how people read it, "·bank".
         `query` and `key` count the places of the common axes; NaN where a text lacks the token.
         """
         import pandas
@@ -90,6 +92,8 @@ class Comparison:
                 "weight": self.weights.flatten().numpy(),
                 "other_weight": self.other_weights.flatten().numpy(),
                 "difference": self.difference.flatten().numpy(),
+                "query_written": [self.queries.written[place] for place in queries],
+                "key_written": [self.keys.written[place] for place in keys],
             }
         )
 

@@ -32,16 +32,16 @@ class Plane:
     share: float
 
     def table(self, trace: Trace, stream: str) -> "pandas.DataFrame":
-        """A row a point: side ("query" or "key"), position, token, first, second."""
+        """A row a point: side ("query" or "key"), position, token, first, second, written."""
         import pandas
 
         sides = {"query": (trace.query_tokens(stream), self.queries), "key": (trace.key_tokens(stream), self.keys)}
         rows = [
-            (side, position, label, float(one[0]), float(one[1]))
+            (side, position, label, float(one[0]), float(one[1]), written)
             for side, (tokens, points) in sides.items()
-            for position, (label, one) in enumerate(zip(tokens.labels, points, strict=True))
+            for position, (label, written, one) in enumerate(zip(tokens.labels, tokens.written, points, strict=True))
         ]
-        return pandas.DataFrame(rows, columns=["side", "position", "token", "first", "second"])
+        return pandas.DataFrame(rows, columns=["side", "position", "token", "first", "second", "written"])
 
 
 def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | None = None) -> Plane:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
+# A column of the tokenizer's own pieces, and the one that holds them as people read them.
+_READ_AS = {"token": "written", "query_token": "query_written", "key_token": "key_written"}
+
 __all__ = ["FORMATS", "one_line", "report", "show", "show_pairs", "show_with_origin"]
 
 
@@ -58,12 +61,23 @@ def _put(text: str) -> None:
 def _table(table: "pandas.DataFrame") -> str:
     """Columns side by side: numbers to the right, words to the left."""
     columns: list[list[str]] = []
+    table = _for_eyes(table)
     for name in table.columns:
-        cells = [str(name), *(_cell(value) for value in table[name])]
-        width = max(map(len, cells))
         numeric = table[name].dtype.kind in "iuf"
+        # Where there is no text, pandas 3 has a NaN of its own.
+        values = table[name] if numeric else table[name].astype(object).where(table[name].notna(), None)
+        cells = [str(name), *map(_cell, values)]
+        width = max(map(len, cells))
         columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
     return "".join("  ".join(row).rstrip() + "\n" for row in zip(*columns, strict=True))
+
+
+def _for_eyes(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    """The table with each token as people read it in place of the tokenizer's own piece."""
+    for own, written in _READ_AS.items():
+        if written in table.columns and own in table.columns:
+            table = table.assign(**{own: table[written]}).drop(columns=written)
+    return table
 
 
 def _cell(value: Any) -> str:

@@ -60,7 +60,7 @@ def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Flo
 
 
 def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
-    """What `moved_output` gives, a row a position: position, token, moved.
+    """What `moved_output` gives, a row a position: position, token, moved, written.
 
     Raises:
         TraceError: the outputs have different shapes.
@@ -68,8 +68,10 @@ def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
     import pandas
 
     moved = moved_output(before, after).tolist()
-    tokens = before.query_tokens(before.streams[-1]).labels
-    return pandas.DataFrame({"position": range(len(moved)), "token": tokens, "moved": moved})
+    tokens = before.query_tokens(before.streams[-1])
+    return pandas.DataFrame(
+        {"position": range(len(moved)), "token": tokens.labels, "moved": moved, "written": tokens.written}
+    )
 
 
 def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pandas.DataFrame":

@@ -219,7 +219,7 @@ class AttentionModel(Continuing, Described, TextModel):
         return self._answering.trace_ids(reading, decoder_input_ids, edits, self._provenance)
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """The likeliest tokens at a position of a trace of this model: columns token, id, probability.
+        """The likeliest tokens at a position of a trace of this model: columns token, id, probability, written.
 
         For a decoder the token after the position; for an encoder the one behind a mask, so only there.
 

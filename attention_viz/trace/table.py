@@ -13,7 +13,19 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "inert", "to_csv", "weights_table"]
 
-COLUMNS = ("stream", "layer", "head", "query", "query_token", "key", "key_token", "weight")
+# The tokenizer's own pieces first; as people read them, such as "·bank" for "Ġbank", after what was there before them.
+COLUMNS = (
+    "stream",
+    "layer",
+    "head",
+    "query",
+    "query_token",
+    "key",
+    "key_token",
+    "weight",
+    "query_written",
+    "key_written",
+)
 
 # What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection"), the full-width forms included.
 _FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
@@ -72,6 +84,8 @@ def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.Da
             "key": numpy.tile(numpy.arange(columns), rows),
             "key_token": numpy.tile(numpy.array(_writable(keys), dtype=object), rows),
             "weight": weights.ravel(),
+            "query_written": numpy.repeat(numpy.array(queries.written, dtype=object), columns),
+            "key_written": numpy.tile(numpy.array(keys.written, dtype=object), rows),
         },
         columns=list(COLUMNS),
     )

@@ -254,7 +254,10 @@ class Trace(Given, ByNumber):
         return self.whole_layers[stream][place]
 
     def table(self, layer: int | None = None, head: int | None = None, stream: str | None = None) -> pandas.DataFrame:
-        """Every weight as a row: stream, layer, head, query, query_token, key, key_token, weight.
+        """Every weight as a row.
+
+        Columns stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written.
+        A token is the tokenizer's own piece, such as "Ġbank"; written is how people read it, "·bank".
 
         Args:
             layer: only this layer; all by default.

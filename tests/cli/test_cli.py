@@ -399,6 +399,18 @@ def test_circuits_are_what_the_library_says(run: Run) -> None:
     assert "nobody trained" in run("circuits", "--model", "scratch")[2]
 
 
+def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = pandas.DataFrame({"token": ["ĠMary", None], "logit": [1.5, 2.0], "written": ["·Mary", None]})
+    show(table, "table")
+    assert capsys.readouterr().out == "token   logit\n·Mary  1.5000\n       2.0000\n"
+    show(table, "csv")
+    assert capsys.readouterr().out == 'token,logit,written\n"ĠMary",1.5,"·Mary"\n,2.0,\n'
+    show(table, "json")
+    assert json.loads(capsys.readouterr().out)[0] == {"token": "ĠMary", "logit": 1.5, "written": "·Mary"}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

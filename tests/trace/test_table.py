@@ -1,5 +1,7 @@
 import csv
 import io
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -55,6 +57,7 @@ def test_each_weight_is_a_row_with_where_it_stands() -> None:
     row = table.iloc[1 * 5 + 3]
     assert row.drop("weight").to_dict() == {
         "stream": "cross", "layer": 1, "head": 1, "query": 1, "query_token": "b", "key": 3, "key_token": "y",
+        "query_written": "b", "key_written": "y",
     }  # fmt: skip
     assert row["weight"] == one.weights(1, 1, "cross")[1, 3]
     torch.testing.assert_close(torch.tensor(table["weight"].to_numpy().reshape(3, 5)), one.weights(1, 1, "cross"))
@@ -169,3 +172,24 @@ def test_gradients_and_half_precision_are_no_hindrance() -> None:
     layers = {"encoder": (Layer(attend(query, query, query), "0"),)}
     one = Trace(layers, rows, rows, torch.zeros(2, 3), Provenance("m"), Fidelity(0.0, 0.0, 1e-5, ""))
     assert one.table()["weight"].dtype == "float32"
+
+
+def test_files_keep_the_tokenizers_own_tokens_and_say_beside_them_how_people_read_them() -> None:
+    rows = json.loads((Path(__file__).parents[1] / "explorer" / "spelling.json").read_text())
+    tokens = Tokens(
+        tuple(row["label"] for row in rows),
+        tuple(range(len(rows))),
+        spelling=tuple(row["spelling"] for row in rows),
+    )
+    one = trace(tokens.labels, tokens.labels)
+    named = one.derived(queries={"decoder": tokens, "cross": tokens}, keys={"decoder": tokens, "cross": tokens})
+    columns, *found = read(to_csv(named.table(0, 0, "decoder")))
+    own, written = columns.index("key_token"), columns.index("key_written")
+    for row, line in zip(rows, found, strict=False):
+        label = row["label"].encode("utf-8", "backslashreplace").decode()
+        assert line[own].removeprefix("'") == label.removeprefix("'")
+        assert line[written].removeprefix("'") == (row["mark"] + row["text"]).removeprefix("'")
+    every = len(rows)
+    assert [line[columns.index("query_written")] for line in found[::every]] == [
+        line[written] for line in found[:every]
+    ]

@@ -30,8 +30,8 @@ class Decomposition(Told):
         of: what was asked.
         total: the number, as it ran.
         table: a row for each part: side ("query" and "key" of a score, else "output"), kind, layer, head, position,
-            token, contribution; largest first. Each side sums to the total, up to the remainder. Where a model has
-            several streams, a column names them, too.
+            token, contribution, written; largest first. Each side sums to the total, up to the remainder. Where a
+            model has several streams, a column names them, too.
         remainder: the total less the sum of the rows, of the side that misses it by more.
         position_bias: what the model adds to a score for the distance of the two, apart from the sum; 0 where nothing.
         softcap: the soft cap that a score goes through after it, apart from the sum; None where there is none.
@@ -77,7 +77,8 @@ class Decomposition(Told):
             stream: whose layer; None for the only one there is.
 
         Returns:
-            Columns position (that looks), source, token (at the source), weight, contribution; sums to the head's rows.
+            Columns position (that looks), source, token (at the source), weight, contribution, written; sums to
+            the head's rows.
 
         Raises:
             ShapeError: there is no such head.
@@ -88,8 +89,8 @@ class Decomposition(Told):
         """Every head's contribution by the position that it was taken from, in one backward pass a side.
 
         Returns:
-            Columns side, stream, layer, head, source, token (at the source), contribution; a head's rows of a side sum
-            to its rows in `table`.
+            Columns side, stream, layer, head, source, token (at the source), contribution, written; a head's
+            rows of a side sum to its rows in `table`.
         """
         return self._known.fetched()
 

@@ -53,8 +53,9 @@ def logit_lens(
         count: how many of the likeliest are told of each place, where none is asked for.
 
     Returns:
-        Columns position, layer, token, probability, by position and layer, likeliest first. Layer -1 is what enters the
-        first layer. Layers are counted as the model counts them, those without attention among them.
+        Columns position, layer, token, probability, written (the token as people read it), by position and layer,
+        likeliest first. Layer -1 is what enters the first layer.
+        Layers are counted as the model counts them, those without attention among them.
 
     Raises:
         TraceError: the trace is another model's, comes from a file or was made of another trace.
@@ -81,13 +82,15 @@ def logit_lens(
     found = [lens.read(layer, wanted, count) for layer in range(len(lens.streams))]
     ids = torch.stack([one for one, _ in found], dim=1)
     positions, layers, width = ids.shape
+    tokens = label_ids(run.tokenizer, ids.flatten().tolist())
     place = torch.cartesian_prod(torch.arange(positions), torch.arange(-1, layers - 1)).repeat_interleave(width, dim=0)
     return pandas.DataFrame(
         {
             "position": place[:, 0].numpy(),
             "layer": place[:, 1].numpy(),
-            "token": label_ids(run.tokenizer, ids.flatten().tolist()).labels,
+            "token": tokens.labels,
             "probability": torch.stack([one for _, one in found], dim=1).flatten().numpy(),
+            "written": tokens.written,
         }
     )
 

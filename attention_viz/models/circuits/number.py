@@ -93,6 +93,7 @@ class OpenNumber:
         import pandas
 
         found = sorted((one for one in sums.items() if one[1] != 0.0), key=lambda one: -abs(one[1]))
+        names = [self._token(part.stream, part.position) for part, _ in found]
         columns: dict[str, object] = {
             "side": [side] * len(found),
             "kind": [part.kind for part, _ in found],
@@ -101,18 +102,20 @@ class OpenNumber:
                 name: pandas.array([getattr(part, name) for part, _ in found], dtype="Int64")
                 for name in ("layer", "head", "position")
             },
-            "token": [self._token(part.stream, part.position) for part, _ in found],
+            "token": [token for token, _ in names],
             "contribution": [number for _, number in found],
+            "written": [written for _, written in names],
         }
         if len(self.run.anatomy.layers) == 1:
             del columns["stream"]
         return pandas.DataFrame(columns)
 
-    def _token(self, stream: str | None, position: int | None) -> str | None:
-        if position is None:
-            return None
+    def _token(self, stream: str | None, position: int | None) -> tuple[str | None, str | None]:
+        """The tokenizer's own piece at a position, and as people read it; twice None where there is none."""
         tokens = self.run.queries.get(stream or "") or self.run.tokens
-        return tokens.labels[position] if position < len(tokens) else None
+        if position is None or position >= len(tokens):
+            return None, None
+        return tokens.labels[position], tokens.written[position]
 
     def joint(self, count: int) -> "pandas.DataFrame":
         """See `Decomposition.joint`."""
@@ -146,9 +149,10 @@ class OpenNumber:
         keys = self.trace.key_tokens(stream)
         spots = shares.nonzero().tolist()
         rows = [
-            (at, key, keys.labels[key], float(call.weights[head, at, key]), float(shares[at, key])) for at, key in spots
+            (at, key, keys.labels[key], float(call.weights[head, at, key]), float(shares[at, key]), keys.written[key])
+            for at, key in spots
         ]
-        frame = pandas.DataFrame(rows, columns=["position", "source", "token", "weight", "contribution"])
+        frame = pandas.DataFrame(rows, columns=["position", "source", "token", "weight", "contribution", "written"])
         return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
 
     def fetched(self) -> "pandas.DataFrame":
@@ -165,7 +169,7 @@ class OpenNumber:
             for leaf, slope in zip(heads, cast("Sequence[Tensor | None]", slopes), strict=True):
                 if slope is not None:
                     tables.append(self._fetched(side, *self.run.anatomy.places[cast("int", leaf.call)], slope[0]))
-        columns = ["side", "stream", "layer", "head", "source", "token", "contribution"]
+        columns = ["side", "stream", "layer", "head", "source", "token", "contribution", "written"]
         return pandas.concat(tables, ignore_index=True) if tables else pandas.DataFrame(columns=columns)
 
     def _fetched(self, side: str, stream: str, layer: int, slope: Tensor) -> "pandas.DataFrame":
@@ -176,7 +180,7 @@ class OpenNumber:
         value = shared_heads(call.value, call.query)
         shares = (call.weights * (slope @ value.mT)).double().sum(dim=1)
         spots = shares.nonzero()
-        labels = self.trace.key_tokens(stream).labels
+        keys = self.trace.key_tokens(stream)
         return pandas.DataFrame(
             {
                 "side": side,
@@ -184,8 +188,9 @@ class OpenNumber:
                 "layer": layer,
                 "head": spots[:, 0].tolist(),
                 "source": spots[:, 1].tolist(),
-                "token": [labels[at] for at in spots[:, 1].tolist()],
+                "token": [keys.labels[at] for at in spots[:, 1].tolist()],
                 "contribution": shares[spots[:, 0], spots[:, 1]].tolist(),
+                "written": [keys.written[at] for at in spots[:, 1].tolist()],
             }
         )
 

@@ -47,8 +47,9 @@ def writes(
         stream: whose layer; None for the only one there is, and of an encoder–decoder for the cross-attention.
 
     Returns:
-        Columns token, id, logit: the most promoted first, then the suppressed, the most suppressed last. A head that
-        writes nothing there, such as an encoder's, has all zeros, and then no rows.
+        Columns token, id, logit, written (the token as people read it): the most promoted first, then the suppressed,
+        the most suppressed last. A head that writes nothing there, such as an encoder's, has all zeros, and then no
+        rows.
 
     Raises:
         TraceError: the trace is another model's, comes from a file or was made of another trace, or has no such layer.
@@ -66,12 +67,15 @@ def writes(
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
     if not logits.any():
-        return pandas.DataFrame({"token": [], "id": [], "logit": []}).astype({"id": "int64", "logit": "float32"})
+        return pandas.DataFrame({"token": [], "id": [], "logit": [], "written": []}).astype(
+            {"id": "int64", "logit": "float32"}
+        )
     size = min(count, len(logits) // 2)
     best, worst = logits.topk(size), logits.topk(size, largest=False)
     ids = [*best.indices.tolist(), *worst.indices.flip(0).tolist()]
     numbers = torch.cat([best.values, worst.values.flip(0)])
-    return pandas.DataFrame({"token": label_ids(run.tokenizer, ids).labels, "id": ids, "logit": numbers.numpy()})
+    tokens = label_ids(run.tokenizer, ids)
+    return pandas.DataFrame({"token": tokens.labels, "id": ids, "logit": numbers.numpy(), "written": tokens.written})
 
 
 def written_logits(

@@ -20,7 +20,9 @@ __all__ = ["candidates"]
 def candidates(
     model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int, count: int
 ) -> "pandas.DataFrame":
-    """The likeliest tokens at a position of a trace: columns token, id, probability, likeliest first.
+    """The likeliest tokens at a position of a trace: columns token, id, probability, written, likeliest first.
+
+    `written` is the token as people read it, such as "·Paris" for "ĠParis".
 
     Probabilities are the softmax over all tokens that the model knows.
 
@@ -45,8 +47,9 @@ def candidates(
         _check_masked(trace, tokenizer, position)
     likely, ids = trace.output[position].double().softmax(dim=-1).topk(min(count, trace.output.shape[1]))
     numbers = [int(number) for number in ids]
-    labels = label_ids(tokenizer, numbers).labels
-    return pandas.DataFrame({"token": labels, "id": numbers, "probability": likely.to(torch.float32).cpu().numpy()})
+    tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
+    columns = {"token": tokens.labels, "id": numbers, "probability": found, "written": tokens.written}
+    return pandas.DataFrame(columns)
 
 
 def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", position: int) -> None:

@@ -23,7 +23,7 @@ def test_probabilities_are_the_softmax_of_the_output(position: int) -> None:
     model = shipped("induction")
     trace = model.trace(REPEATED)
     likely = model.candidates(trace, position, count=7)
-    assert list(likely.columns) == ["token", "id", "probability"]
+    assert list(likely.columns) == ["token", "id", "probability", "written"]
     expected = trace.output[position].double().softmax(-1).sort(descending=True)
     assert likely.id.tolist() == expected.indices[:7].tolist()
     assert likely.probability.tolist() == pytest.approx(expected.values[:7].tolist(), abs=1e-6)
