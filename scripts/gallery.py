@@ -93,6 +93,7 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "changed_outputs": lambda r: av.views.changed_outputs(r.bank, r.masked),
     "candidates": lambda r: av.views.candidates(r.frog, 1, 1, r.likely),
     "cache": lambda r: av.views.cache(r.grown, 1, 1),
+    "all_heads": lambda r: av.views.all_heads(r.bank),
     "head_grid": lambda r: av.views.head_grid(r.bank, "previous"),
     "head_scatter": lambda r: av.views.head_scatter(r.bank, "previous", "entropy"),
     "head_map": lambda r: av.views.head_map(r.bank),

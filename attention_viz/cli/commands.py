@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from attention_viz.cli.files import check_target, write
+from attention_viz.cli.files import check_target, layout_of, write
 from attention_viz.cli.output import report, show, show_pairs, show_with_origin
 from attention_viz.errors import AttentionVizError
 
@@ -24,7 +24,7 @@ def trace(arguments: Namespace) -> int:
     text = _text(arguments.text)
     second, target = (None if one is None else _whole(one) for one in (arguments.second, arguments.target))
     made = _model(arguments.model).trace(text, second, target=target)
-    write(made, path, arguments.layer, arguments.head, arguments.stream)
+    write(made, path, arguments.layer, arguments.head, arguments.stream, layout_of(arguments))
     report(f"Wrote {path}")
     return 0
 

@@ -2,21 +2,25 @@
 
 import importlib.util
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.browsers import needed
+from attention_viz.views.export.sheet import Sheet
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-    Writer = Callable[[Trace, Path, int | None, int | None, str | None], None]
+    Writer = Callable[[Trace, Path, int | None, int | None, str | None, Mapping[str, Any]], None]
 
-__all__ = ["ENDINGS", "check_target", "write"]
+__all__ = ["ENDINGS", "check_target", "layout_of", "write"]
+
+_LAYOUT = ("width", "height", "title", "footer", "numbers", "font_size")
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Kind:
 
     Attributes:
         holds: what it holds, in a few words.
-        write: writes it: trace, path, layer, head, stream.
+        write: writes it: trace, path, layer, head, stream, and how a picture is to be laid out.
     """
 
     holds: str
@@ -46,6 +50,9 @@ def check_target(arguments: Namespace) -> Path:
         arguments.usage_error(f"argument --out: {what}; the endings are {', '.join(ENDINGS)}")
     if ending in PICTURES and (arguments.layer is None or arguments.head is None):
         arguments.usage_error(f"argument --out: {ending} shows one head; it needs --layer and --head")
+    asked = [f"--{name.replace('_', '-')}" for name in layout_of(arguments)]
+    if ending not in PICTURES and asked:
+        arguments.usage_error(f"argument --out: {ending} is no picture; leave out {', '.join(asked)}")
     if ending == ".safetensors" and places:
         arguments.usage_error(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
     if ending == ".parquet" and importlib.util.find_spec("pyarrow") is None:
@@ -61,51 +68,81 @@ def check_target(arguments: Namespace) -> Path:
     return path
 
 
-def write(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
-    """Write a trace, or a part of it, by the path's ending.
+def layout_of(arguments: Namespace) -> dict[str, Any]:
+    """How a picture is to be laid out, as far as it was asked for, by the names that `heatmap_svg` has.
+
+    Raises:
+        AttentionVizError: a length or a size that is none.
+    """
+    found = {name: getattr(arguments, name) for name in _LAYOUT if getattr(arguments, name) is not None}
+    Sheet.asked(**found)
+    return found
+
+
+def write(
+    trace: "Trace",
+    path: Path,
+    layer: int | None,
+    head: int | None,
+    stream: str | None,
+    laid_out: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Write a trace, or a part of it, by the path's ending; a picture laid out as `heatmap_svg` takes it.
 
     Raises:
         AttentionVizError: there is no such layer, head or stream, or the file can't be written.
     """
     try:
-        ENDINGS[path.suffix.lower()].write(trace, path, layer, head, stream)
+        ENDINGS[path.suffix.lower()].write(trace, path, layer, head, stream, laid_out)
     except OSError as error:
         raise AttentionVizError(f"{path} can't be written: {error.strerror or error}") from None
 
 
-def _safetensors(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+def _safetensors(
+    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
+) -> None:
     trace.save(path)
 
 
-def _csv(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+def _csv(
+    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
+) -> None:
     from attention_viz.trace.table import to_csv
 
     write_whole(path, to_csv(trace.table(layer, head, stream)).encode())
 
 
-def _parquet(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+def _parquet(
+    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
+) -> None:
     # By way of Python's own file, so that what goes wrong is said as for the others.
     write_whole(path, trace.table(layer, head, stream).to_parquet(engine="pyarrow", index=False))
 
 
-def _html(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+def _html(
+    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
+) -> None:
     from attention_viz.explorer import explore
 
     explore(trace, stream=stream, layer=layer or 0, head=head or 0).save_html(path)
 
 
-def _svg(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+def _svg(
+    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
+) -> None:
     from attention_viz.views import heatmap_svg
 
     if layer is not None and head is not None:
-        write_whole(path, heatmap_svg(trace, layer, head, stream).encode())
+        write_whole(path, heatmap_svg(trace, layer, head, stream, **laid_out).encode())
 
 
-def _drawn(trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None) -> None:
+def _drawn(
+    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
+) -> None:
     from attention_viz.views import heatmap_svg, save
 
     if layer is not None and head is not None:
-        save(heatmap_svg(trace, layer, head, stream), path)
+        save(heatmap_svg(trace, layer, head, stream, **laid_out), path)
 
 
 ENDINGS: dict[str, Kind] = {

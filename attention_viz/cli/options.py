@@ -66,6 +66,20 @@ def _trace(added: "Commands") -> None:
     command.add_argument("--head", type=int, metavar="N", help="only this head, from 0; the one that .html opens on")
     _add_stream(command)
     command.add_argument("--force", action="store_true", help="write over a file that is there already")
+    _add_layout(command)
+
+
+def _add_layout(command: argparse.ArgumentParser) -> None:
+    """How a picture is laid out for print, by the names that `views.save` has."""
+    layout = command.add_argument_group("pictures for print")
+    layout.add_argument("--width", metavar="LENGTH", help="such as 170mm, 85mm, 6.7in, 480pt; true in a PDF")
+    layout.add_argument("--height", metavar="LENGTH", help="likewise; what the picture needs by default")
+    layout.add_argument("--title", metavar="TEXT", help='another title; "" for none')
+    layout.add_argument(
+        "--no-footer", dest="footer", action="store_const", const=False, help="no line that says where it comes from"
+    )
+    layout.add_argument("--no-numbers", dest="numbers", action="store_const", const=False, help="no numbers in cells")
+    layout.add_argument("--font-size", type=float, metavar="POINTS", help="of the usual letters (default: 8, or 7)")
 
 
 def _findings(added: "Commands") -> None:

@@ -17,6 +17,7 @@ from .figures.heads.changed_heads import changed_heads as changed_heads
 from .figures.changed_outputs import changed_outputs as changed_outputs
 from .figures.candidates import candidates as candidates
 from .figures.cache import cache as cache
+from .figures.heads.all_heads import all_heads as all_heads
 from .figures.heads.head_grid import head_grid as head_grid
 from .figures.heads.head_scatter import head_scatter as head_scatter
 from .figures.heads.head_map import head_map as head_map

@@ -188,6 +188,28 @@ def test_csv_and_parquet_hold_the_weights_asked_for(
     pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "w.parquet"), own)
 
 
+def test_a_picture_is_laid_out_for_print_as_it_is_asked_for(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "head.svg"
+    words = ("trace", MOON, "--model", "induction", "--layer", "0", "--head", "1", "--out")
+    layout = ("--width", "85mm", "--height", "8cm", "--title", "", "--no-footer", "--no-numbers", "--font-size", "9")
+    assert run(*words, str(path), *layout)[0] == 0
+    own = heatmap_svg(
+        av.load("induction").trace(MOON),
+        0,
+        1,
+        width="85mm",
+        height="8cm",
+        title="",
+        footer=False,
+        numbers=False,
+        font_size=9,
+    )
+    assert path.read_text("utf-8") == own
+    again = tmp_path / "again.svg"
+    refused(run(*words, str(again), "--width", "wide"), "width 'wide' was asked for; a length is a number and mm")
+    refused(run(*words, str(tmp_path / "w.csv"), "--width", "85mm"), r"\.csv is no picture; leave out --width", 2)
+
+
 def test_svg_is_the_head_s_picture_and_html_opens_on_it(run: Run, tmp_path: Path) -> None:
     for ending in ("svg", "HTML"):
         path = str(tmp_path / f"head.{ending}")

@@ -20,11 +20,12 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import as_sentence
-from attention_viz.views import heatmap_svg
+from attention_viz.views import all_heads, heatmap_svg
 from attention_viz.views.export.browsers import at_hand
 from attention_viz.views.export.save import printed
+from attention_viz.views.export.sheet import Sheet
 
-__all__ = ["csv_bytes", "model_part", "show_figure_exports", "show_more_formats", "trace_bytes"]
+__all__ = ["all_heads_bytes", "csv_bytes", "model_part", "show_figure_exports", "show_more_formats", "trace_bytes"]
 
 # Of a model's name in a file's: file systems take 255 bytes for all of it.
 # The largest run that is made into a file here, in memory.
@@ -68,6 +69,8 @@ def show_more_formats(
         if drawn:
             _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
             _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
+            whole = f"attention_{model_part(run)}_all_heads"
+            _button("All heads (PDF)", whole, "pdf", lambda: all_heads_bytes(run, stream), refusals, key="all-heads")
         if tables:
             _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
         file = f"attention_{model_part(run)}_trace"
@@ -147,6 +150,11 @@ def trace_bytes(trace: Trace) -> bytes:
             return path.read_bytes()
     except OSError as error:
         raise TraceError(f"the server has no place to write the trace to: {error.strerror}") from None
+
+
+def all_heads_bytes(trace: Trace, stream: str) -> bytes:
+    """Every pattern of every head on one page."""
+    return printed(all_heads(trace, stream), ("pdf",), trace, stream=stream, sheet=Sheet.asked("170mm"))["pdf"]
 
 
 def model_part(trace: Trace) -> str:

@@ -3,87 +3,193 @@
 import base64
 import io
 import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 from PIL import Image
 
 from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.trace.trace import Trace
+from attention_viz.views.export.sheet import Sheet, wrapped
 from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.hatching import segments
-from attention_viz.views.style.numbers import LEAST
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ink_on, on_ramp
 from attention_viz.views.style.wording import escaped, shortened, spread
 
 __all__ = ["heatmap_svg"]
 
-# Pixels of the drawing: the matrix is a square of about _SIDE, and cells no larger than _LARGEST_CELL.
+# Pixels of the drawing, with letters of 12: the matrix is a square of about _SIDE, and cells no larger than
+# _LARGEST_CELL, unless a width is asked for.
 _SIDE = 560
-_LARGEST_CELL = 44.0
+_LARGEST_CELL, _LARGEST_ON_PAPER = 44.0, 72.0
 _LETTER = 7.3
 _TOP, _RIGHT, _BOTTOM = 52, 110, 48
 _STEPS = 256
+_LETTERS = 12.0
+# The smallest letters that can be read, 5 points.
+_READABLE = 5 * 96 / 72
+# What labels may take of a width.
+_LABELS = 0.18
 
 
-def heatmap_svg(trace: Trace, layer: int, head: int, stream: str | None = None) -> str:
+@dataclass(frozen=True)
+class _Page:
+    """Where everything stands, in pixels.
+
+    Attributes:
+        width: of all of it.
+        height: of all of it.
+        left: of the matrix.
+        top: of the matrix.
+        cell: of the matrix: width and height of one.
+        factor: how much larger letters are than 12 pixels.
+        longest: how many letters of a label are written.
+        title: in lines.
+        origin: what stands under the picture, in lines.
+        below: where that begins.
+    """
+
+    width: float
+    height: float
+    left: float
+    top: float
+    cell: float
+    factor: float
+    longest: int
+    title: Sequence[str]
+    origin: Sequence[str]
+    below: float
+
+
+def heatmap_svg(
+    trace: Trace,
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    *,
+    width: str | float | None = None,
+    height: str | float | None = None,
+    title: str | bool | None = True,
+    footer: bool = True,
+    numbers: bool = True,
+    font_size: float | None = None,
+) -> str:
     """The weights of one head as an SVG document: title, axes, colour bar, and a line that says where it comes from.
 
     Of more than 250,000 cells, each block of neighbours is drawn as its largest weight, and a line says so.
 
+    Args:
+        trace: what was recorded.
+        layer: from 0.
+        head: from 0.
+        stream: which stream; None for the only one there is.
+        width: such as "170mm", as `save` takes it; by default what the matrix needs.
+        height: likewise; at most, as cells stay square.
+        title: another title, or None for none; the picture's own by default.
+        footer: whether the line that says where it comes from stands under it; it is in the file all the same.
+        numbers: whether the weights are printed in cells that hold them. Blocked cells hold none.
+        font_size: of the usual letters, in points.
+
     Raises:
         TraceError: there is no such layer or stream.
         ShapeError: there is no such head.
+        AttentionVizError: a length that is none.
     """
+    sheet = Sheet.asked(width, height, title, footer, numbers, font_size)
     stream = trace.stream(stream)
     blocks = call_blocks(trace.attention(layer, stream).head(head))
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     full = full_colour(blocks.values, max(blocks.shape))
-    cell = min(_LARGEST_CELL, _SIDE / max(blocks.shape))
-    left, top = _margin(queries.written) + 30, _TOP + _margin(keys.written)
-    wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
-    matrix = f'<g transform="translate({left:.1f} {top:.1f})">{_cells(blocks, full, cell)}'
-    matrix += _labels(queries.written, cell, across=False) + _labels(keys.written, cell, across=True)
-    matrix += _titles(wide, high, left) + _bar(wide, full, float(blocks.values.max(initial=0.0))) + "</g>"
-    width = max(left + wide + _RIGHT, 640)
-    title, note = escaped(caption(trace, layer, head, stream)), block_note(blocks)
-    origin = provenance_line(trace, layer, head, queries)
-    lines = textwrap.wrap(origin, int(width / 5.4))
-    height = top + high + _BOTTOM + 13 * len(lines)
+    named = caption(trace, layer, head, stream) if sheet.title is True else str(sheet.title or "")
+    note, origin = block_note(blocks), provenance_line(trace, layer, head, queries)
+    page = _page(sheet, blocks, (queries.written, keys.written), named, note, origin)
+    wide, high = blocks.shape[1] * page.cell, blocks.shape[0] * page.cell
+    matrix = f'<g transform="translate({page.left:.1f} {page.top:.1f})">{_cells(blocks, full, page, sheet.numbers)}'
+    matrix += _labels(queries.written, page, across=False) + _labels(keys.written, page, across=True)
+    matrix += _titles(wide, high, page)
+    matrix += _bar(wide, full, float(blocks.values.max(initial=0.0)), page.factor, _tall(high, page.factor)) + "</g>"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="{escaped(SANS)}" fill="{LIGHT.ink}">'
-        f"<title>{title}</title><desc>{escaped(origin)}</desc>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_px(page.width)}" height="{_px(page.height)}" '
+        f'viewBox="0 0 {_px(page.width)} {_px(page.height)}" role="img" font-family="{escaped(SANS)}" '
+        f'fill="{LIGHT.ink}"><title>{escaped(named or caption(trace, layer, head, stream))}</title>'
+        f"<desc>{escaped(origin)}</desc>"
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>'
-        f'<text x="16" y="28" font-size="16" font-weight="600">{title}</text>'
-        f"{_note(note)}{matrix}"
-        f"{_footer(lines, top + high + _BOTTOM)}</svg>\n"
+        f"{_heading(page, note)}{matrix}{_footer(page)}</svg>\n"
     )
 
 
-def _note(note: str) -> str:
-    return f'<text x="16" y="46" font-size="12" fill="{LIGHT.muted}">{note}</text>' if note else ""
+def _page(
+    sheet: Sheet, blocks: Blocks, labels: tuple[Sequence[str], Sequence[str]], title: str, note: str, origin: str
+) -> _Page:
+    """Where everything stands on a sheet."""
+    factor = sheet.letters / _LETTERS
+    side = 16 * factor if sheet.width is not None else 16
+    longest = 18 if sheet.width is None else max(3, min(18, int(_LABELS * sheet.width / (_LETTER * factor))))
+    down, across = ((max(len(shortened(one, longest)) for one in some) * _LETTER + 12) * factor for some in labels)
+    left, right = down + 30 * factor, _RIGHT * factor
+    most = _LARGEST_CELL * factor if sheet.width is None else _LARGEST_ON_PAPER
+    room = _SIDE if sheet.width is None else (sheet.width - left - right) * max(blocks.shape) / blocks.shape[1]
+    cell = min(most, max(room, 24.0) / max(blocks.shape))
+    width = sheet.width or max(left + blocks.shape[1] * cell + right, 640 * factor if title else 0)
+    lines = wrapped(title, width - 2 * side, 16 * factor) if title else []
+    head = (12 + 20 * len(lines) + (16 if note else 0) + (20 if sheet.width is None else 8)) * factor
+    # Letters under the picture stay readable where all others are small.
+    small = max(factor, 0.75)
+    rows = textwrap.wrap(origin, max(8, int((width - 2 * side) / (5.4 * small)))) if sheet.footer else []
+    under = 13 * small * (len(rows) + 0.5) if rows else 4 * factor
+    top = head + across
+    if sheet.height is not None:
+        free = sheet.height - top - _BOTTOM * factor - under
+        cell = min(cell, max(free, 16.0) / blocks.shape[0])
+    high = blocks.shape[0] * cell
+    below = top + max(high + _BOTTOM * factor, _tall(high, factor) + 42 * factor)
+    whole = sheet.height or below + under
+    return _Page(width, whole, left, top, cell, factor, longest, lines, rows, below)
 
 
-def _footer(lines: list[str], top: float) -> str:
-    texts = [f'<text x="16" y="{top + 13 * row:.0f}">{escaped(line)}</text>' for row, line in enumerate(lines)]
-    return f'<g font-size="9" fill="{LIGHT.muted}">{"".join(texts)}</g>'
+def _tall(high: float, factor: float) -> float:
+    """How tall the colour bar is: no taller than the matrix, with what blocked cells look like under it."""
+    return min(160 * factor, max(48 * factor, high - 32 * factor))
 
 
-def _margin(labels: tuple[str, ...]) -> float:
-    return max(len(shortened(label)) for label in labels) * _LETTER + 12
+def _heading(page: _Page, note: str) -> str:
+    factor = page.factor
+    lines = "".join(
+        f'<text x="{_px(16 * min(1, factor))}" y="{_px((28 + 20 * row) * factor)}" font-size="{_px(16 * factor)}" '
+        f'font-weight="600">{escaped(line)}</text>'
+        for row, line in enumerate(page.title)
+    )
+    at = (26 + 20 * len(page.title)) * factor
+    said = f'<text x="{_px(16 * min(1, factor))}" y="{_px(at)}" font-size="{_px(12 * factor)}" fill="{LIGHT.muted}">'
+    return lines + (f"{said}{note}</text>" if note else "")
 
 
-def _cells(blocks: Blocks, full: float, cell: float) -> str:
+def _footer(page: _Page) -> str:
+    small = max(page.factor, 0.75)
+    texts = [
+        f'<text x="{_px(16 * min(1, page.factor))}" y="{_px(page.below + 13 * small * row)}">{escaped(line)}</text>'
+        for row, line in enumerate(page.origin)
+    ]
+    return f'<g font-size="{_px(9 * small)}" fill="{LIGHT.muted}">{"".join(texts)}</g>'
+
+
+def _px(pixels: float) -> str:
+    return f"{pixels:.2f}".rstrip("0").rstrip(".")
+
+
+def _cells(blocks: Blocks, full: float, page: _Page, numbers: bool) -> str:
     """The weights as colours, the hatching over what is blocked, and the numbers where they fit."""
+    cell = page.cell
     wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
     # The last blocks reach beyond the text where it doesn't divide evenly: what is beyond is cut off.
     start = f'<svg width="{wide:.1f}" height="{high:.1f}" overflow="hidden">'
     frame = f'<rect width="{wide:.1f}" height="{high:.1f}" fill="none" stroke="{LIGHT.line}"/>'
-    numbers = _numbers(blocks.values, full, cell) if blocks.whole else ""
-    return f"{start}{_image(blocks, full, cell)}{_hatch(blocks, cell)}</svg>{frame}{numbers}"
+    printed = _numbers(blocks, full, page) if numbers and blocks.whole else ""
+    return f"{start}{_image(blocks, full, cell)}{_hatch(blocks, cell)}</svg>{frame}{printed}"
 
 
 def _image(blocks: Blocks, full: float, cell: float) -> str:
@@ -113,21 +219,23 @@ def _hatch(blocks: Blocks, cell: float) -> str:
     return f'<path d="{lines}" stroke="{LIGHT.blocked}" fill="none"/>' if lines else ""
 
 
-def _numbers(weights: Float[numpy.ndarray, "query key"], full: float, cell: float) -> str:
-    """Three digits in each cell, where they fit and the weight is more than next to nothing."""
-    if cell < 30:
+def _numbers(blocks: Blocks, full: float, page: _Page) -> str:
+    """Three digits in each cell that isn't blocked, where they fit."""
+    cell, size = page.cell, min(11 * page.factor, page.cell / 2.6)
+    if size < _READABLE:
         return ""
     cells = [
-        f'<text x="{(j + 0.5) * cell:.1f}" y="{(i + 0.5) * cell + 4:.1f}" '
+        f'<text x="{(j + 0.5) * cell:.1f}" y="{(i + 0.5) * cell + 0.36 * size:.1f}" '
         f'fill="{ink_on(on_ramp(LIGHT.weights, weight / full))}">{f"{weight:.3f}".removeprefix("0")}</text>'
-        for (i, j), weight in numpy.ndenumerate(weights)
-        if weight >= LEAST
+        for (i, j), weight in numpy.ndenumerate(blocks.values)
+        if not blocks.blocked[i, j]
     ]
-    return f'<g font-size="11" text-anchor="middle">{"".join(cells)}</g>'
+    return f'<g font-size="{_px(size)}" text-anchor="middle">{"".join(cells)}</g>'
 
 
-def _labels(labels: tuple[str, ...], cell: float, *, across: bool) -> str:
-    size = min(12.0, max(7.0, cell * 0.9))
+def _labels(labels: Sequence[str], page: _Page, *, across: bool) -> str:
+    cell, factor = page.cell, page.factor
+    size = min(12.0 * factor, max(7.0, cell * 0.9))
     texts: list[str] = []
     for position in spread(len(labels), int(len(labels) * cell / (size + 1)) or 1):
         at = (position + 0.5) * cell
@@ -136,39 +244,46 @@ def _labels(labels: tuple[str, ...], cell: float, *, across: bool) -> str:
             if across
             else f'x="-6" y="{at + size / 3:.1f}"'
         )
-        name = escaped(shortened(labels[position]))
+        name = escaped(shortened(labels[position], page.longest))
         texts.append(f'<text {place} text-anchor="{"start" if across else "end"}">{name}</text>')
     return f'<g font-family="{escaped(MONOSPACE)}" font-size="{size:.1f}">{"".join(texts)}</g>'
 
 
-def _titles(wide: float, high: float, left: float) -> str:
+def _titles(wide: float, high: float, page: _Page) -> str:
+    """What stands along the sides; only the word where the side is short."""
+    factor = page.factor
+    size, long = 12 * factor, 150 * factor
+    down = "← query: who is looking" if high >= long else "query"
+    across = "key: who is looked at →" if wide + _RIGHT * factor >= long else "key"
     return (
-        f'<text x="0" y="{high + 22:.1f}" font-size="12" fill="{LIGHT.key}">key: who is looked at →</text>'
-        f'<text transform="translate({18 - left:.1f} {high:.1f}) rotate(-90)" font-size="12" fill="{LIGHT.query}">'
-        "← query: who is looking</text>"
+        f'<text x="0" y="{high + 22 * factor:.1f}" font-size="{_px(size)}" fill="{LIGHT.key}">{across}</text>'
+        f'<text transform="translate({18 * factor - page.left:.1f} {high:.1f}) rotate(-90)" font-size="{_px(size)}" '
+        f'fill="{LIGHT.query}">{down}</text>'
     )
 
 
-def _bar(wide: float, full: float, largest: float) -> str:
+def _bar(wide: float, full: float, largest: float, factor: float, tall: float) -> str:
     """The colour bar: what each colour stands for, from 0 to the deepest, and what the hatching means."""
     stops = LIGHT.weights
     gradient = "".join(
         f'<stop offset="{1 - step / (len(stops) - 1):.3f}" stop-color="{colour}"/>'
         for step, colour in reversed(list(enumerate(stops)))
     )
-    tall = 160
-    more = "≥ " if largest > full else ""
+    size, box, more = 11 * factor, 12 * factor, "≥ " if largest > full else ""
+    at, beside = wide + 24 * factor, wide + 42 * factor
     ticks = "".join(
-        f'<text x="{wide + 42:.1f}" y="{tall * (1 - tick) + 4:.1f}" font-size="11">{said}{full * tick:.3g}</text>'
+        f'<text x="{beside:.1f}" y="{tall * (1 - tick) + 4 * factor:.1f}" font-size="{_px(size)}">'
+        f"{said}{full * tick:.3g}</text>"
         for tick, said in ((0, ""), (0.5, ""), (1, more))
     )
     return (
         f'<defs><linearGradient id="weight" x1="0" x2="0" y1="0" y2="1">{gradient}</linearGradient></defs>'
-        f'<rect x="{wide + 24:.1f}" width="12" height="{tall:.1f}" fill="url(#weight)" stroke="{LIGHT.line}"/>{ticks}'
-        f'<text x="{wide + 24:.1f}" y="-10" font-size="11" fill="{LIGHT.muted}">weight</text>'
-        f'<rect x="{wide + 24:.1f}" y="{tall + 18}" width="12" height="12" fill="none" stroke="{LIGHT.line}"/>'
-        f'<path d="M{wide + 24:.1f} {tall + 30}l12 -12" stroke="{LIGHT.blocked}"/>'
-        f'<text x="{wide + 42:.1f}" y="{tall + 28}" font-size="11">blocked</text>'
+        f'<rect x="{at:.1f}" width="{box:.1f}" height="{tall:.1f}" fill="url(#weight)" stroke="{LIGHT.line}"/>{ticks}'
+        f'<text x="{at:.1f}" y="{-10 * factor:.1f}" font-size="{_px(size)}" fill="{LIGHT.muted}">weight</text>'
+        f'<rect x="{at:.1f}" y="{tall + 18 * factor:.1f}" width="{box:.1f}" height="{box:.1f}" fill="none" '
+        f'stroke="{LIGHT.line}"/>'
+        f'<path d="M{at:.1f} {tall + 30 * factor:.1f}l{box:.1f} -{box:.1f}" stroke="{LIGHT.blocked}"/>'
+        f'<text x="{beside:.1f}" y="{tall + 28 * factor:.1f}" font-size="{_px(size)}">blocked</text>'
     )
 
 

@@ -4,6 +4,7 @@ import base64
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import plotly.graph_objects as go
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.whole_file import write_whole
+from attention_viz.views.export.fitted import fitted
 from attention_viz.views.export.rendering import Draw, rendered
+from attention_viz.views.export.sheet import AS_DRAWN, Sheet
 from attention_viz.views.style.captions import provenance_line
 from attention_viz.views.style.theme import LIGHT, SANS
 from attention_viz.views.style.wording import escaped
@@ -23,7 +26,9 @@ FORMATS = ("svg", "png", "pdf")
 
 # Dots to a pixel of a PNG: on paper 15 cm wide about 400 an inch.
 _SCALE = 3.0
-_WIDTH, _HEIGHT = 800, 560
+_WIDTH = 800
+_SIZE = re.compile(r'(<svg[^>]*) width="([\d.]+)" height="([\d.]+)"')
+_NO_DOCUMENT = "this is no SVG document with a width and a height in pixels, such as heatmap_svg gives"
 # Of the line under a figure, in pixels.
 _LETTER, _LINE, _SIDE = 5.4, 13, 8
 
@@ -36,8 +41,17 @@ def save(
     layer: int | None = None,
     head: int | None = None,
     stream: str | None = None,
+    width: str | float | None = None,
+    height: str | float | None = None,
+    title: str | bool | None = True,
+    footer: bool = True,
+    numbers: bool = True,
+    font_size: float | None = None,
 ) -> None:
     """Write a picture to a file: SVG, PNG (three dots to a pixel) or PDF (lines and letters), by the path's ending.
+
+    With a width it is laid out for that: letters are as large as asked for, titles are wrapped, labels thinned, and
+    numbers printed only where they can be read. A PDF is exactly so wide and high.
 
     A head's own picture, from `heatmap_svg`, needs no browser to be written as SVG. Everything else is drawn by Chrome,
     Chromium or Edge, where this machine has one; nothing is fetched for it.
@@ -49,13 +63,21 @@ def save(
         layer: which layer a figure shows, if it shows one.
         head: which head a figure shows, if it shows one.
         stream: which stream; None for the only one there is.
+        width: such as "170mm", "85mm", "6.7in", "480pt", or a number of pixels, 96 an inch; as it is drawn by default.
+        height: likewise, of all that is written; by default what the picture needs at that width.
+        title: another title, or None for none; the picture's own by default.
+        footer: whether the line that says where it comes from stands under it; it is in the file all the same.
+        numbers: whether numbers are printed in cells.
+        font_size: of the usual letters, in points; 8 by default where a width is given, 7 in one below 105mm.
 
     Raises:
-        AttentionVizError: another ending, a figure without its trace, or no browser that could draw it.
+        AttentionVizError: another ending, a length that is none, a figure without its trace, what has to be asked of
+            `heatmap_svg` itself, or no browser that could draw it.
         OSError: the file can't be written.
     """
     form = format_of(path)
-    write_whole(path, printed(picture, (form,), trace, layer=layer, head=head, stream=stream)[form])
+    sheet = Sheet.asked(width, height, title, footer, numbers, font_size)
+    write_whole(path, printed(picture, (form,), trace, layer=layer, head=head, stream=stream, sheet=sheet)[form])
 
 
 def format_of(path: str | Path) -> str:
@@ -80,6 +102,7 @@ def printed(
     layer: int | None = None,
     head: int | None = None,
     stream: str | None = None,
+    sheet: Sheet = AS_DRAWN,
 ) -> dict[str, bytes]:
     """A picture as the bytes of files in several formats, by one browser.
 
@@ -90,22 +113,27 @@ def printed(
         layer: which layer a figure shows, if it shows one.
         head: which head a figure shows, if it shows one.
         stream: which stream; None for the only one there is.
+        sheet: how large it is to be, and what stands around it.
 
     Raises:
-        AttentionVizError: a figure without its trace, or no browser that could draw it.
+        AttentionVizError: a figure without its trace, what has to be asked of `heatmap_svg` itself, or no browser that
+            could draw it.
     """
     if isinstance(picture, str):
-        document, figure, line = picture, None, ""
+        document, figure, line = _sized(picture, sheet), None, ""
     elif trace is None:
         raise AttentionVizError("a figure is written with the line that says where it comes from: give its trace too")
     else:
-        document, figure, line = "", _plain(picture), _origin(trace, layer, head, stream)
+        line = _origin(trace, layer, head, stream)
+        document, figure = "", fitted(picture.to_plotly_json(), sheet, _below(line, sheet, picture))
     if figure is None and set(forms) == {"svg"}:
         return {"svg": document.encode()}
 
     async def work(draw: Draw) -> dict[str, bytes]:
         framed = (
-            document if figure is None else _framed((await draw(figure, "svg", 1)).decode(), figure["layout"], line)
+            document
+            if figure is None
+            else _framed((await draw(figure, "svg", 1)).decode(), figure["layout"], line, sheet)
         )
         return {form: framed.encode() if form == "svg" else await _sheet(draw, framed, form) for form in forms}
 
@@ -118,44 +146,75 @@ def _origin(trace: Trace, layer: int | None, head: int | None, stream: str | Non
     return provenance_line(trace, layer, head, tokens)
 
 
-def _plain(figure: go.Figure) -> dict[str, Any]:
-    """The figure as plain values, with a size."""
-    plain: dict[str, Any] = figure.to_plotly_json()
-    layout = {**plain["layout"]}
-    layout["width"], layout["height"] = layout.get("width") or _WIDTH, layout.get("height") or _HEIGHT
-    return {**plain, "layout": layout}
+def _sized(document: str, sheet: Sheet) -> str:
+    """An SVG document at another size, with all that is in it."""
+    if sheet != replace(AS_DRAWN, width=sheet.width, height=sheet.height):
+        raise AttentionVizError(
+            "an SVG document is drawn already: ask heatmap_svg itself for title, footer, numbers and font_size"
+        )
+    found = _SIZE.search(document)
+    if found is None:
+        raise AttentionVizError(_NO_DOCUMENT)
+    wide, high = float(found[2]), float(found[3])
+    factors = [new / old for new, old in ((sheet.width, wide), (sheet.height, high)) if new is not None]
+    factor = min(factors, default=1.0)
+    if factor == 1:
+        return document
+    return document.replace(found[0], f'{found[1]} width="{_px(wide * factor)}" height="{_px(high * factor)}"', 1)
 
 
-def _framed(drawn: str, layout: dict[str, Any], line: str) -> str:
+def _rows(line: str, sheet: Sheet, width: float) -> list[str]:
+    """The line under a figure, in as many as it takes."""
+    factor = _small(sheet)
+    return textwrap.wrap(line, max(8, int((width - 2 * _SIDE) / (_LETTER * factor)))) if sheet.footer else []
+
+
+def _small(sheet: Sheet) -> float:
+    """How much larger letters are than they are drawn for; those under a figure stay readable."""
+    return max(sheet.letters / 12, 0.75)
+
+
+def _below(line: str, sheet: Sheet, picture: go.Figure) -> float:
+    """How much room the line under a figure takes."""
+    layout: Any = picture.layout
+    rows = _rows(line, sheet, sheet.width or layout.width or _WIDTH)
+    return _LINE * _small(sheet) * (len(rows) + 1) if rows else 0.0
+
+
+def _framed(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str:
     """A figure as Plotly drew it, in a document with the line under it: so nothing of it can lie over the figure."""
-    width, height = layout["width"], layout["height"]
-    rows = textwrap.wrap(line, int((width - 2 * _SIDE) / _LETTER))
+    width, height, factor = layout["width"], layout["height"], _small(sheet)
+    rows = _rows(line, sheet, width)
     page = layout.get("paper_bgcolor", LIGHT.background)
     texts = "".join(
-        f'<text x="{_SIDE}" y="{height + _LINE * (row + 1)}">{escaped(one)}</text>' for row, one in enumerate(rows)
+        f'<text x="{_SIDE}" y="{_px(height + _LINE * factor * (row + 1))}">{escaped(one)}</text>'
+        for row, one in enumerate(rows)
     )
-    whole = height + _LINE * (len(rows) + 1)
+    whole = _px(height + _LINE * factor * (len(rows) + 1) if rows else height)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{width}" '
-        f'height="{whole}" viewBox="0 0 {width} {whole}" role="img"><desc>{escaped(line)}</desc>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{_px(width)}" '
+        f'height="{whole}" viewBox="0 0 {_px(width)} {whole}" role="img"><desc>{escaped(line)}</desc>'
         f'<rect width="100%" height="100%" fill="{escaped(page)}"/>{drawn}'
-        f'<g font-family="{escaped(SANS)}" font-size="9" fill="{LIGHT.muted}">{texts}</g></svg>\n'
+        f'<g font-family="{escaped(SANS)}" font-size="{_px(9 * factor)}" fill="{LIGHT.muted}">{texts}</g></svg>\n'
     )
+
+
+def _px(pixels: float) -> str:
+    """A length in pixels, to a hundredth."""
+    return f"{pixels:.2f}".rstrip("0").rstrip(".")
 
 
 async def _sheet(draw: Draw, document: str, form: str) -> bytes:
     """An SVG document in another format: it is the only thing in an empty figure of its size."""
-    size = re.search(r'<svg[^>]* width="(\d+)" height="(\d+)"', document)
+    size = _SIZE.search(document)
     if size is None:
-        raise AttentionVizError(
-            "this is no SVG document with a width and a height in pixels, such as heatmap_svg gives"
-        )
+        raise AttentionVizError(_NO_DOCUMENT)
     hidden = {"visible": False}
     source = f"data:image/svg+xml;base64,{base64.b64encode(document.encode()).decode()}"
     everywhere = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1, "sizing": "stretch"}
     layout = {
-        "width": int(size[1]),
-        "height": int(size[2]),
+        "width": float(size[2]),
+        "height": float(size[3]),
         "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
         "xaxis": hidden,
         "yaxis": hidden,

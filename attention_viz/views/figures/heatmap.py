@@ -9,7 +9,7 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
-from attention_viz.views.style.numbers import LEAST, add_numbers
+from attention_viz.views.style.numbers import add_numbers
 from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, readable
@@ -56,7 +56,7 @@ def heatmap(
     figure = go.Figure([_cells(blocks, queries, keys, colours) if names else _nameless(blocks, colours)])
     add_hatch(figure, blocks.blocked, colours, size=blocks.size)
     if names and _printed(blocks):
-        add_numbers(figure, "{:.3f}".format, least=LEAST)
+        add_numbers(figure, "{:.3f}".format, blocked=blocks.blocked)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=block_note(blocks))
     label_axes(
         figure,

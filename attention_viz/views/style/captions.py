@@ -1,12 +1,21 @@
 """What a picture says of itself in a line: which head of what it shows, and where its numbers come from."""
 
+import re
+
 from attention_viz import __version__
 from attention_viz.analysis.readings import READINGS
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["caption", "provenance_line"]
+__all__ = ["caption", "model_name", "provenance_line"]
+
+
+def model_name(model: str) -> str:
+    """What a model is called in a picture: of a folder on somebody's machine, its last part."""
+    parts = [part for part in re.split(r"[/\\]", model) if part]
+    is_path = model.startswith(("/", ".", "~")) or "\\" in model or len(parts) > 2
+    return parts[-1] if is_path and parts else model
 
 
 def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
@@ -14,13 +23,13 @@ def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
     found = READINGS.get(trace.provenance.reading)
     which = f"head {head}" if found is None or found.per_head else "all heads together"
     read = "" if found is None or found.function is None else f" · {found.label}"
-    return f"{trace.provenance.model} · {stream} layer {trace.label(layer, stream)}, {which}{read}"
+    return f"{model_name(trace.provenance.model)} · {stream} layer {trace.label(layer, stream)}, {which}{read}"
 
 
 def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: Tokens | None) -> str:
     """Where the numbers of a picture come from, so that it can be made again; None leaves out what it isn't about."""
     origin = trace.provenance
-    parts = [f"model {origin.model}"]
+    parts = [f"model {model_name(origin.model)}"]
     if origin.revision:
         parts.append(f"revision {origin.revision}")
     if origin.sha256:

@@ -23,7 +23,13 @@ _EMPTY = " "
 
 
 def add_numbers(
-    figure: go.Figure, written: Callable[[float], str], *, at: int = 0, least: float = 0.0, **place: Any
+    figure: go.Figure,
+    written: Callable[[float], str],
+    *,
+    at: int = 0,
+    least: float = 0.0,
+    blocked: Any = None,
+    **place: Any,
 ) -> None:
     """Write numbers into the cells of a heatmap, each in the ink that can be read there.
 
@@ -35,6 +41,7 @@ def add_numbers(
         written: how a number is written.
         at: which of the picture's parts is the heatmap; its colours and its range decide.
         least: smaller numbers, whatever their sign, aren't written.
+        blocked: the cells, of (row, column), in which nothing is written.
         place: row and col of the heatmap in a figure of several.
     """
     parts: Any = figure.data
@@ -43,6 +50,7 @@ def add_numbers(
     stops: list[str] = [colour for _, colour in cells["colorscale"]]
     low, high = float(cells["zmin"]), float(cells["zmax"])
     shown = ~numpy.isnan(values) & (numpy.abs(numpy.nan_to_num(values)) >= least)
+    shown = shown if blocked is None else shown & ~blocked
     inks = [
         [ink_on(on_ramp(stops, (value - low) / (high - low))) if here else "" for value, here in zip(*row, strict=True)]
         for row in zip(values.tolist(), shown.tolist(), strict=True)

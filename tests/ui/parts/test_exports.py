@@ -66,7 +66,8 @@ def test_more_formats_hold_the_head_on_the_screen_and_its_link(page: OpenPage, t
     taken, own = tmp_path / "w.parquet", av.load("induction").trace(MOON).table(1, 1)
     download.value.save_as(taken)
     pandas.testing.assert_frame_equal(pandas.read_parquet(taken), own, rtol=1e-4, atol=1e-6)
-    for name, start in (("Picture (PNG)", b"\x89PNG\r\n\x1a\n"), ("Picture (PDF)", b"%PDF-")):
+    png, pdf = b"\x89PNG\r\n\x1a\n", b"%PDF-"
+    for name, start in (("Picture (PNG)", png), ("Picture (PDF)", pdf), ("All heads (PDF)", pdf)):
         button = screen.get_by_role("button", name=name)
         if browsers.at_hand() is None:  # Playwright's own browser is none that the app would look for
             expect(button).to_have_count(0)

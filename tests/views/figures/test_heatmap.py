@@ -135,14 +135,15 @@ def test_hatching_covers_blocked_cells_and_no_others(shape: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_weights_from_a_twentieth_on_are_printed_in_the_ink_that_can_be_read(theme: ThemeName) -> None:
+def test_every_weight_that_isnt_blocked_is_printed_in_the_ink_that_can_be_read(theme: ThemeName) -> None:
     trace = trace_of(tuple("abcdefgh"), causal=True)
     figure = heatmap(trace, 0, 1, theme=theme)
     cells = figure.data[0]
     assert printed(figure)[0] == ["1.000", *[""] * 7]
-    weights = trace.weights(0, 1)
-    assert 0 < float(weights[weights > 0].min()) < 0.05
-    expected = [["" if one < 0.05 else f"{one:.3f}" for one in row] for row in weights.tolist()]
+    weights = trace.weights(0, 1).tolist()
+    expected = [
+        ["" if key > query else f"{one:.3f}" for key, one in enumerate(row)] for query, row in enumerate(weights)
+    ]
     assert printed(figure) == expected
     assert len({ink for row in inks(figure) for ink in row if ink}) == 2
     stops = [colour for _, colour in cells.colorscale]
@@ -153,7 +154,7 @@ def test_weights_from_a_twentieth_on_are_printed_in_the_ink_that_can_be_read(the
 def test_a_causal_matrix_is_hatched_above_its_diagonal() -> None:
     figure = heatmap(trace_of(("a", "b", "c"), causal=True), 0, 0)
     assert figure.data[1].name.startswith("blocked")
-    assert len(heatmap(trace_of(("a", "b", "c")), 0, 0).data) == 1
+    assert not any(one.name.startswith("blocked") for one in heatmap(trace_of(("a", "b")), 0, 0).data if one.name)
 
 
 def test_a_head_or_layer_that_is_not_there_is_refused_by_its_number() -> None:

@@ -1,0 +1,231 @@
+"""A Plotly figure laid out for a size on paper: its letters, titles, labels and numbers, so that each finds room."""
+
+import html
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy
+
+from attention_viz.views.export.sheet import Sheet, wrapped
+from attention_viz.views.style.numbers import NUMBERS
+
+__all__ = ["fitted"]
+
+# What figures are drawn for, in pixels.
+_WIDTH, _HEIGHT, _LETTERS = 800.0, 560.0, 12.0
+# The smallest letters that can be read, 5 points, and how wide a digit is beside its size.
+_READABLE, _DIGIT = 5 * 96 / 72, 0.56
+# Lines of text, beside the size of their letters.
+_LINE = 1.3
+# How low a picture may be under its title, in letters.
+_LOWEST = 21
+
+
+def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[str, Any]:
+    """A figure as plain values, laid out for a sheet; as it is drawn where nothing is asked for.
+
+    Args:
+        figure: as plain values.
+        sheet: what was asked for.
+        below: how many pixels something else takes under the figure.
+    """
+    plain: dict[str, Any] = {"data": [dict(one) for one in figure["data"]], "layout": dict(figure["layout"])}
+    layout = plain["layout"]
+    drawn = layout.get("width") or _WIDTH, layout.get("height") or _HEIGHT
+    factor = sheet.letters / _LETTERS
+    # Letters don't shrink with the picture, so that what is drawn small is as high as they need it.
+    own = drawn[1] * max((sheet.width or drawn[0]) / drawn[0], 0.55 * factor if sheet.width else 1.0)
+    layout["width"] = sheet.width or drawn[0]
+    layout["height"] = own if sheet.height is None else max(sheet.height - below, 60.0)
+    if sheet.width is not None or sheet.font_size is not None:
+        plain = cast("dict[str, Any]", _scaled(plain, factor))
+        layout = plain["layout"]
+        layout["font"] = {**layout.get("font", {}), "size": sheet.letters}
+    _entitle(layout, sheet)
+    if sheet.width is not None or sheet.height is not None:
+        _place_legend(plain, sheet)
+        _thin(layout, sheet.letters)
+    if not sheet.numbers or (sheet.width is not None and not _legible(plain)):
+        plain["data"] = [_numberless(one) for one in plain["data"] if one.get("name") != NUMBERS]
+    return plain
+
+
+def _scaled(value: Any, factor: float, name: str = "") -> Any:
+    """All letters larger or smaller."""
+    if isinstance(value, dict):
+        known = cast("dict[str, Any]", value)
+        if name.endswith("font") and isinstance(known.get("size"), int | float):
+            known = {**known, "size": known["size"] * factor}
+        return {one: _scaled(part, factor, one) for one, part in known.items()}
+    if isinstance(value, list | tuple) and name in ("annotations", "data"):
+        return [_scaled(part, factor) for part in cast("list[Any]", value)]
+    return value
+
+
+def _entitle(layout: dict[str, Any], sheet: Sheet) -> None:
+    """The title in lines that fit, and as much room for it, and for what stands between it and the picture."""
+    known = layout.get("title") or {}
+    title: dict[str, Any] = {"text": known} if isinstance(known, str) else known
+    text = title.get("text") or ""
+    if sheet.title is True and sheet.width is None:
+        return
+    text = html.escape(str(sheet.title)) if isinstance(sheet.title, str) else text if sheet.title else ""
+    size = title.get("font", {}).get("size", sheet.letters)
+    lines = _lines(text, layout["width"] - 16, size)
+    room = _LINE * (size * len(lines) + sheet.letters * _rows_above(layout, sheet)) + 12
+    # Plotly begins several lines at the foot of the first, and a single one at its head.
+    above = 6 + (0.8 * size if len(lines) > 1 else 0)
+    layout["margin"] = {**layout.get("margin", {}), "t": room}
+    _heighten(layout, sheet)
+    # From the top of the page down, whatever the picture's height.
+    place = {"yref": "container", "y": 1 - above / layout["height"], "yanchor": "top", "x": 8 / layout["width"]}
+    layout["title"] = {**title, **place, "text": "<br>".join(lines)}
+
+
+def _lines(text: str, width: float, letters: float) -> list[str]:
+    """A text of Plotly's, which has its own sign for a new line, in lines that find room."""
+    return [
+        html.escape(line, quote=False)
+        for part in re.split(r"<br\s*/?>", text)
+        if part
+        for line in wrapped(html.unescape(part), width, letters)
+    ]
+
+
+def _rows_above(layout: dict[str, Any], sheet: Sheet) -> float:
+    """How many lines stand above the picture: the names of its parts, wrapped to their width, and axes."""
+    axes = [one for name, one in layout.items() if name.startswith("xaxis")]
+    across = max(1, len({tuple(one.get("domain") or (0, 1)) for one in axes}))
+    rows, kept = 0.0, list[dict[str, Any]]()
+    for one in layout.get("annotations") or ():
+        note = dict(one)
+        kept.append(note)
+        if note.get("y", 0) < 0.999 or not note.get("text"):
+            continue
+        if across > 1 and sheet.width is not None:
+            size = note.get("font", {}).get("size", sheet.letters)
+            note["text"] = "<br>".join(_lines(note["text"], 0.8 * sheet.width / across, size)[:3])
+        rows = max(rows, 1 + note["text"].count("<br>"))
+    layout["annotations"] = kept
+    return rows + (3 if any(one.get("side") == "top" for one in axes) else 0)
+
+
+def _heighten(layout: dict[str, Any], sheet: Sheet) -> None:
+    """No picture is so low that its axes find no room."""
+    if sheet.height is None and sheet.width is not None:
+        layout["height"] = max(layout["height"], layout["margin"]["t"] + _LOWEST * sheet.letters)
+
+
+def _place_legend(plain: dict[str, Any], sheet: Sheet) -> None:
+    """A legend goes above the picture, under the title, with room of its own."""
+    layout = plain["layout"]
+    several = len(plain["data"]) > 1
+    named = [one for one in plain["data"] if one.get("showlegend", several and one.get("type") != "heatmap")]
+    named = [one for one in named if one.get("name")]
+    if not named or not layout.get("showlegend", True):
+        return
+    letters = sheet.letters
+    widest = max(_DIGIT * letters * len(html.unescape(str(one["name"]))) + 5 * letters for one in named)
+    beside = max(1, int((layout["width"] - 20) / widest))
+    rows = -(-len(named) // beside)
+    margin = layout.get("margin", {})
+    above = _LINE * letters * _rows_above(layout, sheet)
+    layout["margin"] = {**margin, "t": margin.get("t", 40) + rows * 1.7 * letters}
+    before = layout["height"]
+    _heighten(layout, sheet)
+    title = layout.get("title") or {}
+    if "y" in title:  # as far from the top as before
+        layout["title"] = {**title, "y": 1 - (1 - title["y"]) * before / layout["height"]}
+    tall = max(40.0, layout["height"] - layout["margin"]["t"] - 6 * letters)
+    place = {"orientation": "h", "x": 0, "xanchor": "left", "yref": "paper", "y": 1 + above / tall, "yanchor": "bottom"}
+    layout["legend"] = {**layout.get("legend", {}), **place}
+
+
+def _thin(layout: dict[str, Any], letters: float) -> None:
+    """Labels along axes: short, and as many as stand beside each other."""
+    for name in [one for one in layout if one.startswith(("xaxis", "yaxis"))]:
+        axis: dict[str, Any] = dict(layout[name])
+        layout[name] = axis
+        low, high = axis.get("domain") or (0, 1)
+        across = name.startswith("x")
+        above = layout.get("margin", {}).get("t", 40)
+        side = layout["width"] - 12 * letters if across else layout["height"] - above - 6 * letters
+        _shorten(axis, side * (high - low), letters)
+        texts, places = axis.get("ticktext"), axis.get("tickvals")
+        if texts is None or places is None or not len(places):
+            continue
+        if across and _crowded(layout, axis, letters):
+            axis["showticklabels"] = False
+            continue
+        side = (
+            layout["width"] - 12 * letters
+            if across
+            else layout["height"] - layout.get("margin", {}).get("t", 40) - 6 * letters
+        )
+        _shorten(axis, side * (high - low), letters)
+        size = axis.get("tickfont", {}).get("size", letters)
+        most = max(1, int(max(side, 20) * (high - low) / (1.25 * size)))
+        step = -(-len(places) // most)
+        longest = max(3, min(18, int(0.22 * layout["width"] / (0.62 * size))))
+        short = [_cut(str(text), longest) for text in texts][::step]
+        axis.update(tickvals=list(places)[::step], ticktext=short)
+        if across and axis.get("tickangle") == 0:
+            widest = max((len(html.unescape(text)) for text in short), default=0)
+            if widest * 0.62 * size * len(short) > side * (high - low):
+                axis["tickangle"] = -90
+        elif across and axis.get("tickangle") is not None:
+            axis["tickangle"] = -90
+
+
+def _shorten(axis: dict[str, Any], side: float, letters: float) -> None:
+    """An axis's title, no longer than its side: of "query: who is looking" the word alone, or in two lines."""
+    title = axis.get("title")
+    if not isinstance(title, dict) or not title.get("text"):
+        return
+    known = cast("dict[str, Any]", title)
+    text, size = str(known["text"]), known.get("font", {}).get("size", letters)
+    if _DIGIT * size * len(html.unescape(text)) > side:
+        text = text.partition(":")[0]
+        axis["title"] = {**known, "text": "<br>".join(_lines(text, side, size))}
+
+
+def _crowded(layout: dict[str, Any], axis: dict[str, Any], letters: float) -> bool:
+    """Whether labels under one of several pictures would stand in the one below it."""
+    own = layout.get(f"yaxis{str(axis.get('anchor') or 'y')[1:]}", {}).get("domain") or (0, 1)
+    others = [layout[name].get("domain") or (0, 1) for name in layout if name.startswith("yaxis")]
+    below = max((high for _, high in others if high <= own[0]), default=None)
+    room = 0.0 if below is None else (own[0] - below) * (layout["height"] - layout.get("margin", {}).get("t", 40))
+    return below is not None and room < 5 * letters
+
+
+def _cut(text: str, longest: int) -> str:
+    plain = html.unescape(text)
+    return text if len(plain) <= longest else html.escape(plain[: longest - 1]) + "…"
+
+
+def _legible(plain: dict[str, Any]) -> bool:
+    """Whether numbers in cells are large enough to be read."""
+    layout = plain["layout"]
+    for one in plain["data"]:
+        if one.get("type") != "heatmap" or one.get("texttemplate") is None:
+            continue
+        texts = numpy.asarray(one["text"], dtype=object)
+        axis = layout.get(f"xaxis{str(one.get('xaxis') or 'x')[1:]}", {})
+        low, high = axis.get("domain") or (0, 1)
+        labels = max(
+            (len(html.unescape(str(text))) for text in layout.get("yaxis", {}).get("ticktext") or ()), default=3
+        )
+        letters = layout.get("font", {}).get("size", _LETTERS)
+        room = (layout["width"] - 0.62 * letters * labels - 8 * letters) * (high - low)
+        # A percent sign is as wide as two digits; a digit's width stays free beside each number.
+        longest = max((len(str(text).strip()) + str(text).count("%") for text in texts.ravel()), default=1)
+        if room / max(1, texts.shape[-1]) < (longest + 1) * _DIGIT * _READABLE:
+            return False
+    return True
+
+
+def _numberless(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") != "heatmap":
+        return part
+    return {name: value for name, value in part.items() if name not in ("text", "texttemplate", "textfont")}

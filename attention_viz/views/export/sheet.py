@@ -1,0 +1,106 @@
+"""How a picture stands on paper: how large it is, in true units, and what stands around it."""
+
+import re
+from dataclasses import dataclass
+
+from attention_viz.errors import AttentionVizError
+
+__all__ = ["AS_DRAWN", "Sheet", "in_pixels", "wrapped"]
+
+# Pixels of CSS, of which there are 96 in an inch whatever the screen.
+_INCH = 96.0
+_UNITS = {"mm": _INCH / 25.4, "cm": _INCH / 2.54, "in": _INCH, "pt": _INCH / 72, "px": 1.0}
+_LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(mm|cm|in|pt|px)\s*")
+# From a postage stamp to a poster, in pixels; letters in points.
+_LEAST, _MOST = 60.0, 6000.0
+_LETTERS = (3.0, 48.0)
+# Of pictures with a width and no size for their letters, in points: of half a column, a column, a page.
+_USUAL, _NARROW, _NARROW_BELOW = 8.0, 7.0, 400.0
+# How wide a letter of the usual face is, beside its size.
+_LETTER = 0.56
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What was asked of a picture for print.
+
+    Attributes:
+        width: in pixels, 96 an inch; None as it is drawn.
+        height: likewise, all of it.
+        title: True for the picture's own, a text for another, None for none.
+        footer: whether the line that says where it comes from stands under it.
+        numbers: whether numbers are printed in cells, where they can be read.
+        font_size: of the usual letters, in points; None for what suits the width.
+    """
+
+    width: float | None = None
+    height: float | None = None
+    title: str | bool | None = True
+    footer: bool = True
+    numbers: bool = True
+    font_size: float | None = None
+
+    @classmethod
+    def asked(
+        cls,
+        width: str | float | None = None,
+        height: str | float | None = None,
+        title: str | bool | None = True,
+        footer: bool = True,
+        numbers: bool = True,
+        font_size: float | None = None,
+    ) -> "Sheet":
+        """What somebody asked for, with lengths as they are written: "170mm", "6.7in", or a number of pixels.
+
+        Raises:
+            AttentionVizError: a length or a size that is none.
+        """
+        if font_size is not None and not _LETTERS[0] <= font_size <= _LETTERS[1]:
+            raise AttentionVizError(f"letters of {font_size:g} points were asked for; there are 3 to 48 points")
+        return cls(in_pixels(width, "width"), in_pixels(height, "height"), title or None, footer, numbers, font_size)
+
+    @property
+    def letters(self) -> float:
+        """How large the usual letters are, in pixels."""
+        if self.font_size is not None:
+            return self.font_size * _UNITS["pt"]
+        if self.width is None:
+            return 12.0
+        return (_NARROW if self.width < _NARROW_BELOW else _USUAL) * _UNITS["pt"]
+
+
+AS_DRAWN = Sheet()
+
+
+def in_pixels(length: str | float | None, what: str) -> float | None:
+    """A length in pixels of CSS.
+
+    Args:
+        length: a number of pixels, or a text with its unit.
+        what: it is, for the message.
+
+    Raises:
+        AttentionVizError: it isn't one, or nothing can be drawn at it.
+    """
+    if length is None:
+        return None
+    found = _LENGTH.fullmatch(length) if isinstance(length, str) else None
+    if isinstance(length, str) and found is None:
+        raise AttentionVizError(f"{what} {length!r} was asked for; a length is a number and {', '.join(_UNITS)}: 170mm")
+    pixels = float(found[1]) * _UNITS[found[2]] if found else float(length)
+    if not _LEAST <= pixels <= _MOST:
+        raise AttentionVizError(f"{what} {length} was asked for; pictures are 16mm to 1587mm wide and high")
+    return pixels
+
+
+def wrapped(text: str, width: float, letters: float) -> list[str]:
+    """A text in lines that find room in a width, both in pixels; a word that doesn't is cut.
+
+    Args:
+        text: as it is drawn, no markup in it.
+        width: of the room.
+        letters: how large they are.
+    """
+    import textwrap
+
+    return textwrap.wrap(text, max(4, int(width / (_LETTER * letters)))) or [""]
