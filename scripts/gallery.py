@@ -22,7 +22,7 @@ import plotly.graph_objects as go
 import attention_viz as av
 from attention_viz.views.export.rendering import Draw, rendered
 
-__all__ = ["FOLDER", "PAGE", "PICTURES", "code_of", "page", "runs", "runs_code"]
+__all__ = ["FOLDER", "PAGE", "PICTURES", "code_of", "page", "runs", "runs_code", "shortened"]
 
 _DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FOLDER = _DOCS / "gallery.md", _DOCS / "gallery"
@@ -130,7 +130,7 @@ def main() -> None:
     drawn = rendered("the gallery", work, limit=_LIMIT)
     FOLDER.mkdir(exist_ok=True)
     for name, made in drawn.items():
-        content = _shortened(made)
+        content = shortened(made)
         (FOLDER / f"{name}.svg").write_bytes(content)
         print(f"docs/gallery/{name}.svg: {len(content) / 1e3:.0f} kB")
     PAGE.write_text(page(), encoding="utf-8", newline="\n")
@@ -162,7 +162,7 @@ def runs_code() -> str:
     return re.sub(r"  # pyright: .*", "", inspect.cleandoc("\n".join(["import attention_viz as av", *lines])))
 
 
-def _shortened(drawn: bytes) -> bytes:
+def shortened(drawn: bytes) -> bytes:
     """The same in fewer bytes: places to a hundredth of a pixel, and the usual font said once, at the top."""
     digits = re.compile(rb"(\d\.\d\d)\d+")
     text = re.sub(rb' (?:d|transform|x|y)="[^"]*"', lambda found: digits.sub(rb"\1", found[0]), drawn)

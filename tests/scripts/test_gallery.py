@@ -34,7 +34,7 @@ def test_each_is_called_by_its_own_name_and_drawn_with_text(name: str) -> None:
 
 def test_places_are_shortened_and_numbers_that_are_read_are_not() -> None:
     drawn = b'<svg style=""><path d="M1.23456,2"/><text style="font-family: A; x: 1" x="3.14159">0.123456</text></svg>'
-    told = gallery._shortened(drawn)  # pyright: ignore[reportPrivateUsage]
+    told = gallery.shortened(drawn)
     assert b'd="M1.23,2"' in told and b'x="3.14"' in told and b">0.123456<" in told
     assert told.startswith(b'<svg style="font-family: A;"><style>')
 
