@@ -16,19 +16,23 @@ from attention_viz.ui.address.kinds import fits_link, nearest
 from attention_viz.ui.controls.edits_choice import CHANGES, current_edits
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.style.wording import shortened
 
 if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["PATTERN", "begin_edits", "made", "show_edit_controls"]
+__all__ = ["PATTERN", "begin_edits", "begin_with_change", "made", "show_edit_controls"]
 
 # Where a pattern that is drawn by hand lies, in the letters of `attention_viz.ui.address.cells`.
 PATTERN = "heads-pattern"
 
 # What the changes were before each step that was taken.
 _STEPS = "edits-steps"
+
+# Whether there was a change to begin with: who took it back has none again.
+_BEGUN = "edits-begun"
 
 _LONGEST_HISTORY = 100
 
@@ -82,6 +86,22 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
     if full:
         st.caption(f"{MOST} changes are the most that can be made at once: remove one to add another.")
     _show_list(drawn)
+
+
+def begin_with_change(drawn: Drawn, state: State) -> None:
+    """Begin with a change that has an effect, once in a visit and where none is chosen: the chosen pair is cut.
+
+    Args:
+        drawn: the run without changes, with all its streams, of the text as it was typed.
+        state: what the pickers say.
+    """
+    if current_edits() or st.session_state.get(_BEGUN) or CHANGES.notices():
+        return
+    named = drawn.stream(state.stream) if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
+    cut = Change("block", None, None, named, (pair_of(drawn, state),))
+    if not misfit(cut, drawn.trace):
+        st.session_state[_BEGUN] = True
+        CHANGES.set(edits=write_changes([cut]))
 
 
 def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:

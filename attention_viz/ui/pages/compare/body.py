@@ -15,7 +15,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.edits import begin_edits, show_edit_controls
+from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls
 from attention_viz.ui.controls.edits_choice import CHANGES
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
@@ -62,7 +62,7 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
         # Until now the address said of the changes what it had been asked for, whether that can be read or not.
         pickers.keep(chosen, COMPARE_CHOICES, CHANGES)
     state = replace(chosen, second="", more=0)
-    first, second = _run(choice, state, places)
+    first, second = _run(choice, chosen, state, places)
     with places.notes:
         show_both(choice, chosen, first, second)
     export = places.bar.container(width="content")
@@ -83,10 +83,12 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
         badge.show(run.drawn.trace, from_file=run.from_file)
 
 
-def _run(choice: CompareChoice, state: State, places: Places) -> tuple[Run | None, Run | None]:
+def _run(choice: CompareChoice, chosen: State, state: State, places: Places) -> tuple[Run | None, Run | None]:
     """Both sides, each with its problem told in its own place; a change is chosen once the run without it is there."""
     first = run_first(choice, state, places.first, HEIGHT)
     if choice.what == "edit" and first is not None and not first.from_file:
+        begin_with_change(first.drawn, state)
+        pickers.keep(chosen, COMPARE_CHOICES, CHANGES)
         with places.controls:
             show_edit_controls(first.drawn, state)
     return first, run_second(choice, state, first, places.second, HEIGHT)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE, SNAPSHOTS
@@ -24,7 +25,9 @@ __all__ = [
     "STEPS",
     "TRAINED",
     "CompareChoice",
+    "beside",
     "counts",
+    "kinds",
     "models",
     "sides",
 ]
@@ -41,6 +44,13 @@ KINDS = {
 # The model whose moments of training ship, on a text and with a head that show them.
 TRAINED = State(model="induction", text=CATALOGUE["induction"].examples[0], layer=1, head=1)
 STEPS = tuple(SNAPSHOTS[TRAINED.model])
+
+# What a model is compared with to begin with, with layer and head: those that tell most beside the first's example. A
+# decoder's "bank" can't look ahead at "river"; "went" looks at "When" in SmolLM2, and at the other "when" in MiniLM.
+_BESIDE = {
+    "all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3),
+    "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6),
+}
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
 CURVES = tuple(name for name, metric in METRICS.items() if metric.unit == "weight")
@@ -102,6 +112,34 @@ def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
     if choice.what == "snapshots":
         first = replace(state, model=snapshot_name(TRAINED.model, choice.moment))
     return first, second[choice.what]()
+
+
+def kinds(choice: CompareChoice, state: State, opened: Drawn | None = None) -> list[str]:
+    """What can be compared here, and what is being compared.
+
+    Args:
+        choice: what is chosen.
+        state: what is chosen of the first side.
+        opened: the trace of the file that is open, if one is.
+    """
+    missing = {
+        "edit": opened is not None,  # a run that is over
+        "snapshots": opened is not None or state.model != TRAINED.model,
+        "heads": opened is None and state.layer_count == 1 and state.head_count == 1,
+    }
+    return [what for what in KINDS if what == choice.what or not missing.get(what)]
+
+
+def beside(state: State) -> dict[str, Any]:
+    """The second model with its layer and head that a model is compared with to begin with; empty where none is kept.
+
+    Args:
+        state: what is chosen of the first side.
+    """
+    other, layer, head = _BESIDE.get(state.model, ("", 0, 0))
+    if other not in CATALOGUE or CATALOGUE[other].installed is None:
+        return {}
+    return {"other_model": other, "other_layer": layer, "other_head": head}
 
 
 def models(state: State) -> Sequence[str]:

@@ -20,7 +20,9 @@ from attention_viz.ui.pages.compare.choice import (
     STEPS,
     TRAINED,
     CompareChoice,
+    beside,
     counts,
+    kinds,
     models,
 )
 from attention_viz.ui.pages.compare.contrast import contrast
@@ -32,6 +34,9 @@ __all__ = ["choose_kind", "first_state", "show_pickers", "take_head", "take_trai
 
 # What the sentence is compared with until somebody types another, as this page last had it.
 _CONTRAST = "compare-contrast"
+
+# The first model that the second one was last chosen for.
+_BESIDE = "compare-beside"
 
 
 def first_state() -> State | None:
@@ -46,10 +51,15 @@ def choose_kind(state: State) -> CompareChoice:
         state: what is chosen of the first side.
     """
     own, before = contrast(state), st.session_state.get(_CONTRAST, "")
+    asked = any(COMPARE_CHOICES.asked(name) is not None for name in ("other_model", "other_layer", "other_head"))
     choice = COMPARE_CHOICES.settle(state, default=replace(CompareChoice(), other=own))
     if choice.other == before:  # brought by the model or the sentence of until now
         COMPARE_CHOICES.adjust(other=own)
     st.session_state[_CONTRAST] = own
+    if choice.what == "models" and st.session_state.get(_BESIDE) != state.model:
+        st.session_state[_BESIDE] = state.model
+        if not asked:
+            COMPARE_CHOICES.adjust(**beside(state))
     return COMPARE_CHOICES.current()
 
 
@@ -60,7 +70,8 @@ def show_pickers(state: State) -> CompareChoice:
         The choice as the pickers now hold it.
     """
     with st.container(key="compare-pickers", horizontal=True, vertical_alignment="top"):
-        _select("Compare", "what", list(KINDS), KINDS.__getitem__, 260)
+        offered = kinds(COMPARE_CHOICES.current(), state, opening.opened())
+        _select("Compare", "what", offered, KINDS.__getitem__, 260)
         what = COMPARE_CHOICES.current().what
         if what == "sentences":
             _second_sentence()

@@ -60,6 +60,17 @@ def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(screen: Sc
     assert screen.address["edits"] == "temp:0.5@0.4"
 
 
+def test_a_change_to_begin_with_cuts_the_chosen_pair_and_goes_for_good_when_it_is_undone(screen: Screen) -> None:
+    screen.back_to(f"/compare?{BANK}&what=edit&layer=0&head=4&query=2&key=5")
+    model = av.load("all-MiniLM-L6-v2")
+    before, after = model.trace(RIVER), model.trace(RIVER, edits=[av.Block(2, 5)])
+    expect_numbers(screen, av.compare(before, after, 0, 4))
+    assert screen.address["edits"] == "block:2>5"
+    screen.press("Start over")
+    assert "edits" not in screen.address
+    expect_numbers(screen, av.compare(before, before, 0, 4))
+
+
 def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(screen: Screen) -> None:
     screen.back_to("/compare?what=snapshots&model=scratch&text=a+b")
     assert "of scratch none came along" in screen.words

@@ -8,6 +8,7 @@ import attention_viz as av
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.models import find
+from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.compare.choice import (
@@ -16,11 +17,13 @@ from attention_viz.ui.pages.compare.choice import (
     STEPS,
     TRAINED,
     CompareChoice,
+    beside,
     counts,
+    kinds,
     sides,
 )
 from attention_viz.ui.pages.compare.words import apart_words, claim, far_words, heads_words, moved_words, token_words
-from tests.shipped import MINILM, shipped
+from tests.shipped import MINILM, SMOLLM2, shipped
 
 STATE = State()
 
@@ -73,6 +76,26 @@ def test_each_kind_runs_what_it_says() -> None:
     first, second = sides(CompareChoice("snapshots", moment=425), TRAINED)
     assert [find(one.model).revision for one in (first, second)] == ["step-425", "step-1200"]
     assert replace(first, model=TRAINED.model) == replace(second, model=TRAINED.model) == TRAINED
+
+
+def test_what_a_model_does_not_have_is_not_offered_unless_it_was_asked_for() -> None:
+    drawn = Drawn(av.scratch("the cat sat"))
+    assert kinds(CompareChoice(), STATE) == ["sentences", "models", "heads", "edit"]
+    assert kinds(CompareChoice(), TRAINED) == list(KINDS)
+    assert kinds(CompareChoice("snapshots"), STATE) == list(KINDS)
+    assert kinds(CompareChoice(), TRAINED, drawn) == ["sentences", "models", "heads"]
+    assert "heads" not in kinds(CompareChoice(), replace(STATE, model="scratch", heads=1))
+
+
+def test_a_real_model_is_compared_with_another_real_one_to_begin_with() -> None:
+    for name in (MINILM, SMOLLM2):
+        first = replace(STATE, model=name)
+        found = beside(first)
+        second = replace(CompareChoice("models"), **found)
+        assert second.other_model in {MINILM, SMOLLM2} - {name}
+        layers, heads = counts(second, first)
+        assert second.other_layer < layers and second.other_head < heads
+    assert beside(TRAINED) == {}
 
 
 def test_a_moment_is_no_model_that_an_address_can_ask_for() -> None:
