@@ -13,6 +13,7 @@ from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.roles import ROLES
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.parts.menu import PAGES
+from scripts import api
 
 __all__ = ["FIRST", "written"]
 
@@ -67,6 +68,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
         },
     }
     found = {path: _with_tables(path.read_text("utf-8"), of) for path, of in tables.items()}
+    found[docs / "api.md"] = api.page()
     found[root / "requirements-models.txt"] = _PACKAGES + "".join(f"{line}\n" for line in _requirements())
     for name, label in _pages().items():
         if name != FIRST:

@@ -1,0 +1,242 @@
+"""What `docs/api.md` says: every public name with its signature and docstring, as they stand in the code.
+
+Written by `.venv/bin/python -m scripts.registries`; a test finds what it would change.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attention_viz as av
+
+__all__ = ["QUESTIONS", "names", "page"]
+
+# What somebody wants to know, and the call that answers it.
+QUESTIONS = {
+    "Which models are there, and on this machine?": "av.catalogue()",
+    "How do I get a model?": "av.load(name)",
+    "And one of transformers that I have in memory?": "av.wrap(hf_model, tokenizer)",
+    "And any other torch module?": "with av.record() as run: module(x)",
+    "And queries, keys, values or weights that I have?": "av.Trace.from_qkv(…), av.Trace.from_weights(…)",
+    "And none at all, to see how it works?": "av.scratch(text)",
+    "What did attention compute on a text?": "model.trace(text)",
+    "What are the weights of one head?": "trace.weights(layer, head), trace.table(layer, head)",
+    "Is what I see what ran?": "trace.fidelity, model.verify(text)",
+    "Where does a word stand?": "trace.query_tokens().index(word)",
+    "What should I look at first?": "av.findings(trace)",
+    "What does each head mostly do?": "av.roles(trace)",
+    "How do heads differ in numbers?": "av.head_table(trace)",
+    "Which heads link one word to another?": "av.find_heads(trace, query, key)",
+    "Which heads look like a pattern of mine?": "av.similarity(trace, pattern)",
+    "How do two runs differ in a head?": "av.compare(a, b, layer, head)",
+    "What comes from which word of the text, through all layers?": "av.rollout(trace), av.flow(trace)",
+    "How long is the vector that is fetched?": "av.norm_weighted(model, trace, layer)",
+    "Does a head rest on the first token?": "av.attention_sinks(model, trace)",
+    "Which weights raised what the model says?": "av.gradient(model, text)",
+    "What wrote a score or a logit?": "av.decompose(model, trace, of)",
+    "What happens if a head is put from another text?": "av.patch(model, text, other, of)",
+    "What do weights alone tell of heads?": "av.circuits(model), av.compositions(model)",
+    "Which heads copy?": "av.copying(model, texts)",
+    "What would the model say after each layer?": "av.logit_lens(model, trace)",
+    "Which words does a head promote?": "av.writes(model, trace, layer, head)",
+    "What if a head were silent, or could not look there?": "model.trace(text, edits=[av.Ablate(…), av.Allow(…)])",
+    "What are words instead of their pieces?": "av.merge_words(trace)",
+    "How is attention computed, by itself?": "av.attend(query, key, value)",
+    "Does my module do the same as torch's?": "av.from_torch(module)",
+    "How do I see it?": "av.explore(trace), av.views.heatmap(trace, layer, head)",
+    "How do I print it?": "av.views.save(figure, path, trace, width=…)",
+}
+
+_HEAD = """# Reference
+
+Every public name, with its signature and what it says of itself, as it stands in the code:
+`.venv/bin/python -m scripts.registries` writes this page. [In Python](python.md) shows the same by example.
+"""
+_LONGEST = 110
+_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):$", re.MULTILINE)
+_PUT_OFF = re.compile(
+    r"(?:(?<=^)|(?<=: )|(?<=-> )|(?<=\[)|(?<=\| ))'((?:[A-Z]|pandas\.)[\w.]*(?:\[[\w., |]*\])?(?: \| \w+)*)'"
+)
+_ENTRY = re.compile(r"^(\w[\w, *]*): (.*)", re.DOTALL)
+
+
+def names() -> dict[str, Any]:
+    """Every public name, in the order of the page: what is at the top, then masks and views."""
+    found = {f"av.{name}": getattr(av, name) for name in dir(av) if name != "__version__"}
+    found = {name: value for name, value in found.items() if not inspect.ismodule(value)}
+    for room in (av.masks, av.views):
+        short = room.__name__.rpartition(".")[2]
+        found |= {f"av.{short}.{name}": getattr(room, name) for name in room.__all__}
+    return found
+
+
+def page() -> str:
+    """The whole page."""
+    found = names()
+    parts = [_HEAD, "## Which call answers which question", _questions(), "## Errors", _errors()]
+    for title, belongs in _KINDS.items():
+        parts.append(f"## {title}")
+        parts += [_entry(name, value) for name, value in found.items() if belongs(name, value)]
+    tables = [
+        f"- `{name}`: {', '.join(f'`{one}`' for one in value)}"
+        for name, value in found.items()
+        if isinstance(value, dict)
+    ]
+    return "\n\n".join([*parts, "## Tables of what there is", "\n".join(tables)]) + "\n"
+
+
+def _is_call(name: str, value: object) -> bool:
+    return inspect.isfunction(value) and name.count(".") == 1
+
+
+def _is_mask(name: str, value: object) -> bool:
+    return inspect.isfunction(value) and name.startswith("av.masks.")
+
+
+def _is_type(name: str, value: object) -> bool:
+    return inspect.isclass(value) and not issubclass(value, BaseException)
+
+
+def _is_picture(name: str, value: object) -> bool:
+    return inspect.isfunction(value) and name.startswith("av.views.")
+
+
+_KINDS: dict[str, Callable[[str, object], bool]] = {
+    "Functions": _is_call,
+    "Masks": _is_mask,
+    "Types": _is_type,
+    "Pictures": _is_picture,
+}
+
+
+def _questions() -> str:
+    rows = [f"| {question} | `{call}` |" for question, call in QUESTIONS.items()]
+    return "\n".join(["| question | call |", "|---|---|", *rows])
+
+
+def _errors() -> str:
+    rows = [
+        f"| `av.{name}` | {', '.join(f'`{base.__name__}`' for base in kind.__bases__)} | {_line(kind)} |"
+        for name, kind in ((name, getattr(av, name)) for name in av.errors.__all__)
+    ]
+    return "\n".join(["| error | is a | raised for |", "|---|---|---|", *rows])
+
+
+def _line(value: object) -> str:
+    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+def _entry(name: str, value: Any) -> str:
+    parts = [f"### {name}", f"```python\n{_signature(name, value)}\n```", _told(value)]
+    if inspect.isclass(value):
+        parts += [_member(one, part) for one, part in _members(value)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties that a class of ours has, inherited ones of ours too."""
+    for name in sorted(one for one in dir(kind) if not one.startswith("_")):
+        found = inspect.getattr_static(kind, name)
+        inner = getattr(found, "fget", None) or getattr(found, "__func__", None) or getattr(found, "_function", None)
+        function = inner or found
+        if inspect.isfunction(function) and function.__module__.startswith("attention_viz") and function.__doc__:
+            yield name, found
+
+
+def _member(name: str, found: Any) -> str:
+    inner = getattr(found, "fget", None) or getattr(found, "_function", None)
+    function = inner or getattr(found, "__func__", found)
+    if inner is not None:
+        return f"**`.{name}`**{_returned(function)}: {_line(function)}"
+    return f"#### .{name}\n\n```python\n{_signature(name, function)}\n```\n\n{_told(function)}"
+
+
+def _returned(function: Any) -> str:
+    returns = _tree(function).returns
+    return "" if returns is None else f" → `{_plain(ast.unparse(returns))}`"
+
+
+def _tree(value: Any) -> Any:
+    return ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value)))).body[0]
+
+
+def _signature(name: str, value: Any) -> str:
+    """How it is called, as it is written."""
+    if inspect.isclass(value):
+        arguments = _constructor(value)
+        return f"class {name}({arguments})" if len(arguments) < 90 else f"class {name}(\n    {arguments}\n)"
+    tree = _tree(value)
+    for bound in ("self", "cls"):
+        tree.args.args = [one for one in tree.args.args if one.arg != bound]
+    returns = "" if tree.returns is None else f" -> {_plain(ast.unparse(tree.returns))}"
+    return _laid(name, tree.args, returns)
+
+
+def _constructor(kind: type) -> str:
+    """The arguments of a class of ours: those of its own `__init__`, else its public fields."""
+    if "__init__" in vars(kind) and not hasattr(kind, "__dataclass_fields__"):
+        tree = _tree(vars(kind)["__init__"])
+        tree.args.args = tree.args.args[1:]
+        return _plain(ast.unparse(tree.args))
+    body = _tree(kind).body
+    made = [one for one in body if isinstance(one, ast.AnnAssign) and not ast.unparse(one.target).startswith("_")]
+    shown = [
+        f"{ast.unparse(one.target)}: {_plain(ast.unparse(one.annotation))}"
+        + (f" = {ast.unparse(one.value)}" if one.value is not None and not isinstance(one.value, ast.Call) else "")
+        for one in made
+        if "ClassVar" not in ast.unparse(one.annotation)
+    ]
+    return ", ".join(shown)
+
+
+def _plain(code: str) -> str:
+    """Code without the quotes that put off an annotation; those of shapes stay."""
+    return re.sub(
+        r"(?:(?<=^)|(?<=: )|(?<=-> )|(?<=\[)|(?<=\| ))'((?:[A-Z]|pandas\.)[\w.]*(?:\[[\w., |]*\])?(?: \| \w+)*)'",
+        r"\1",
+        code,
+    )
+
+
+def _laid(name: str, arguments: ast.arguments, returns: str) -> str:
+    """A call in one line, or where that is long, an argument a line."""
+    whole = f"{name}({_plain(ast.unparse(arguments))}){returns}"
+    if len(whole) <= _LONGEST:
+        return whole
+    parts: list[str] = []
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
+    for one, default in zip(plain, defaults, strict=True):
+        parts.append(_argument(one, default))
+    if arguments.vararg is not None:
+        parts.append(f"*{_argument(arguments.vararg, None)}")
+    elif arguments.kwonlyargs:
+        parts.append("*")
+    parts += [_argument(*one) for one in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    if arguments.kwarg is not None:
+        parts.append(f"**{_argument(arguments.kwarg, None)}")
+    return f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returns}"
+
+
+def _argument(one: ast.arg, default: ast.expr | None) -> str:
+    kind = "" if one.annotation is None else f": {_plain(ast.unparse(one.annotation))}"
+    return f"{one.arg}{kind}" + ("" if default is None else f" = {ast.unparse(default)}")
+
+
+def _told(value: object) -> str:
+    """A docstring as Markdown: its sections as lists."""
+    text = inspect.getdoc(value) or ""
+    pieces = _SECTION.split(text)
+    parts = [pieces[0].strip()]
+    for title, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        if title in ("Returns", "Yields"):
+            parts.append(f"*{title}* {' '.join(body.split())}")
+            continue
+        entries = re.split(r"\n(?=    \S)", "\n" + body.strip("\n"))
+        lines = [" ".join(entry.split()) for entry in entries if entry.strip()]
+        listed = [_ENTRY.sub(r"- `\1`: \2", line) for line in lines]
+        parts.append(f"*{title}*\n\n" + "\n".join(line if line.startswith("- ") else f"- {line}" for line in listed))
+    return "\n\n".join(parts)
