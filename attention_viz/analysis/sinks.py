@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["attention_sinks"]
 
 
-def attention_sinks(model: Projecting, trace: Trace, stream: str | None = None) -> "pandas.DataFrame":
+def attention_sinks(
+    model: Projecting, trace: Trace, stream: str | None = None, layer: int | None = None
+) -> "pandas.DataFrame":
     """The weight that goes to the first token, beside the length of the vector that is fetched there, for every head.
 
     A head has to put its weights somewhere, as they sum to 1. Many rest on the first token, whose vector is short: the
@@ -30,6 +32,7 @@ def attention_sinks(model: Projecting, trace: Trace, stream: str | None = None) 
         model: the model that the trace is of.
         trace: what was recorded; an edited run counts with the weights and values it had.
         stream: whose layers; None for the only stream there is.
+        layer: one layer alone, by its number; by default all that the trace keeps.
 
     Returns:
         One row a head, index (layer, head), float64. Queries are counted as the metrics count them, without special
@@ -47,9 +50,9 @@ def attention_sinks(model: Projecting, trace: Trace, stream: str | None = None) 
     stream = trace.stream(stream)
     rows = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
     found = {
-        (layer, head): numbers
-        for layer in trace.layer_numbers(stream)
-        for head, numbers in enumerate(_layer(model, trace, layer, stream, rows).tolist())
+        (number, head): numbers
+        for number in (trace.layer_numbers(stream) if layer is None else [layer])
+        for head, numbers in enumerate(_layer(model, trace, number, stream, rows).tolist())
     }
     index = pandas.MultiIndex.from_tuples(found, names=["layer", "head"])
     return pandas.DataFrame(list(found.values()), index, columns=["weight", "length", "others", "fetched"])

@@ -22,6 +22,7 @@ def test_the_weight_on_the_first_token_stands_beside_what_is_fetched_there(
     trace = minilm.trace(TEXT)
     table = av.attention_sinks(minilm, trace)
     assert list(table.columns) == ["weight", "length", "others", "fetched"] and len(table) == 6 * 12
+    assert av.attention_sinks(minilm, trace, layer=5).equals(table.loc[[5]])
     for layer, head in [(0, 3), (5, 11)]:
         weights = trace.weights(layer, head)
         dense = eager_minilm.get_submodule(f"encoder.layer.{layer}.attention.output.dense")

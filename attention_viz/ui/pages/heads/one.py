@@ -17,6 +17,7 @@ from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, PLOTS, HeadsChoic
 from attention_viz.ui.pages.heads.linking import show_linking
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.silence import show_silence
+from attention_viz.ui.pages.heads.sink import show_sink
 from attention_viz.ui.pages.heads.words import head_words, seen_words
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
@@ -81,6 +82,7 @@ def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
     pickers.switch("This head as", PLOTS, HEADS_CHOICES.key("plot"))
     query, key = pair_of(drawn, state)
     st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
+    show_sink(drawn, state)
 
 
 def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:

@@ -1,0 +1,74 @@
+"""In which heads most of the weight rests on the first token, and what that fetches, in one line."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.sinks import attention_sinks
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.runs import ask
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.heads.words import named
+from attention_viz.ui.parts.markdown import plain
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["show_sink", "sink_words"]
+
+# Of longer texts the weights of a whole layer are too many for one line.
+_LONGEST = 256
+
+# Of traces that the app keeps: a line for each head that was looked at.
+_lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
+
+
+def show_sink(drawn: Drawn, state: State) -> None:
+    """The line on the chosen head, where it rests on the first token; nothing of a file, whose model isn't there.
+
+    Args:
+        drawn: the run.
+        state: what the pickers say.
+    """
+    stream = drawn.stream(state.stream)
+    if drawn.fit is None or len(drawn.trace.key_tokens(stream)) > _LONGEST:
+        return
+    layer, head = drawn.place(stream, state.layer, state.head)
+    place = stream, drawn.trace.layer_numbers(stream)[layer], head
+    lines = _lines.setdefault(drawn.trace, {})
+    if place not in lines:
+        lines[place] = _line(drawn.trace, state, *place)
+    if lines[place]:
+        st.caption(plain(lines[place]))
+
+
+def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> str:
+    try:
+        table = ask(state.request, lambda model: attention_sinks(model, trace, stream, layer))
+    except AttentionVizError:  # nothing tells what this model's heads write
+        return ""
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    first = Rows.of(queries, keys, alike=stream != "cross").first
+    row = dict(zip(table.columns, table.to_numpy()[table.index.get_loc((layer, head))].tolist(), strict=True))
+    return sink_words(row, keys.written[first])
+
+
+def sink_words(row: Mapping[str, float], first: str) -> str:
+    """How much of a head's weight rests on the first token, and what comes of it; empty where it doesn't rest there.
+
+    Args:
+        row: of `attention_sinks`, by the names of its columns.
+        first: the first token, as it is written.
+    """
+    if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
+        return ""
+    return (
+        f"On average {row['weight']:.2f} of its weight rests on {named(first)}, the first token. The vector that it "
+        f"fetches there is {row['length'] / row['others']:.2f} times as long as the others: {row['fetched']:.2f} of "
+        "all that it fetches."
+    )
