@@ -6,8 +6,7 @@ from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
-from attention_viz.ui.controls import reading
-from attention_viz.ui.pages.explore.cache import show_way_back
+from attention_viz.ui.pages.explore.cache import show_way_back, uncut_words
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
 from attention_viz.ui.pages.explore.choice import ExploreChoice
 from attention_viz.ui.pages.explore.picture import show_picture_of
@@ -55,7 +54,8 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         with places.downloads:
             show_read_downloads(drawn, shown, state)
     found = find_candidates(drawn, state, back)
-    writes = show_candidates(places.candidates, drawn, found, state)
+    uncut = "" if shown is None or not back else uncut_words(shown, state)
+    writes = show_candidates(places.candidates, drawn, found, state, uncut)
     if not found:
         with places.below:
             writes = hold_writes(drawn, state)
@@ -67,10 +67,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
 
 
 def _up_to_step(shown: Drawn, state: State, back: int) -> Drawn:
-    """What is shown up to the token that is looked at, while one goes through those that the model added.
-
-    Other readings and whole words have rows of their own; of a long text each step would be packed for seconds.
-    """
-    if not back or not reading.is_raw(state) or shown.long_id is not None:
+    """What is shown up to the token that is looked at, while one goes through those that the model added."""
+    if not back or uncut_words(shown, state):
         return shown
     return shown.beginning(len(shown.trace.query_tokens()) - back)

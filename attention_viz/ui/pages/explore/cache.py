@@ -4,6 +4,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
+from attention_viz.analysis.readings import READINGS
+from attention_viz.serving.drawn import Drawn
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
@@ -12,7 +14,7 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 
-__all__ = ["cache_words", "show_cache", "show_eviction", "show_steps", "show_way_back", "step_words"]
+__all__ = ["cache_words", "show_cache", "show_eviction", "show_steps", "show_way_back", "step_words", "uncut_words"]
 
 _KEY = "evict-switch"
 
@@ -34,6 +36,24 @@ def step_words(trace: Trace, position: int) -> str:
     if position + 1 >= len(tokens):
         return ""
     return f"After “{tokens.written[position]}” it went on with “{tokens.written[position + 1]}”."
+
+
+def uncut_words(shown: Drawn, state: State) -> str:
+    """Why the explorer keeps the whole text while one goes through its tokens, in a sentence; empty where it doesn't.
+
+    Other readings and whole words have rows of their own; of a long text each step would be packed for seconds.
+
+    Args:
+        shown: what is on the screen.
+        state: what the pickers say.
+    """
+    if shown.long_id is not None:
+        return "The matrix shows the whole text: a long one isn't cut to a step."
+    if state.words != "off":
+        return "The matrix shows the whole text: in whole words it isn't cut to a step."
+    if state.reading != "raw":
+        return f"The matrix shows the whole text: read as “{READINGS[state.reading].label}” it isn't cut to a step."
+    return ""
 
 
 def show_cache(trace: Trace, state: State, position: int) -> None:

@@ -38,7 +38,7 @@ def find_candidates(drawn: Drawn, state: State, back: int) -> Mapping[int, panda
 
 
 def show_candidates(
-    place: DeltaGenerator, drawn: Drawn, found: Mapping[int, pandas.DataFrame], state: State
+    place: DeltaGenerator, drawn: Drawn, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
     """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
 
@@ -47,6 +47,7 @@ def show_candidates(
         drawn: what was recorded.
         found: from `find_candidates`.
         state: says which head is chosen.
+        uncut: why the explorer doesn't end with the token that is looked at, where it doesn't.
 
     Returns:
         The place of what the head writes there; see `hold_writes`.
@@ -68,6 +69,8 @@ def show_candidates(
             st.markdown(f"**{plain(title)}**")
             if decoder:
                 show_steps(trace, len(trace.query_tokens()) - 1 - position)
+                if uncut:
+                    st.caption(plain(uncut))
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
             figure = views.candidates(trace, state.layer, state.head, likely, position, theme=theme_name())
             words = ", ".join(

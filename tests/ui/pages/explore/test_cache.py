@@ -51,6 +51,18 @@ def test_the_explorer_ends_with_the_token_that_is_looked_at(screen: Screen) -> N
     assert tokens() == every
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"), [("reading=rollout", "read as “Rollout”"), ("words=on", "in whole words"), ("", "")]
+)
+def test_where_the_explorer_keeps_the_whole_text_at_a_step_it_says_why(screen: Screen, asked: str, why: str) -> None:
+    screen.back_to(f"{PLACE}&more=3&{asked}")
+    assert "The matrix shows the whole text" not in screen.words
+    whole = len(screen.packed()["axes"][0]["labels"])
+    screen.back_to(f"{PLACE}&more=3&back=1&{asked}")
+    assert (f"The matrix shows the whole text: {why}" in screen.words) == bool(why)
+    assert len(screen.packed()["axes"][0]["labels"]) == (whole if why else whole - 1)
+
+
 def test_before_it_goes_on_there_is_nothing_to_step_through(screen: Screen) -> None:
     screen.back_to(PLACE)
     assert not [one for one in screen.all("button") if one.label in ("‹ Earlier", "Later ›")]
