@@ -36,12 +36,12 @@ test("no grid is wider than its place, and none that can do with its height is h
   });
 });
 
-test("cells are never under 18 px, or 8 px where there are more than 700 heads", () => {
+test("cells are never under 18 px, or 8 px where there are more than 1,500 heads", () => {
   everyPlace((layers, place, layout, words) => {
-    const least = layers.length * layers[0].heads > 700 ? 8 : 18;
+    const least = layers.length * layers[0].heads > 1500 ? 8 : 18;
     assert.ok(layout.width >= least && layout.height >= least, `${words}: ${layout.width} × ${layout.height}`);
   });
-  assert.equal(smallestCell(MODELS["32 × 32"]), 8);
+  assert.equal(smallestCell(MODELS["32 × 32"]), 18);
   assert.equal(smallestCell(MODELS["48 × 64"]), 8);
 });
 
@@ -112,6 +112,7 @@ test("the grid stands beside the matrix while its cells are large enough there, 
   const seats = (layers) => [1328, 1200, 920, 358].map((width) => seatOf(layers, width, 360));
   assert.deepEqual(seats(MODELS["6 × 12"]), ["beside", "beside", "beside", "beside"]);
   assert.deepEqual(seats(MODELS["30 × 9"]), ["beside", "beside", "beside", "beside"]);
-  assert.deepEqual(seats(MODELS["32 × 32"]), ["beside", "beside", "beside", "beside"]);
+  assert.deepEqual(seats(MODELS["32 × 32"]), ["wider", "wider", "below", "beside"]);
+  assert.equal(seatOf(MODELS["32 × 32"], 1032, 360), "wider");
   assert.deepEqual(seats(MODELS["48 × 64"]), ["wider", "wider", "below", "beside"]);
 });

@@ -28,7 +28,7 @@ const LARGEST = 64;
 // A cell is at most so much wider than high.
 const BROADEST = 1.6;
 // The smallest that a cell may be, in pixels; of more heads than `many` it is `least`: they stay in sight.
-const SMALLEST = {usual: 18, many: 700, least: 8};
+const SMALLEST = {usual: 18, many: 1500, least: 8};
 const IN_PARTS = 6;
 // Layers down and heads across, in one block, is what everybody expects: another way has to be larger by this.
 const WORTH = 1.1;
@@ -51,7 +51,7 @@ const SEATS = [
     from: 720,
     seats: [
       {seat: "beside", of: (width) => (width - 26) / 2},
-      {seat: "wider", of: (width) => (width - 26) * 0.6},
+      {seat: "wider", of: (width) => (width - 26) * 0.63},
       {seat: "below", of: (width) => width},
     ],
   },
@@ -154,7 +154,8 @@ export function headingPlaces(layout, head) {
 
 /**
  * Where the grid of heads stands in an explorer that is `width` pixels wide, by how much room its cells need: in the
- * column "beside" the matrix, in a "wider" one, or, in a row of its own, "below" it.
+ * column "beside" the matrix, in a "wider" one, or, in a row of its own, "below" it. One that is too high in each of them
+ * stands where it is lowest.
  * @param {{heads: number}[]} layers
  * @param {number} width
  * @param {number} height  that it may have beside the matrix
@@ -162,8 +163,9 @@ export function headingPlaces(layout, head) {
  */
 export function seatOf(layers, width, height) {
   const seats = SEATS.find(({from}) => width >= from)?.seats ?? [];
-  const fits = seats.find(({of}) => tableSize(layHeads(layers, {width: of(width), height})).height <= height);
-  return (fits ?? seats.at(-1))?.seat ?? "beside";
+  const heights = seats.map(({of}) => tableSize(layHeads(layers, {width: of(width), height})).height);
+  const fits = heights.findIndex((one) => one <= height);
+  return seats[fits < 0 ? heights.indexOf(Math.min(...heights)) : fits]?.seat ?? "beside";
 }
 
 /** @param {Layout} layout */
