@@ -1,7 +1,7 @@
 // A card for each role below the atlas: legend, threshold, how many heads have it, and the best of them at once.
 
 import {element, fitCanvas} from "../parts/element.js";
-import {drawPattern} from "./grid.js";
+import {drawPattern, foldsCards} from "./grid.js";
 import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
 
 /**
@@ -38,6 +38,7 @@ export function createCards(atlas, choose) {
         node.replaceChildren(...header.roles.map((role) => card(atlas, drawing, role, choose)));
         [of, made] = [header, theme];
       }
+      node.classList.toggle("av-folded", foldsCards(header.layers));
       mark(atlas, node, message.role);
     },
   };

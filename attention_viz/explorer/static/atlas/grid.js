@@ -106,6 +106,9 @@ const WIDEST = 76;
 // The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels.
 const TITLE = 44;
 const ROLES = 252;
+// Of a model with more rows than these the atlas grows by them, and the cards fold to their names.
+const MOST_ROWS = 28;
+const ROW = 9;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
 
 /**
@@ -164,13 +167,37 @@ export function drawPattern({header, colours}, cell, width, height) {
 }
 
 /**
+ * How many rows an atlas has at least: the longer side runs across.
+ * @param {{heads: number}[]} layers
+ */
+function rowsOf(layers) {
+  return Math.min(layers.length, Math.max(0, ...layers.map(({heads}) => heads)));
+}
+
+/**
+ * Whether an atlas has so many rows that the cards below it fold to their names.
+ * @param {{heads: number}[]} layers
+ */
+export function foldsCards(layers) {
+  return rowsOf(layers) > MOST_ROWS;
+}
+
+/**
+ * How high the atlas of roles is, in pixels, with the cards below it.
+ * @param {{heads: number}[]} layers
+ */
+export function rolesRoom(layers) {
+  return foldsCards(layers) ? Math.max(ROLES, ROW * rowsOf(layers) + 20) : ROLES;
+}
+
+/**
  * Fit the cells to their place, and paint them.
  * @param {Atlas} atlas
  * @param {Drawing} drawing
  */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
-  const room = message.view === "roles" ? ROLES : atlas.room - TITLE;
+  const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
   const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
   atlas.layout = layHeads(header.layers, place);
   const {width, height} = atlas.layout;
