@@ -103,7 +103,8 @@ def test_every_file_is_of_the_head_on_the_screen(
 ) -> None:
     screen = stay("/?layer=5&head=11&text=The+cat+sat+because+it+was+tired.")
     table = weights_csv(screen)
-    assert list(table.columns) == "stream layer head query query_token key key_token weight".split()
+    columns = "stream layer head query query_token key key_token weight query_written key_written"
+    assert list(table.columns) == columns.split()
     expected = eager_weights("The cat sat because it was tired.")[5][0, 11]
     ours = table.pivot(index="query", columns="key", values="weight").to_numpy()
     assert abs(ours - expected.numpy()).max() <= 1e-5
