@@ -53,6 +53,7 @@ class Result:
         without: which of its layers have none.
         reason: why it is not exact, or what is to be said of it.
         closure: of an exact one, what came of opening its numbers.
+        route: of an exact one, how our attention came into it; see `Provenance.route`.
     """
 
     family: Family
@@ -61,6 +62,7 @@ class Result:
     without: tuple[str, ...] = ()
     reason: str = ""
     closure: Closure | None = None
+    route: str = ""
 
 
 def try_family(family: Family) -> Result:
@@ -97,7 +99,8 @@ def _tried(family: Family) -> Result:
     opened = closure(wrapped, _trace(wrapped, None)) if outcome == "exact" else None
     reason = "" if tells else "attention stayed uniform or on one token, so less is proven"
     reason = reason if outcome == "exact" else f"off by {max(errors):.1e}"
-    return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason, opened)
+    route = _trace(wrapped, None).provenance.route
+    return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason, opened, route)
 
 
 def _tells(trace: av.Trace) -> bool:
@@ -171,6 +174,8 @@ def _text(results: Sequence[Result]) -> str:
         "class of each family was built tiny, with random weights scaled up so that its attention is neither uniform "
         "nor on one token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: every "
         "weight of every head and the output are those of transformers' eager attention to 1e-5 in all three runs. "
+        '*Route*: "interface" where transformers\' attention interface calls our function, "interception" where it '
+        "stands in for what the model's own code asks torch for (see [the models](models.md#in-memory)). "
         "*Refused*: `av.wrap` says why and nothing is drawn. *Not built*: no model could be made from the family's "
         "default configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small "
         "run of your own model does, each time one is loaded.",
@@ -189,11 +194,11 @@ def _text(results: Sequence[Result]) -> str:
     lines += [
         "## Exact",
         "",
-        "| family | class | attention | layers without | opened | note |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| family | class | attention | route | layers without | opened | note |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in (result for result in results if result.outcome == "exact"):
-        cells = (one.family.name, one.family.model_class, ", ".join(one.streams), ", ".join(one.without))
+        cells = (one.family.name, one.family.model_class, ", ".join(one.streams), one.route, ", ".join(one.without))
         lines.append(f"| {' | '.join(cells)} | {_cell(str(one.closure))} | {one.reason} |")
     for outcome in ("wrong", "refused", "not built"):
         lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]

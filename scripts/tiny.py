@@ -143,7 +143,11 @@ def _part(name: str) -> str | None:
         for one in vars(module).values()
         if isinstance(one, type) and issubclass(one, PreTrainedModel) and one.config_class is config_class
     ]
-    return min((one for one in fitting if one.endswith("Model")), key=len, default=None)
+    whole = [one for one in fitting if not one.endswith("PreTrainedModel")]
+    ending = next(
+        (ending for ending in ("Model", "ForRetrieval") if any(one.endswith(ending) for one in whole)), "Model"
+    )
+    return min((one for one in whole if one.endswith(ending)), key=len, default=None)
 
 
 def _has_vocabulary(name: str) -> bool:

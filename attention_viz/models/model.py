@@ -61,9 +61,9 @@ class AttentionModel(Continuing, Described, TextModel):
         cls, hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", provenance: Provenance
     ) -> "AttentionModel":
         """Probe a model and wrap it, with what is known of where it comes from."""
-        runner, limit = Runner.of(hf_model), token_limit(hf_model, tokenizer)
+        limit = token_limit(hf_model, tokenizer)
         name = provenance.model
-        anatomy = probe(runner, limit)
+        runner, anatomy = probe(Runner.of(hf_model), limit)
         tracer, inputs = Tracer(name, runner, anatomy, tokenizer), Inputs(name, hf_model, limit)
         facts = ModelFacts(
             anatomy.by_stream(anatomy.heads),
@@ -73,7 +73,8 @@ class AttentionModel(Continuing, Described, TextModel):
             layers_without_attention=anatomy.without,
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
-        provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device))
+        route = "interception" if runner.switch.plan.sites else "interface"
+        provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device), route=route)
         return cls(name, limit, tracer, inputs, provenance, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
 
     def __repr__(self) -> str:

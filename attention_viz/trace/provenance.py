@@ -27,6 +27,8 @@ class Provenance:
         versions: of the packages that computed it, by name.
         edits: what was changed inside the model, in words, in order.
         reading: how the weights are read, a name of `READINGS`; "raw" where they are those that ran.
+        route: how our attention came into the model: "interface" where transformers' attention interface calls it, or
+            "interception" where it stands in for products and softmaxes that the model's own code asks torch for.
     """
 
     model: str
@@ -42,6 +44,7 @@ class Provenance:
     versions: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     edits: tuple[str, ...] = ()
     reading: str = "raw"
+    route: str = "interface"
 
     def __post_init__(self) -> None:
         """Close it to changes."""

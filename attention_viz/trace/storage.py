@@ -185,6 +185,7 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         versions={_as(str, package): _as(str, version) for package, version in entry["versions"].items()},
         edits=tuple(_as(str, edit) for edit in _as(list, entry["edits"])),
         reading=_as(str, entry.get("reading", "raw")),
+        route=_as(str, entry.get("route", "interface")),
     )
 
 

@@ -200,7 +200,11 @@ DECODERS = (
 
 def build(family: str, **changes: object) -> PreTrainedModel:
     """A tiny model, ready to run; the same weights every time."""
-    model_class, config_class, sizes = CLASSES[family]
+    return built(*CLASSES[family], **changes)
+
+
+def built(model_class: str, config_class: str, sizes: dict[str, object], **changes: object) -> PreTrainedModel:
+    """A tiny model of these classes of transformers, of these sizes."""
     torch.manual_seed(7)
     config = getattr(transformers, config_class)(**sizes | changes)
     model = getattr(transformers, model_class)(config).eval()

@@ -121,9 +121,9 @@ def _opened(run: Run, late: frozenset[str]) -> Opened:
             twin.door,
             torch.inference_mode(False),
             torch.enable_grad(),
-            twin.turned(OURS),
             _followed(twin, where),
             ledger,
+            twin.turned(OURS),  # innermost, so that what it follows is what the model asked for
         ):
             inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
             output = output_of(model(**inputs, **twin.settings))

@@ -54,7 +54,7 @@ class Inputs:
 
         Raises:
             TextTooLong: more tokens than the model has positions.
-            UnusableText: a token that the model doesn't know.
+            UnusableText: a token that the model doesn't know, or one that stands for a picture or a sound.
         """
         if self.limit is not None and len(ids) > self.limit:
             raise TextTooLong(self.name, len(ids), self.limit, what)
@@ -62,6 +62,23 @@ class Inputs:
         wrong = [number for number in ids if not 0 <= number < known]
         if wrong:
             raise UnusableText(f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}")
+        for number, kind in _placeholders(self.model).items():
+            if number in ids:
+                raise UnusableText(
+                    f"token {number} of the {what} stands for {kind}, and none was given: without it {self.name} reads "
+                    "the bare placeholder, which means nothing; needed: a text without it"
+                )
+
+
+def _placeholders(model: "PreTrainedModel") -> dict[int, str]:
+    """The ids that stand for something that isn't text, and what that is."""
+    kinds = {"image": "a picture", "video": "a video", "audio": "a sound", "speech": "a sound"}
+    found = {
+        getattr(model.config, f"{name}_token_{ending}", None): kind
+        for name, kind in kinds.items()
+        for ending in ("id", "index")
+    }
+    return {number: kind for number, kind in found.items() if isinstance(number, int)}
 
 
 def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.resting import set_aside
 
-__all__ = ["Difference", "cut", "kept_rows", "weights_difference"]
+__all__ = ["Difference", "Real", "cut", "kept_rows", "weights_difference"]
 
 # How many numbers are compared at a time: 4 MiB in float32, which stay in the processor's caches.
 _AT_ONCE = 2**20
@@ -21,6 +21,30 @@ _SET_ASIDE = 64
 
 # How far a row of weights may be from 1 and still be meant to sum to it, in half precision too.
 _ROUNDING = 5e-3
+
+
+@dataclass(frozen=True)
+class Real:
+    """Which rows are not padding; None where all are real.
+
+    What happens at padding concerns nobody and differs by design: ours gives zeros where a row has nothing to look at.
+
+    Attributes:
+        output: of the model's output.
+        calls: of each attention call.
+    """
+
+    output: Sequence[bool] | None = None
+    calls: Sequence[Sequence[bool] | None] = ()
+
+    def of_call(self, number: int) -> Sequence[bool] | None:
+        """Of one call; all real where nothing is known."""
+        return self.calls[number] if number < len(self.calls) else None
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether nothing is padding."""
+        return self.output is None and all(one is None for one in self.calls)
 
 
 @dataclass

@@ -23,8 +23,7 @@ from attention_viz.models.huggingface import (
     AttentionInterface,
     AttentionMaskInterface,
 )
-from attention_viz.models.recording.differences import weights_difference
-from attention_viz.models.recording.real import Real
+from attention_viz.models.recording.differences import Real, weights_difference
 from attention_viz.models.recording.runner import Pass
 from attention_viz.operation.attention import Attention
 

@@ -7,8 +7,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.differences import weights_difference
-from attention_viz.models.recording.real import Real
+from attention_viz.models.recording.differences import Real, weights_difference
 from attention_viz.models.recording.runner import Pass
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first

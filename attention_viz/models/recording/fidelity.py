@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.differences import Difference, cut, kept_rows
+from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.models.recording.eager_rows import BY_ROWS, EagerRows
 from attention_viz.models.recording.eager_weights import EagerWeights, is_closed_prefix, prefix
-from attention_viz.models.recording.real import Real
+from attention_viz.models.recording.interception.own_weights import OwnWeights
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.kernel import BOUNDS
@@ -27,6 +27,7 @@ from attention_viz.trace.trace import Fidelity
 __all__ = ["REFERENCE", "compare"]
 
 REFERENCE = "the same model with transformers' eager attention"
+OWN = "the same model with its own attention, by what leaves its own softmaxes"
 
 # Up to so many tokens all weights are compared.
 _WHOLE = 128
@@ -72,10 +73,19 @@ class _Comparison:
 
     def whole(self) -> _Compared:
         """Everything, by a run with eager attention."""
+        if self.twin.plan.sites:
+            return self.by_softmaxes()
         eager = EagerWeights.of(self.recorded, self.real)
         plain = self.twin.run(self.inputs, "eager", eager.hear)
         eager.check_complete()
         return _Compared(self._output_error(plain), eager.error, REFERENCE)
+
+    def by_softmaxes(self) -> _Compared:
+        """Everything, of a model that computes attention in code of its own: the weights by its own softmaxes."""
+        own = OwnWeights(self.recorded, self.twin.original, self.real)
+        plain, softmaxes = self.twin.run_followed(self.inputs, own.hear)
+        own.check_complete(softmaxes)
+        return _Compared(self._output_error(plain), own.error, OWN)
 
     def by_prefix(self) -> _Compared | None:
         """The output whole, and weights by eager attention on the first tokens, where those look at nothing else."""
@@ -112,7 +122,7 @@ class _Comparison:
         return _Compared(error, rows.error, reference, _FEWEST)
 
     def _ways(self) -> list[Callable[[], _Compared | None]]:
-        if self._length <= _WHOLE:
+        if self._length <= _WHOLE or self.twin.plan.sites:
             return []
         if self.twin.implementation == "eager":  # all of it then costs what a plain run costs
             return [self.by_rows, self.by_prefix]

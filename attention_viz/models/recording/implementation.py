@@ -9,6 +9,7 @@ from typing import cast
 from torch import nn
 
 from attention_viz.models.huggingface import PreTrainedConfig, PreTrainedModel
+from attention_viz.models.recording.interception.plan import NO_PLAN, Plan
 from attention_viz.models.recording.recorder import OURS
 
 __all__ = ["Switch", "configurations"]
@@ -69,10 +70,17 @@ _EVALUATION = _Loans("training", False)
 
 @dataclass(frozen=True, eq=False)
 class Switch:
-    """Turns one model to our attention, for any number of threads at once."""
+    """Turns one model to our attention, for any number of threads at once.
+
+    Attributes:
+        configs: say which attention the model calls.
+        modules: its modules, itself first.
+        plan: how attention is heard that the model computes in code of its own.
+    """
 
     configs: tuple[PreTrainedConfig, ...]
     modules: tuple[nn.Module, ...]
+    plan: Plan = NO_PLAN
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Switch":
@@ -93,7 +101,8 @@ class Switch:
             _EVALUATION.take(training)
             _OURS.take(self.configs)
         try:
-            yield
+            with self.plan.listening(self.modules[0]):
+                yield
         finally:
             with _LOCK:
                 _OURS.give_back(self.configs)

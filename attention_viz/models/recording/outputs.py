@@ -9,11 +9,12 @@ from attention_viz.errors import UnsupportedModel
 
 __all__ = ["output_of", "outputs_of"]
 
-_OUTPUTS = ("logits", "prediction_logits", "last_hidden_state")
+# In this order. The last are embeddings of a whole text, or of each token, that some models hand out alone.
+_OUTPUTS = ("logits", "prediction_logits", "last_hidden_state", "embeddings", "text_embeds", "pooler_output")
 
 
 def output_of(result: Any) -> Tensor:
-    """Logits where the model has a head, else the last hidden state; (position, width), without the batch axis.
+    """Logits where the model has a head, else the last hidden state or an embedding; (position, width), no batch axis.
 
     A head that says one thing of the whole text gives one row.
     """
@@ -35,4 +36,6 @@ def _batch_of(result: Any) -> Tensor:
     for tensor in (*(getattr(result, name, None) for name in _OUTPUTS), first):
         if isinstance(tensor, Tensor):
             return tensor
-    raise UnsupportedModel(f"the model returns {type(result).__name__}, with neither logits nor a last hidden state")
+    raise UnsupportedModel(
+        f"the model returns {type(result).__name__}, with neither logits, nor a last hidden state, nor an embedding"
+    )

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -12,6 +12,7 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.find_wiring import find_wirings
+from attention_viz.models.recording.interception.planning import check_edits, planned_by, unheard_module
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.wiring import Wiring
@@ -94,32 +95,73 @@ class Anatomy:
         return self.places.index((stream, layer))
 
 
-def probe(runner: Runner, limit: int | None) -> Anatomy:
+def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
     """Run a few tokens with our attention and without, compare every head and the output, and describe the model.
+
+    First by transformers' attention interface. Where a model doesn't call it, or not everywhere, by what its own code
+    computes: see `prove`.
 
     Args:
         runner: runs the model.
         limit: how many tokens it can read at once.
 
+    Returns:
+        What runs the model, with the plan by which it is heard, and what was learnt of it.
+
     Raises:
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
+    family, inputs = _family(runner.model), _inputs(runner, limit)
+    try:
+        anatomy = _anatomy(runner, inputs)
+        unheard = unheard_module(runner, inputs, anatomy.modules)
+        if unheard is None:
+            return runner, anatomy
+        raise _ElsewhereError(
+            f"{family} attends in {type(unheard).__name__}, too, where our attention was never called: part of it runs "
+            "outside the interface that can be recorded; needed: all of it inside"
+        )
+    except UnsupportedModel as error:
+        refusal = error
+    try:
+        with _naming(family):
+            plan = planned_by(runner, inputs)
+    except UnsupportedModel as error:
+        raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
+    if not plan.sites:
+        raise refusal
+    planned = replace(runner, switch=replace(runner.switch, plan=plan))
+    anatomy = _anatomy(planned, inputs)
+    with _naming(family):
+        check_edits(planned, inputs, anatomy.places)
+    return planned, anatomy
+
+
+class _ElsewhereError(UnsupportedModel):
+    """Some attention runs outside the interface."""
+
+
+def _inputs(runner: Runner, limit: int | None) -> dict[str, Tensor]:
+    """What the probe runs."""
+    ids = probe_ids(runner.model, limit)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if runner.answers:
+        target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
+        inputs |= {"decoder_input_ids": target, "decoder_attention_mask": torch.ones_like(target)}
+    return runner.inputs(inputs)
+
+
+def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
+    """What a recorded run tells of a model, once it is proved to give what the model gives."""
     model = runner.model
     family = _family(model)
-    ids = probe_ids(model, limit)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    target = min(_TARGET, ids.shape[1] - 1) if runner.answers else 0
-    if runner.answers:
-        inputs["decoder_input_ids"] = ids[:, -target:]
-        inputs["decoder_attention_mask"] = torch.ones_like(ids[:, -target:])
     with _naming(family):
-        inputs = runner.inputs(inputs)
         recorded = runner.record(inputs)
     if not recorded.calls:
-        raise UnsupportedModel(
-            f"{family} never called our attention: it computes attention in code of its own instead of through "
-            "transformers' attention interface, so what it computes can't be recorded; needed: a version of it in "
-            "transformers that calls the interface"
+        raise _ElsewhereError(
+            f"{family} never called our attention: it computes attention in code of its own in which no softmax of "
+            "queries' products with keys, taken by values, was found, so what it computes can't be recorded; needed: a "
+            "version of it in transformers that calls the attention interface"
         )
     with _naming(family):
         fidelity = compare(recorded, runner, inputs)
@@ -130,7 +172,8 @@ def probe(runner: Runner, limit: int | None) -> Anatomy:
             "here, or its numbers are so large that rounding shows; needed: that term in attention_viz.attend"
         )
     calls = recorded.calls
-    streams = _pair(family, calls, ids.shape[1], target) if runner.answers else _alone(family, calls, ids.shape[1])
+    count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
+    streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
     return Anatomy(
         streams,
         tuple(call.module for call in calls),
@@ -195,7 +238,7 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
     missing = [stream for stream in STREAMS if stream not in streams]
     if missing:
-        raise UnsupportedModel(
+        raise _ElsewhereError(
             f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "
             f"recorded; its {' and '.join(missing)} attention is computed in code of its own; needed: a version of it "
             "that calls transformers' attention interface everywhere"

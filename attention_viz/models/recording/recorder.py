@@ -17,6 +17,7 @@ from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from attention_viz.models.huggingface import AttentionInterface, AttentionMaskInterface
+from attention_viz.models.recording.masks_read import Split, chosen_keys, split_mask, unrecorded_mask
 from attention_viz.operation.attention import Attention, attend, fused, fusible, is_causal
 from attention_viz.operation.masks import causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
@@ -33,12 +34,6 @@ _HARMLESS = frozenset(
     "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
     "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
 )
-
-# Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
-# bfloat16), everyone since adds the lowest number there is. A bias so low leaves a weight of exactly 0 anyway.
-_BLOCKED_BELOW = -9e3
-
-Split = tuple[Tensor | None, Tensor | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +85,14 @@ class Recorder:
         places: of each call, its stream and its place there; needed for edits only.
         keep: the places among all calls of those whose numbers are kept; all by default.
         rest: where queries, keys and values are written as they come, those of a long text; None for memory.
+        computing: whether our own function is at work, so that nobody takes it for the model's.
     """
 
     edits: Sequence[Edit] = ()
     places: Sequence[tuple[str, int]] = ()
     keep: Collection[int] | None = None
     rest: RestingFile | None = None
+    computing: bool = False
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
     _last: Call | None = None
@@ -120,6 +117,14 @@ class Recorder:
     def calls(self) -> tuple[Call, ...]:
         """What was kept, head first."""
         return tuple(call.of_row() for call in self._calls.values())
+
+    def compute(self, call: Call) -> Tensor:
+        """What `hear` hands back, while nobody takes our own function's work for the model's."""
+        self.computing = True
+        try:
+            return self.hear(call)
+        finally:
+            self.computing = False
 
     def hear(self, call: Call) -> Tensor:
         """Take down one call, with its batch axis, and hand back what it computes, edited: (1, head, query, d_v)."""
@@ -194,15 +199,6 @@ def _memory(mask: Tensor) -> object:
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
 
 
-def split_mask(mask: Tensor) -> Split:
-    """A model's mask, boolean or to be added, as (allowed, bias); None where nothing is blocked or nothing added."""
-    if mask.dtype == torch.bool:
-        return (None if bool(mask.all()) else mask), None
-    allowed = mask > _BLOCKED_BELOW
-    bias = None if torch.equal(allowed, mask == 0) else mask.masked_fill(~allowed, 0)
-    return (None if bool(allowed.all()) else allowed), bias
-
-
 def _attention(
     module: nn.Module,
     query: Tensor,
@@ -220,46 +216,21 @@ def _attention(
     """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
     recorder = recording.get()
     if recorder is None:
-        allowed, bias = _unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
+        allowed, bias = unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
     else:
         _refuse_unknown(module, dropout, others)
         allowed, bias = recorder.split(attention_mask)
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
     if indices is not None:
-        chosen = _chosen(indices, key.shape[-2])
+        chosen = chosen_keys(indices, key.shape[-2])
         allowed = chosen if allowed is None else allowed & chosen
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
     if recorder is not None:
-        return recorder.hear(Call(module, attention)).transpose(1, 2).contiguous(), None
+        return recorder.compute(Call(module, attention)).transpose(1, 2).contiguous(), None
     # Somebody else's pass, who may have asked the model's own attention for its weights.
     return attention.output.transpose(1, 2).contiguous(), attention.weights
-
-
-def _unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, closed: object) -> Split:
-    """The mask in a pass of somebody else, who uses the model while another thread has turned it to our attention.
-
-    That pass may have begun under torch's fused kernel, where having no mask may stand for not looking ahead.
-    """
-    if mask is not None:
-        return split_mask(mask)
-    closed = getattr(module, "is_causal", True) if closed is None else closed
-    queries, keys = query.shape[-2], key.shape[-2]
-    if closed and queries > 1:
-        return torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril(), None
-    return None, None
-
-
-def _chosen(indices: Tensor, keys: int) -> Tensor:
-    """The keys that each query chose, (batch, query, top-k), as a mask (batch, 1, query, key); −1 chooses none.
-
-    Models that choose make this mask themselves only for implementations they know by name. Source: DeepSeek-AI 2025,
-    "DeepSeek-V3.2", section 2.1.
-    """
-    counts = torch.zeros(*indices.shape[:-1], keys, dtype=torch.int32, device=indices.device)
-    counts.scatter_add_(-1, indices.long().clamp_min(0), (indices >= 0).int())
-    return (counts > 0)[:, None]
 
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:

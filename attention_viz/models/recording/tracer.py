@@ -14,11 +14,11 @@ from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.patching.zeroing import value_zeroing
+from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.probe import Anatomy
-from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.models.recording.step_fidelity import compare_steps

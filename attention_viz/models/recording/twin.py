@@ -14,7 +14,10 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
+from attention_viz.models.recording.interception.following import Following, Heard, Soften
+from attention_viz.models.recording.interception.plan import NO_PLAN, Plan, parameters_of
 from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.recorder import OURS
 from attention_viz.models.recording.wiring import HOOKS
 
 __all__ = ["Hear", "Twin"]
@@ -37,6 +40,7 @@ class Twin:
         named: what its forward takes, by name.
         settings: what its forward is always given.
         door: entered for every forward.
+        plan: how attention is heard that the model computes in code of its own.
     """
 
     model: PreTrainedModel
@@ -45,6 +49,7 @@ class Twin:
     named: frozenset[str]
     settings: Mapping[str, object]
     door: AbstractContextManager[object]
+    plan: Plan = NO_PLAN
 
     @classmethod
     def of(
@@ -83,7 +88,8 @@ class Twin:
         for module in twin.modules():
             module.training = False
         own = {id(memo[id(config)]): name for config, name in switch.found() if id(config) in memo}
-        return cls(twin, dict(zip(twin.modules(), model.modules(), strict=True)), own, named, settings, door)
+        original = dict(zip(twin.modules(), model.modules(), strict=True))
+        return cls(twin, original, own, named, settings, door, switch.plan)
 
     @property
     def implementation(self) -> str:
@@ -100,6 +106,21 @@ class Twin:
         """
         with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
             return output_of(self.model(**inputs, **self.settings))
+
+    def run_followed(
+        self, inputs: Mapping[str, Tensor], attend: Callable[[Heard], None], soften: Soften | None = None
+    ) -> tuple[Tensor, int]:
+        """The output of a run with the model's own eager attention, and how many softmaxes it asked for.
+
+        Args:
+            inputs: what to run.
+            attend: told of each attention call.
+            soften: what each softmax gives; see `Following`.
+        """
+        following = Following(parameters_of(self.model), attend, softmax=soften)
+        with self.turned("eager"), self.door, torch.no_grad(), following:
+            output = output_of(self.model(**inputs, **self.settings))
+        return output, following.softmaxes + len(following.closed)
 
     def run_in_pieces(
         self,
@@ -165,7 +186,8 @@ class Twin:
         """With one attention implementation in all configurations; by default each with the one it was found with."""
         for config in configurations(self.model):
             setattr(config, IMPLEMENTATION, implementation or self.own.get(id(config)) or "eager")
-        yield
+        with self.plan.listening(self.model) if implementation == OURS else contextlib.nullcontext():
+            yield
 
     @contextlib.contextmanager
     def _heard(self, hear: Hear | None) -> Generator[None]:

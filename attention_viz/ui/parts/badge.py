@@ -78,12 +78,19 @@ def comparison_words(trace: "Trace") -> str:
             f"{_power(fidelity.weight_error)} at most, relative to the largest."
         )
     rows = "" if fidelity.rows is None else f" of these {fidelity.rows:,} rows, in all layers and heads,"
+    by = _OWN_CODE if trace.provenance.route == "interception" else ""
     return (
         f"The same text ran twice: with our attention, which you see, and with {fidelity.reference}. The largest "
         f"difference in the output is {_power(fidelity.output_error)} and in any weight{rows} "
         f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
-        "as the same: that is how far two orders of adding the same numbers can lie apart."
+        f"as the same: that is how far two orders of adding the same numbers can lie apart.{by}"
     ) + _edit_words(trace)
+
+
+_OWN_CODE = (
+    " This model computes attention in code of its own. Ours stood in for each of its softmaxes and for the mixing of "
+    "the values behind it; which of its products are queries and keys was proved when the model was loaded."
+)
 
 
 def _edit_words(trace: "Trace") -> str:

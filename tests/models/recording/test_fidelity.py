@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import compare
-from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.operation.attention import Attention
 from tests.models.families import build, ids

@@ -10,8 +10,8 @@ from torch import Tensor
 import attention_viz as av
 from attention_viz.analysis.sample import sample_of
 from attention_viz.models.recording import fidelity
+from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import REFERENCE, compare
-from attention_viz.models.recording.real import Real
 from attention_viz.models.recording.runner import Pass, Runner
 from tests.models.families import build, ids
 

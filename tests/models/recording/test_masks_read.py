@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_viz.models.recording.recorder import Recorder, split_mask
+from attention_viz.models.recording.masks_read import split_mask
+from attention_viz.models.recording.recorder import Recorder
 from attention_viz.operation.masks import causal, combine, sliding_window
 
 ALLOWED = combine(causal(5, 7), sliding_window(7, 4)[:5])[None, None]

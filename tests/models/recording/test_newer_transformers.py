@@ -71,7 +71,6 @@ def no_weights_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
-    "the interface is asked no more": (ignored, "never called our attention"),
     "the field that chooses is another": (renamed, "never called our attention"),
     "a term has another name": (instead(by_another_name), "asks its attention for scale_factor"),
     "tensors come position first": (instead(position_first), "allowed has to broadcast to the weights'"),
@@ -105,3 +104,13 @@ def test_the_model_is_left_as_it_was_after_a_refusal(monkeypatch: pytest.MonkeyP
     assert getattr(model.config, IMPLEMENTATION) == before
     with torch.no_grad():
         assert model(input_ids=ids(5)).logits.isfinite().all()
+
+
+def test_where_the_interface_is_asked_no_more_the_models_own_code_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = av.wrap(build("llama")).trace_ids(ids(9))
+    ignored(monkeypatch)
+    trace = av.wrap(build("llama")).trace_ids(ids(9))
+    assert (expected.provenance.route, trace.provenance.route) == ("interface", "interception")
+    assert trace.fidelity.ok
+    for layer in range(trace.layer_count()):
+        torch.testing.assert_close(trace.attention(layer).weights, expected.attention(layer).weights)

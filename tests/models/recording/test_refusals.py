@@ -17,10 +17,9 @@ from attention_viz.models.recording.recorder import OURS
 from tests.models.families import build, ids
 
 
-@pytest.mark.parametrize("family", ["deberta-v2", "gpt_neo", "bloom", "falcon", "xlnet", "mamba"])
-def test_a_family_that_never_calls_our_attention_is_refused_by_name(family: str) -> None:
-    with pytest.raises(UnsupportedModel, match=rf"^{family} .*never called our attention"):
-        av.wrap(build(family))
+def test_a_family_that_never_calls_our_attention_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedModel, match=r"^mamba .*never called our attention"):
+        av.wrap(build("mamba"))
 
 
 def test_a_model_of_pictures_is_refused_by_name() -> None:
@@ -41,20 +40,24 @@ def test_a_term_that_is_not_known_is_refused_by_its_name() -> None:
         av.wrap(model)
 
 
-def test_a_model_that_attends_outside_the_interface_in_some_layers_is_refused() -> None:
+def test_a_layer_that_attends_outside_the_interface_is_heard_by_what_it_computes() -> None:
     model = build("llama")
     attention = model.model.layers[1].self_attn
     # What is no configuration of transformers' own is not switched: this layer stays eager, and gives right numbers.
     attention.config = types.SimpleNamespace(_attn_implementation="eager")
-    with pytest.raises(UnsupportedModel, match="2 attention calls ran with ours and 3 with the model's own"):
-        av.wrap(model)
+    trace = av.wrap(model).trace_ids(ids(9))
+    assert trace.fidelity.ok
+    plain = av.wrap(build("llama")).trace_ids(ids(9))
+    for layer in range(trace.layer_count()):
+        torch.testing.assert_close(trace.attention(layer).weights, plain.attention(layer).weights)
 
 
 class Uncalled(nn.Module):
-    """Attention in code of its own, in the place of a layer's."""
+    """Attention in code of its own, in the place of a layer's; its weights are thirds of three softmaxes."""
 
     def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
-        weights = (hidden_states @ hidden_states.mT).softmax(dim=-1)
+        scores = hidden_states @ hidden_states.mT
+        weights = sum((scores * factor).softmax(dim=-1) for factor in (0.5, 1.0, 2.0)) / 3
         return weights @ hidden_states, weights[:, None].expand(-1, 5, -1, -1)
 
 

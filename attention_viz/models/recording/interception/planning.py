@@ -1,0 +1,111 @@
+"""Finds out, once, how a model is heard that computes attention in code of its own, and tries an edit in it."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.edits.kinds.masks import Block
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.differences import Difference
+from attention_viz.models.recording.interception.following import Heard
+from attention_viz.models.recording.interception.plan import Plan
+from attention_viz.models.recording.interception.proof import prove
+from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.runner import Runner
+from attention_viz.operation.kernel import BOUNDS
+
+__all__ = ["check_edits", "planned_by", "unheard_module"]
+
+
+def planned_by(runner: Runner, inputs: Mapping[str, Tensor]) -> Plan:
+    """The plan of a model, proved in a twin in float32.
+
+    Raises:
+        UnsupportedModel: something that looks like attention can't be proved, or the model can't be followed.
+    """
+    if any(getattr(runner.model, name, None) is not None for name in ("_orig_mod", "_compiled_call_impl")):
+        raise UnsupportedModel("it is compiled, so what it computes can't be followed; needed: the model before that")
+    twin = runner.twin()
+    if runner.model.dtype not in (torch.float32, torch.float64):
+        # A twin shares its numbers with the model, so those of another precision are a copy's.
+        twin = replace(twin, model=copy.deepcopy(twin.model).float())
+
+    def proved(given: Mapping[str, Tensor]) -> Plan:
+        def run() -> object:
+            token = recording.set(Recorder())
+            try:
+                return twin.run(given, OURS)
+            finally:
+                recording.reset(token)
+
+        return prove(twin.model, run)
+
+    plan = proved(inputs)
+    try:
+        return plan.merged(proved(_padded(inputs)))
+    except Exception:  # a model that can't be run with padding is refused by name when it is given some
+        return plan
+
+
+def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same with padding before the text, where a mask can say so."""
+    found = dict(inputs)
+    for name in ("attention_mask", "decoder_attention_mask"):
+        if name in found:
+            found[name] = found[name].clone()
+            found[name][:, :2] = 0
+    return found
+
+
+def unheard_module(runner: Runner, inputs: Mapping[str, Tensor], modules: Sequence[nn.Module]) -> nn.Module | None:
+    """A module that attends in the model's own eager attention and is none of these; None where there is none.
+
+    None also where its attention is written in a way that can't be followed, which proves nothing.
+
+    Args:
+        runner: runs the model.
+        inputs: what to run.
+        modules: those that called our attention.
+    """
+    heard, twin = list[Heard](), runner.twin()
+    try:
+        twin.run_followed(inputs, heard.append)
+    except Exception:  # whatever a family's own code is like
+        return None
+    known = frozenset(modules)
+    return next((one.module for one in heard if twin.original.get(one.module) not in known), None)
+
+
+def check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
+    """Block a cell in the first layer of each stream, by an edit and in the model's own logits: both give the same.
+
+    Raises:
+        UnsupportedModel: they don't.
+    """
+    twin, before = runner.twin(), runner.record(inputs)
+    for stream in dict.fromkeys(stream for stream, _ in places):
+        place = next(number for number, found in enumerate(places) if found == (stream, 0))
+        queries, keys = before.calls[place].attention.shape[-2:]
+        cell = (queries - 1, min(1, keys - 1))
+        ours = runner.record(inputs, (Block(*cell, layer=0, stream=stream),), places).output
+        theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
+        found = Difference()
+        found.add(ours, theirs)
+        if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
+            raise UnsupportedModel(
+                f"a cell blocked in its {stream}'s first layer moves the output otherwise than the same cell blocked "
+                f"in its own logits, by {found.relative:.1e} relative"
+            )
+
+
+def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:
+    def soften(number: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        if number == place:
+            logits = logits.clone()
+            logits[..., query, key] = -torch.inf
+        return compute(logits)
+
+    return soften
