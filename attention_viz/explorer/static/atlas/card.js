@@ -62,8 +62,26 @@ export function createCard(atlas) {
  */
 function keep(card, cell) {
   show(card, cell);
-  if (!card.node.classList.contains("av-strip")) return;
+  endStrip(card);
+}
+
+/**
+ * A strip of the chosen head ends by itself: nothing leaves a head that was touched, and the place that tells of it may
+ * come back unheard, since at a choice the page is drawn anew and may be without that place for a moment.
+ * @param {OwnCard} card
+ */
+function endStrip(card) {
+  if (!isOpen(card) || !card.node.classList.contains("av-strip")) return;
+  clearTimeout(card.timer);
   card.timer = setTimeout(() => hide(card), STAYS);
+}
+
+/**
+ * Whether the page tells of the head that is shown.
+ * @param {OwnCard} card
+ */
+function isTold({shown, atlas: {message}}) {
+  return shown !== null && message !== null && message.layer === shown.layer && message.head === shown.head;
 }
 
 /** @param {OwnCard} card */
@@ -71,8 +89,7 @@ function refresh(card) {
   const {shown, atlas} = card;
   if (!shown) return;
   const cell = atlas.cells.get(`${shown.layer} ${shown.head}`);
-  const message = atlas.message;
-  const told = cell && message && message.layer === cell.layer && message.head === cell.head;
+  const told = isTold(card);
   // By now the page tells of it.
   if (!cell || (told && !card.node.classList.contains("av-strip"))) hide(card);
   else show(card, cell);
@@ -139,6 +156,7 @@ function show(card, cell) {
   if (!isOpen(card)) node.showPopover();
   if (place === null) {
     node.removeAttribute("style");
+    if (isTold(card)) endStrip(card);
     return;
   }
   const {left, top, width, height} = place;
