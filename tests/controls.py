@@ -36,7 +36,7 @@ def modules(entry: str) -> frozenset[str]:
 
 def labels(names: frozenset[str]) -> set[str]:
     """The labels of the widgets in some modules; of one that is put together, the part before what varies."""
-    return {label for name in names for label in _labels(_tree(name), {}) if label.strip()}
+    return {label for name in names for label in _labels(_tree(name), {}) if any(map(str.isalnum, label))}
 
 
 def strings(names: frozenset[str]) -> set[str]:

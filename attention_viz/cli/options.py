@@ -60,7 +60,9 @@ def _trace(added: "Commands") -> None:
     )
     command.add_argument("--second", metavar="TEXT", help="a second sentence, for encoders that read pairs")
     command.add_argument(
-        "--target", metavar="TEXT", help="what an encoder–decoder is to say; by default what it says of its own accord"
+        "--target",
+        metavar="TEXT",
+        help="the text that an encoder–decoder should produce; by default it produces its own",
     )
     command.add_argument("--layer", type=int, metavar="N", help="only this layer, from 0; the one that .html opens on")
     command.add_argument("--head", type=int, metavar="N", help="only this head, from 0; the one that .html opens on")

@@ -43,7 +43,7 @@ def gradient(
         second_text: a second sentence, for encoders that read pairs.
         layer: from 0; by default all, which need the same number of heads.
         stream: whose layers; None for the only one there is.
-        target: what an encoder–decoder is to say, as in `trace`.
+        target: the text that an encoder–decoder should produce, as in `trace`.
         of: y as (position, token id), the logit of that token there, instead of what the model says.
 
     Returns:

@@ -116,7 +116,7 @@ class AttentionModel(Continuing, Described, TextModel):
         Args:
             text: what to read.
             second_text: a second sentence, for encoders that read pairs.
-            target: what an encoder–decoder is to say; by default what it says of its own accord, without the edits:
+            target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
             layers: the numbers of the layers whose calls are kept, in every stream that has them; all by default. They

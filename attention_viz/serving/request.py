@@ -33,8 +33,8 @@ class Request:
         model: a name in the catalogue, the path of a folder, or an id on the hub, "owner/name@revision".
         text: what is read.
         second: another sentence that an encoder reads together with the text; empty for none.
-        target: what an encoder–decoder is to say; empty for what it says of its own accord.
-        more: by how many tokens a decoder goes on with the text.
+        target: the text that an encoder–decoder should produce; empty for its own.
+        more: how many tokens a decoder adds to the text.
         evict: how many first and last keys stay in its cache meanwhile; None for all.
         special_tokens: whether the tokenizer adds those that belong around a text.
         chat: whether the text stands in the model's chat template.

@@ -116,7 +116,7 @@ def read(
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
-    """What a tokenizer makes of what an encoder–decoder is to say.
+    """What a tokenizer makes of the text that an encoder–decoder should produce.
 
     Raises:
         UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.

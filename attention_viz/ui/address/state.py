@@ -81,9 +81,11 @@ class State:
     query: int | None = parameter(None, _POSITION, "the position that looks, of the chosen pair", brief=True)
     key: int | None = parameter(None, _POSITION, "the position that is looked at", brief=True)
     second: str = parameter("", Text(), "the second sentence", brief=True)
-    target: str = parameter("", Text(), "what an encoder–decoder is to say", brief=True)
-    more: int = parameter(0, Number(range(MOST_MORE + 1)), "by how many tokens a decoder goes on", brief=True)
-    evict: Switch = parameter("off", _SWITCH, "old keys thrown away while a decoder goes on", brief=True)
+    target: str = parameter("", Text(), "the text that an encoder–decoder should produce", brief=True)
+    more: int = parameter(0, Number(range(MOST_MORE + 1)), "how many tokens a decoder adds to the text", brief=True)
+    evict: Switch = parameter(
+        "off", _SWITCH, "whether old keys are thrown away while a decoder adds tokens", brief=True
+    )
     first_keys: int = parameter(4, Number(range(65)), "how many first keys stay then", applies=_evicts, brief=True)
     last_keys: int = parameter(16, Number(range(1, 513)), "how many of the last keys stay", applies=_evicts, brief=True)
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)

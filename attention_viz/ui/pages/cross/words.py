@@ -23,7 +23,7 @@ def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]
 
 
 def show_target(trace: Trace) -> None:
-    """What was said, and whether the model said it of its own accord."""
+    """What was said, and whether the model chose it itself."""
     origin = trace.provenance
     own = bool(origin.generated)
     target = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).written), _LONGEST_TARGET)
