@@ -1,9 +1,25 @@
 """What torch's functions are to a run that stays linear in what its parts wrote, by their names."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["ADDS", "CLIPS", "JOINS", "LINEAR", "MIXING", "PRODUCTS", "PROJECTS", "QUOTIENTS", "is_frozen"]
+import torch
+from torch import Tensor
+
+__all__ = [
+    "ADDS",
+    "CLIPS",
+    "JOINS",
+    "LINEAR",
+    "MIXING",
+    "PRODUCTS",
+    "PROJECTS",
+    "QUOTIENTS",
+    "held",
+    "is_frozen",
+    "tensors_in",
+    "without_gradient",
+]
 
 # Linear in each tensor that carries a gradient, given the others.
 LINEAR = frozenset(
@@ -49,3 +65,32 @@ def is_frozen(name: str, args: Sequence[Any]) -> bool:
     """
     power = name in ("pow", "__pow__") and len(args) > 1 and isinstance(args[1], int | float)
     return name in _FROZEN or (power and args[1] < 0)
+
+
+def without_gradient(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What a function gives, as a number that is held fixed."""
+    with torch.no_grad():
+        return func(*args, **named)
+
+
+def held(args: Sequence[Any], passes: Tensor) -> list[Any]:
+    """The same, each tensor but one a number that is held fixed."""
+    return [
+        held(one, passes)
+        if isinstance(one, list | tuple)
+        else one.detach()
+        if isinstance(one, Tensor) and one is not passes
+        else one
+        for one in args
+    ]
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among some arguments, in lists and dictionaries too."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from tensors_in(value)
+        elif isinstance(value, dict):
+            yield from tensors_in(value.values())

@@ -12,12 +12,13 @@ of the graph and holds the rest fixed, by what a function does and never by the 
 What isn't known to be linear counts as a nonlinear step: it becomes a row of its own, and never a wrong number.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from attention_viz.models.circuits.functions import (
@@ -29,7 +30,10 @@ from attention_viz.models.circuits.functions import (
     PRODUCTS,
     PROJECTS,
     QUOTIENTS,
+    held,
     is_frozen,
+    tensors_in,
+    without_gradient,
 )
 from attention_viz.models.circuits.linear_steps import STEPS, clipped, scaled
 
@@ -37,6 +41,7 @@ __all__ = ["Leaf", "Ledger", "Written", "origin_of"]
 
 _ORIGIN = "_attention_viz_origin"
 _FETCHED = "_attention_viz_fetched"
+_PLACED = "_attention_viz_placed"
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,7 @@ class Ledger(TorchFunctionMode):
             # What a model adds to in place mustn't be the leaf itself.
             found = own.clone()
             setattr(found, _FETCHED, kind == "head")
+            setattr(found, _PLACED, kind == "position")
             return found
 
     def __torch_function__(
@@ -127,7 +133,9 @@ class Ledger(TorchFunctionMode):
         name: str = getattr(func, "__name__", "")
         if name == "embedding":
             return self._embedded(func(*args, **named), args)
-        tensors = list(_tensors((args, named)))
+        tensors = list(tensors_in((args, named)))
+        for one in tensors:
+            self._close(one)
         live = [one for one in tensors if one.requires_grad]
         if not live or name in ("__get__", "__set__", "backward"):
             return self._marked(func(*args, **named), args, tensors, name)
@@ -137,9 +145,20 @@ class Ledger(TorchFunctionMode):
                 return self._cut(func, args, named, name)
             found = self._apply(func, name, args, named, live)
         if name not in PROJECTS and (all if name in ADDS else any)(getattr(one, _FETCHED, False) for one in live):
-            for one in _tensors((found,)):
+            for one in tensors_in((found,)):
                 setattr(one, _FETCHED, True)
+        if all(getattr(one, _PLACED, False) for one in live) and not any(_origin(one) for one in tensors):
+            for one in tensors_in((found,)):
+                setattr(one, _PLACED, True)
         return found
+
+    def _close(self, one: Tensor) -> None:
+        """What a model's own `torch.autograd.Function` gave is a nonlinear step, whose own slope says nothing here."""
+        if isinstance(one.grad_fn, BackwardCFunction):
+            # What happened inside was seen function by function, and is remembered unless nothing of it was unknown.
+            origin = _origin(one) or _Origin(self._where.path)
+            one.detach_()
+            setattr(one, _ORIGIN, origin)
 
     def _apply(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
@@ -154,7 +173,7 @@ class Ledger(TorchFunctionMode):
             return self._divided(func, name, args, named)
         in_head = self._where.in_head(self._where.path)
         if is_frozen(name, args) or (in_head and name == "erf"):  # erf: of a GELU written out
-            return _without_gradient(func, args, named)
+            return without_gradient(func, args, named)
         if name in JOINS:
             # What is changed in place has to stay the same tensor.
             kept = args[:1] if name.endswith("_") else []
@@ -164,19 +183,25 @@ class Ledger(TorchFunctionMode):
         if name in CLIPS and len(args) + len(named) == 3 and len(live) == 1:
             return clipped(live[0], name.endswith("_"), *args[1:], **named)
         if in_head and len(live) == 1:
-            return scaled(live[0], _without_gradient(func, args, named))
+            return scaled(live[0], without_gradient(func, args, named))
         return self._cut(func, args, named, name)
 
     def _product(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
     ) -> Any:
-        """Linear in one factor. Of two that were computed a head's output passes, and the other is its gate."""
-        bound = [one for one in _tensors((args, named)) if not one.requires_grad and _origin(one) is not None]
+        """Linear in one factor. Of two that were computed a head's output passes, and the other is its gate.
+
+        Positions alone that multiply what was computed turn it, as RoPE does, and are held fixed.
+        """
+        bound = [one for one in tensors_in((args, named)) if not one.requires_grad and _origin(one) is not None]
         if len(live) == 1 and all(self._is_gate(name, one, live[0]) for one in bound):
             return func(*args, **named)
         fetched = [one for one in live if getattr(one, _FETCHED, False)]
+        turned = [one for one in live if not getattr(one, _PLACED, False)]
+        if len(turned) == 1 < len(live) and not bound:
+            fetched = turned
         if len(fetched) == 1:
-            return func(*_held(args, fetched[0]), **named)
+            return func(*held(args, fetched[0]), **named)
         return self._cut(func, args, named, name)
 
     def _is_gate(self, name: str, factor: Tensor, passes: Tensor) -> bool:
@@ -225,16 +250,16 @@ class Ledger(TorchFunctionMode):
         """What divides is a statistic; what is divided goes on."""
         backwards = name == "__rtruediv__"
         place = 0 if backwards else 1
-        held = [one.detach() if at == place and isinstance(one, Tensor) else one for at, one in enumerate(args)]
-        return func(*held, **named)
+        parts = [one.detach() if at == place and isinstance(one, Tensor) else one for at, one in enumerate(args)]
+        return func(*parts, **named)
 
     def _cut(self, func: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], name: str) -> Any:
         """A nonlinear step: its result is held fixed, and remembered as one."""
-        found = _without_gradient(func, args, named)
-        before = [origin for one in _tensors((args, named)) if (origin := _origin(one)) is not None]
+        found = without_gradient(func, args, named)
+        before = [origin for one in tensors_in((args, named)) if (origin := _origin(one)) is not None]
         mixes = any(one.mixes for one in before) or name in MIXING
         path = before[0].path if before else self._where.path
-        for one in _tensors((found,)):
+        for one in tensors_in((found,)):
             if one.is_floating_point():
                 if one.requires_grad:  # done in place
                     one.detach_()
@@ -248,31 +273,14 @@ class Ledger(TorchFunctionMode):
         origins = [origin for one in tensors if (origin := _origin(one)) is not None]
         if not origins:
             return found
-        computed = sum(not isinstance(one, nn.Parameter) for one in tensors)
+        computed = sum(not _is_learned(one) for one in tensors)
         mixes = any(one.mixes for one in origins) or (
             name in MIXING or (computed > 1 and name in ("matmul", "__matmul__", "bmm", "einsum"))
         )
-        for one in _tensors((found,)):
+        for one in tensors_in((found,)):
             if one.is_floating_point() and _origin(one) is None:
                 setattr(one, _ORIGIN, _Origin(origins[0].path, mixes))
         return found
-
-
-def _without_gradient(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    with torch.no_grad():
-        return func(*args, **named)
-
-
-def _held(args: Sequence[Any], passes: Tensor) -> list[Any]:
-    """The same, each tensor but one a number that is held fixed."""
-    return [
-        _held(one, passes)
-        if isinstance(one, list | tuple)
-        else one.detach()
-        if isinstance(one, Tensor) and one is not passes
-        else one
-        for one in args
-    ]
 
 
 def origin_of(tensor: Tensor) -> str | None:
@@ -281,15 +289,10 @@ def origin_of(tensor: Tensor) -> str | None:
     return None if found is None else found.path
 
 
+def _is_learned(tensor: Tensor) -> bool:
+    """Whether a tensor is a parameter or a view of one, such as its transpose."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
+
+
 def _origin(tensor: Tensor) -> _Origin | None:
     return getattr(tensor, _ORIGIN, None)
-
-
-def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
-        elif isinstance(value, dict):
-            yield from _tensors(value.values())

@@ -11,6 +11,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 import attention_viz as av
 from attention_viz.models.circuits import open_runs
 from tests.models.families import build, ids
+from tests.models.own_code import OWN, build_own
 from tests.shipped import MINILM, SMOLLM2, shipped
 
 STORY = "When Mary and John went to the store, John gave a drink to"
@@ -28,6 +29,9 @@ FAMILIES = (
     "gpt_neox",
     "opt",
     "jamba",
+    "bloom",
+    "roformer",
+    "falcon",
 )
 
 
@@ -167,7 +171,7 @@ def test_a_score_beside_the_other_keys_is_less_their_mean(story: tuple[av.Attent
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_rows_sum_to_the_number_in_every_family(family: str) -> None:
-    model = av.wrap(_with_biases(build(family)))
+    model = av.wrap(_with_biases(build_own(family) if family in OWN else build(family)))
     trace = model.trace_ids(ids(9))
     width = trace.output.shape[1]
     direction = torch.randn(width, generator=torch.Generator().manual_seed(1))
@@ -186,7 +190,7 @@ def test_the_rows_sum_to_the_number_in_every_family(family: str) -> None:
     assert {"head", "embedding"} <= kinds and ("mlp" in kinds or "other" in kinds)
     assert ("other" in kinds) == (family == "jamba")
     assert (found.softcap is not None) == (family == "gemma2")
-    assert (found.position_bias != 0) == (family == "t5 encoder")
+    assert (found.position_bias != 0) == (family in ("t5 encoder", "bloom"))
 
 
 def _check_sums(found: av.Decomposition) -> None:
