@@ -122,5 +122,11 @@ def _refusal(what: str, browser: str, limit: float, error: Exception) -> Attenti
         return error
     if isinstance(error, TimeoutError):
         return AttentionVizError(f"{what} couldn't be drawn: {browser} took more than {limit:.0f} seconds")
-    reason = str(error.args[0] if error.args else type(error).__name__).rstrip(".")
+    from choreographer import errors  # heavy, and only here
+
+    # Which of these it is depends on whether the program ends before it is spoken to or while it is.
+    if isinstance(error, errors.BrowserFailedError | errors.BrowserClosedError | errors.ChannelClosedError):
+        reason = "it ended as soon as it was started, or while it drew"
+    else:
+        reason = str(error.args[0] if error.args else type(error).__name__).rstrip(".")
     return AttentionVizError(f"{what} couldn't be drawn by {browser}: {reason}; {CHOICE} names another")

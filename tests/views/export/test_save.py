@@ -80,7 +80,7 @@ def test_a_program_that_is_no_browser_is_named(trace: Trace, tmp_path: Path, mon
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setenv(browsers.CHOICE, str(program))
-    with pytest.raises(AttentionVizError, match=f"a PNG couldn't be drawn by {re.escape(str(program))}: The browser"):
+    with pytest.raises(AttentionVizError, match=f"a PNG couldn't be drawn by {re.escape(str(program))}: it ended as"):
         printed(heatmap_svg(trace, 0, 1), ("png",))
 
 
