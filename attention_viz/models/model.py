@@ -75,6 +75,7 @@ class AttentionModel(Continuing, Described, TextModel):
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device), route=route)
+        provenance = replace(provenance, output=anatomy.output)
         return cls(name, limit, tracer, inputs, provenance, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
 
     def __repr__(self) -> str:
@@ -199,7 +200,8 @@ class AttentionModel(Continuing, Described, TextModel):
         Args:
             input_ids: one row, (1, n).
             attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay,
-                labelled as padding; their keys get exactly 0.
+                labelled as padding; their keys get exactly 0. Without one the model is given ones, since some models
+                take the token that pads for padding wherever it stands; `provenance.added` says so.
             decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m), its start included; by default
                 what the model says of its own accord. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
@@ -213,11 +215,13 @@ class AttentionModel(Continuing, Described, TextModel):
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
         self._inputs.check_row(input_ids)
         reading = Reading.of_ids(input_ids, checked_mask(input_ids, attention_mask), self.tokenizer)
+        added = ("attention_mask",) if attention_mask is None and "attention_mask" in self.runner.named else ()
+        provenance = replace(self._provenance, added=added)
         if not self.answers:
-            return self._trace(reading, edits, self._provenance)
+            return self._trace(reading, edits, provenance)
         if decoder_input_ids is None:
-            return self._answering.trace(reading, None, edits, self._provenance)
-        return self._answering.trace_ids(reading, decoder_input_ids, edits, self._provenance)
+            return self._answering.trace(reading, None, edits, provenance)
+        return self._answering.trace_ids(reading, decoder_input_ids, edits, provenance)
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """The likeliest tokens at a position of a trace of this model: columns token, id, probability, written.

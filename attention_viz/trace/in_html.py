@@ -20,10 +20,14 @@ def trace_in_html(trace: "Trace") -> str:
     texts = (("text", origin.text), ("second text", origin.second_text), ("target", origin.target))
     rows += [(name, _shortened(text)) for name, text in texts if text is not None]
     rows += [("edited", _shortened(edit)) for edit in origin.edits]
+    if origin.added:
+        rows.append(("added", f"{' and '.join(origin.added)}: ones, so every position is read"))
     for stream, layers in trace.layers.items():
         heads, queries, keys = layers[0].attention.shape
         rows.append((stream, f"{trace.kept[stream]}, {heads} heads, {queries} × {keys} tokens"))
         rows.append(("tokens" if len(trace.streams) == 1 else f"tokens of the {stream}", _named(trace.queries[stream])))
+    if origin.output:
+        rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output.shape))}"))
     fidelity = vars(trace).get("fidelity")
     if fidelity is not None:
         said = "verified" if fidelity.ok else "not verified"

@@ -29,6 +29,9 @@ class Provenance:
         reading: how the weights are read, a name of `READINGS`; "raw" where they are those that ran.
         route: how our attention came into the model: "interface" where transformers' attention interface calls it, or
             "interception" where it stands in for products and softmaxes that the model's own code asks torch for.
+        output: which of the things that the model returns `Trace.output` is, by its name there: "logits",
+            "last_hidden_state", "text_embeds" …; empty where that isn't known.
+        added: masks of ones, by name, that the model was given though nobody passed them: every position is read.
     """
 
     model: str
@@ -45,6 +48,8 @@ class Provenance:
     edits: tuple[str, ...] = ()
     reading: str = "raw"
     route: str = "interface"
+    output: str = ""
+    added: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Close it to changes."""

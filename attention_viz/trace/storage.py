@@ -186,6 +186,8 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         edits=tuple(_as(str, edit) for edit in _as(list, entry["edits"])),
         reading=_as(str, entry.get("reading", "raw")),
         route=_as(str, entry.get("route", "interface")),
+        output=_as(str, entry.get("output", "")),
+        added=tuple(_as(str, name) for name in _as(list, entry.get("added", []))),
     )
 
 

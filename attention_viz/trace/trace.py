@@ -41,7 +41,7 @@ class Trace(Given, ByNumber):
         queries: by stream, the tokens down the rows.
         keys: by stream, the tokens across the columns.
         output: logits (position, vocabulary) where the model has a head, else the last hidden state
-            (position, d_model).
+            (position, d_model) or an embedding (position, width); `provenance.output` names it.
         provenance: where it comes from.
         kept: by stream, which of the model's layers are kept; asked for by number, a layer has the same one always.
     """

@@ -76,6 +76,8 @@ class Answering:
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
         inputs = {**self._of(reading), **self.tracer.runner.inputs(answer)}
+        if "decoder_attention_mask" in inputs:
+            provenance = replace(provenance, added=(*provenance.added, "decoder_attention_mask"))
         return self.tracer.trace(inputs, axes, edits, provenance, keep)
 
     def _of(self, reading: Reading) -> dict[str, Tensor]:

@@ -1,16 +1,23 @@
 """Which of the things that a model returns is its output."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 
-__all__ = ["output_of", "outputs_of"]
+__all__ = ["Returned", "named_output_of", "output_of", "outputs_of"]
 
 # In this order. The last are embeddings of a whole text, or of each token, that some models hand out alone.
 _OUTPUTS = ("logits", "prediction_logits", "last_hidden_state", "embeddings", "text_embeds", "pooler_output")
+
+
+class Returned(NamedTuple):
+    """What is taken for a model's output, (position, width), and what it is called among the things returned."""
+
+    name: str
+    tensor: Tensor
 
 
 def output_of(result: Any) -> Tensor:
@@ -18,24 +25,32 @@ def output_of(result: Any) -> Tensor:
 
     A head that says one thing of the whole text gives one row.
     """
-    found = _batch_of(result)
-    return found[0] if found.ndim > 2 else found
+    return named_output_of(result).tensor
+
+
+def named_output_of(result: Any) -> Returned:
+    """The same with its name."""
+    name, found = _batch_of(result)
+    return Returned(name, found[0] if found.ndim > 2 else found)
 
 
 def outputs_of(result: Any) -> Tensor:
     """The same of every row of a batch: (row, position, width)."""
-    found = _batch_of(result)
+    found = _batch_of(result).tensor
     return found if found.ndim > 2 else found[:, None]
 
 
-def _batch_of(result: Any) -> Tensor:
+def _batch_of(result: Any) -> Returned:
     found = {name: getattr(result, name, None) for name in ("start_logits", "end_logits")}
     if all(isinstance(tensor, Tensor) for tensor in found.values()):
-        return torch.stack([tensor for tensor in found.values() if tensor is not None], dim=-1)
-    first = result[0] if isinstance(result, tuple) else None
-    for tensor in (*(getattr(result, name, None) for name in _OUTPUTS), first):
+        both = torch.stack([tensor for tensor in found.values() if tensor is not None], dim=-1)
+        return Returned(" and ".join(found), both)
+    named = {name: getattr(result, name, None) for name in _OUTPUTS}
+    if isinstance(result, tuple):
+        named["the first of what the model returns"] = result[0]
+    for name, tensor in named.items():
         if isinstance(tensor, Tensor):
-            return tensor
+            return Returned(name, tensor)
     raise UnsupportedModel(
         f"the model returns {type(result).__name__}, with neither logits, nor a last hidden state, nor an embedding"
     )

@@ -12,7 +12,7 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.find_wiring import find_wirings
-from attention_viz.models.recording.interception.planning import check_edits, planned_by, unheard_module
+from attention_viz.models.recording.interception.planning import check_planned, planned_by, unheard_module
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.wiring import Wiring
@@ -43,6 +43,7 @@ class Anatomy:
         heads: how many heads it has.
         wirings: what stands around it.
         without: the model's own numbers of layers that do something else instead of attention.
+        output: which of the things that the model returns counts as its output, by its name there.
     """
 
     streams: tuple[str, ...]
@@ -51,6 +52,7 @@ class Anatomy:
     heads: tuple[int, ...]
     wirings: tuple[Wiring, ...]
     without: tuple[str, ...]
+    output: str
 
     @once
     def layers(self) -> Mapping[str, int]:
@@ -133,7 +135,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
     planned = replace(runner, switch=replace(runner.switch, plan=plan))
     anatomy = _anatomy(planned, inputs)
     with _naming(family):
-        check_edits(planned, inputs, anatomy.places)
+        check_planned(planned, inputs, anatomy.places)
     return planned, anatomy
 
 
@@ -181,6 +183,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
         tuple(call.attention.shape[0] for call in calls),
         find_wirings(model, lambda: runner.record(inputs).calls),
         _without(model, calls),
+        recorded.named,
     )
 
 

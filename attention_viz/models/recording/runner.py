@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attention_viz.edits.edit import Edit
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import Switch
-from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.outputs import Returned, named_output_of, output_of
 from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import Listener, Wiring
@@ -35,17 +35,19 @@ class Pass:
         calls: the attention calls that were kept, in order.
         modules: which module made each call, of those that weren't kept, too.
         numbers: of each kept call, its place among all.
+        named: what the output is called among the things that the model returns; empty where nobody asked.
     """
 
     output: Tensor
     calls: tuple[Call, ...]
     modules: tuple[nn.Module, ...]
     numbers: tuple[int, ...]
+    named: str = ""
 
     @classmethod
-    def of(cls, output: Tensor, recorder: Recorder) -> "Pass":
+    def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
         """What a recorder heard of a run, and the run's output."""
-        return cls(output, recorder.calls(), recorder.modules, recorder.numbers)
+        return cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +143,14 @@ class Runner:
         recorder = Recorder(edits, places, keep)
         around = Listener(recorder, wirings)
         with around.listening():
-            output = self._run(recorder, inputs)
-        return Pass.of(output, recorder), around
+            returned = self._run(recorder, inputs)
+        return Pass.of(returned, recorder), around
 
-    def _run(self, recorder: Recorder, inputs: Mapping[str, object]) -> Tensor:
+    def _run(self, recorder: Recorder, inputs: Mapping[str, object]) -> Returned:
         token = recording.set(recorder)
         try:
             with self.door, torch.no_grad(), self.switch.ours():
-                return output_of(self.model(**(self._settings | dict(inputs))))
+                return named_output_of(self.model(**(self._settings | dict(inputs))))
         finally:
             recording.reset(token)
 

@@ -2,22 +2,24 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.differences import Difference
 from attention_viz.models.recording.interception.following import Heard
 from attention_viz.models.recording.interception.plan import Plan
 from attention_viz.models.recording.interception.proof import prove
-from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.outputs import outputs_of
+from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
 from attention_viz.models.recording.runner import Runner
 from attention_viz.operation.kernel import BOUNDS
 
-__all__ = ["check_edits", "planned_by", "unheard_module"]
+__all__ = ["check_planned", "planned_by", "unheard_module"]
 
 
 def planned_by(runner: Runner, inputs: Mapping[str, Tensor]) -> Plan:
@@ -79,7 +81,22 @@ def unheard_module(runner: Runner, inputs: Mapping[str, Tensor], modules: Sequen
     return next((one.module for one in heard if twin.original.get(one.module) not in known), None)
 
 
-def check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
+def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
+    """Prove a plan by an edit and by a batch of two texts.
+
+    Args:
+        runner: runs the model by its plan.
+        inputs: one text.
+        places: of each call, its stream and its place there.
+
+    Raises:
+        UnsupportedModel: either gives something else than the model's own code.
+    """
+    _check_edits(runner, inputs, places)
+    _check_batch(runner, inputs, places)
+
+
+def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
     """Block a cell in the first layer of each stream, by an edit and in the model's own logits: both give the same.
 
     Raises:
@@ -99,6 +116,46 @@ def check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[t
                 f"a cell blocked in its {stream}'s first layer moves the output otherwise than the same cell blocked "
                 f"in its own logits, by {found.relative:.1e} relative"
             )
+
+
+def _check_batch(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
+    """Run two texts in one batch: each row's weights and output have to be those of a run of its own.
+
+    In one row heads are told apart whatever the order of axes is; in two a model that puts heads before rows isn't.
+
+    Raises:
+        UnsupportedModel: they aren't.
+    """
+    rows = [dict(inputs), {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}]
+    alone = [runner.record(row) for row in rows]
+    together = {name: torch.cat([row[name] for row in rows]) for name in inputs}
+    found, batch = Difference(), _Kept(places=places, rows=len(rows))
+    token = recording.set(batch)
+    try:
+        settings = {"use_cache": False} if "use_cache" in runner.named else {}
+        with runner.door, torch.no_grad(), runner.switch.ours():
+            outputs = outputs_of(runner.model(**together, **settings))
+    finally:
+        recording.reset(token)
+    for row, one in enumerate(alone):
+        found.add(outputs[row], one.output)
+        for weights, call in zip(batch.weights, one.calls, strict=True):
+            found.add(weights[row], call.attention.weights)
+    if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):
+        raise UnsupportedModel(f"two texts in a batch come out otherwise than each alone, by {found.relative:.1e}")
+
+
+@dataclass(eq=False)
+class _Kept(Batch):
+    """Keeps the weights of every row of a batch."""
+
+    weights: list[Tensor] = field(default_factory=list[Tensor])
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """The output as it is."""
+        del number
+        self.weights.append(call.attention.weights)
+        return output
 
 
 def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:

@@ -129,6 +129,22 @@ def test_weights_taken_twice_are_refused() -> None:
         av.wrap(with_layer(twice))
 
 
+class HeadsBeforeRows(Within):
+    """The same with heads before rows: of one text nobody can tell."""
+
+    def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
+        query, key, value = (part(hidden_states).unflatten(-1, (5, 4)).permute(2, 0, 1, 3) for part in self.projections)
+        weights = self.soften(query @ key.mT / 2, value)
+        return (weights @ value).permute(1, 2, 0, 3).flatten(2), weights
+
+
+def test_heads_that_a_batch_of_two_mixes_with_rows_are_refused() -> None:
+    model = build("bert")
+    model.encoder.layer[1].attention.self = HeadsBeforeRows(lambda scores, _value: scores.softmax(dim=-1))
+    with pytest.raises(UnsupportedModel, match="two texts in a batch come out otherwise than each alone"):
+        av.wrap(model)
+
+
 class Routed(nn.Module):
     """A mixture of experts that is chosen by a product with a parameter, as a router does."""
 
