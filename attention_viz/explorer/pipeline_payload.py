@@ -44,7 +44,8 @@ def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
     """
     call = opened.attention
     count, keys = call.shape
-    whole = count * (len(_ROWS) * keys + opened.heads * call.value.shape[-1] + 3 * STRIP) <= MOST_NUMBERS
+    wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + opened.heads * call.value.shape[-1] + 3 * STRIP
+    whole = count * wide <= MOST_NUMBERS
     queries = list(range(count)) if whole else [query]
     part = opened if whole else replace(opened, queries=slice(query, query + 1))
     shown = list(range(keys)) if whole else shown_keys(part.weights[0], key)
@@ -81,6 +82,7 @@ def _header(opened: OpenHead) -> dict[str, Any]:
         "widths": {side: None if rows is None else rows.shape[-1] for side, rows in entering.items()},
         "scale": call.scale,
         "softcap": call.softcap,
+        "parts": list(opened.bias_parts),
         "sink": None if call.sinks is None else call.sinks.item(),
         "steps": [[name, step.label] for name, step in steps_of(opened).items()],
         "axes": axes.entries,
@@ -99,6 +101,7 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
         "key": call.key[keys],
         "value": call.value[keys],
         **{name: steps[name].function(opened) if name in steps else None for name in _ROWS},
+        **{f"part {at}": part for at, part in enumerate(opened.bias_parts.values())},
         "masked": call.masked,
         "weights": opened.weights,
         "output": call.output,

@@ -173,9 +173,14 @@ def _softcapped(opened: OpenHead, row: int, column: int) -> Arithmetic:
 def _biased(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total, before = _at(opened.biased, row, column), float(opened.capped[row, column])
     bias = opened.attention.bias
+    first = Term("before", (), before)
+    if opened.bias_parts:
+        parts = tuple(Term(name, (), float(part[row, column])) for name, part in opened.bias_parts.items())
+        return Arithmetic("sum", f"The model adds {' and '.join(opened.bias_parts)}.", total, (first, *parts))
     added = 0.0 if bias is None else float(bias.expand(opened.attention.shape)[row, column])
-    terms = (Term("before", (), before), Term("bias", (), added))
-    return Arithmetic("sum", "The model adds a bias for this pair of positions.", total, terms)
+    return Arithmetic(
+        "sum", "The model adds a bias for this pair of positions.", total, (first, Term("bias", (), added))
+    )
 
 
 def _allowed(opened: OpenHead, row: int, column: int) -> Arithmetic:

@@ -69,7 +69,9 @@ def capped(opened: OpenHead) -> str:
 def biased(opened: OpenHead) -> str:
     """What the bias adds to the scores, and between which bounds."""
     low, high = _ends(opened.biased - opened.capped)
-    return f"The model added between {low} and {high}; the sums are {_range(opened.biased)}."
+    parts = [f"{name} {_range(part)}" for name, part in opened.bias_parts.items()]
+    what = f": {' and '.join(parts)}" if len(parts) > 1 else ""
+    return f"The model added between {low} and {high}{what}; the sums are {_range(opened.biased)}."
 
 
 def allowed(opened: OpenHead) -> str:

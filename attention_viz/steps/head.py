@@ -25,6 +25,8 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": t
 
 # How far x · W + b may be from what was recorded, relative to its largest number, to count as its origin.
 _SAME = 1e-3
+# How far the parts of a bias may be from it, as a share of the largest score, from which they were taken away.
+_EXACT = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +105,19 @@ class OpenHead:
         """The scaled, soft-capped scores with the bias added, where there is one."""
         bias = self.attention.bias
         return self.capped if bias is None else self.capped + bias
+
+    @once
+    def bias_parts(self) -> Mapping[str, Float[Tensor, "query key"]]:
+        """What the bias is the sum of, by name; nothing where that isn't known, or the parts don't sum to it."""
+        call, parts = self.attention, self.entry.bias_parts
+        if call.bias is None or not parts:
+            return {}
+        heads = {name: of_head(part, self.head, self.heads).expand(-1, call.shape[-1]) for name, part in parts.items()}
+        rows = slice(None) if self.queries is None else self.queries
+        found = {name: part.expand(self.entry.attention.shape[-2], -1)[rows] for name, part in heads.items()}
+        live = torch.ones(call.shape, dtype=torch.bool) if call.allowed is None else call.allowed.expand(call.shape)
+        off = (sum(part.double() for part in found.values()) - call.bias.double()).abs().masked_fill(~live, 0)
+        return found if float(off.max()) <= _EXACT * max(1.0, float(self.capped.abs().max())) else {}
 
     @once
     def weights(self) -> Float[Tensor, "query key"]:

@@ -206,6 +206,16 @@ CROSSING = {
 }
 
 
+# What the parts of a bias are, by the names that `Layer.bias_parts` gives them.
+BIASES = {
+    "ALiBi": "a number that grows evenly with the key's position, by a slope of the head's own (ALiBi)",
+    "relative positions": "a learned number for the distance of its query and key (relative positions)",
+    "content to position": "how well the query fits the distance to the key (content to position)",
+    "position to content": "how well the key fits the distance to the query (position to content)",
+    "given": "a given number",
+}
+
+
 def explanation_of(opened: OpenHead, name: str) -> str:
     """What happens in a step, a name in `STEPS`, of this head."""
     if name == "embeddings" and opened.layer > 0:
@@ -213,6 +223,8 @@ def explanation_of(opened: OpenHead, name: str) -> str:
             "What enters the layer: a vector of numbers for each token. Here these are the **hidden states** that the "
             "layers before have made of the embeddings."
         )
+    if name == "biased" and opened.bias_parts:
+        return f"This model adds to each score {', and '.join(BIASES.get(part, part) for part in opened.bias_parts)}."
     return CROSSING.get(name, STEPS[name].explanation) if opened.stream == "cross" else STEPS[name].explanation
 
 
@@ -249,12 +261,14 @@ def shape_of_step(step: Step, matrix: Tensor, notation: str = "rows", *, crossin
 def step_tensors(opened: OpenHead) -> dict[str, Tensor]:
     """Every tensor that the steps show, by name, each 2-D: those of `head_tensors`, and what else is known.
 
-    `softcapped`, `biased`, `unrotated_query` and `unrotated_key` where the model has them; `query_weight` and
+    `softcapped`, `biased`, `unrotated_query` and `unrotated_key` where the model has them; `bias_…` for what the bias
+    is the sum of; `query_weight` and
     `query_bias` (1, d_k), likewise for key, value and output, where the projections are known; `embeddings_…` for
     what the embeddings are the sum of.
     """
     tensors = head_tensors(opened.trace, opened.layer, opened.head, opened.stream)
     tensors |= {name: STEPS[name].function(opened) for name in ("softcapped", "biased") if STEPS[name].applies(opened)}
+    tensors |= {f"bias_{name.replace(' ', '_')}": part for name, part in opened.bias_parts.items()}
     if opened.rotates:
         tensors |= {f"unrotated_{name}": opened.unrotated(name) for name in ("query", "key")}
     for name in opened.projections:

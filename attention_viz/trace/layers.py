@@ -1,14 +1,14 @@
 """The attention layers of a run by stream: each call, what stood around it, and whether its tokens fit."""
 
 from collections.abc import Iterator, Mapping, Sized
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.shapes import FLOATING
+from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.told import Told
 from attention_viz.trace.kept import Kept
 
@@ -30,6 +30,9 @@ class Layer(Told):
         unrotated_key: the key likewise.
         source: what keys and values are made of, where those are another text's: in cross-attention, what the encoder
             hands over. None where they are made of the embeddings, too.
+        bias_parts: what the call's bias is the sum of, by name, where known: "ALiBi", "relative positions", "content to
+            position" (a query meets a distance), "position to content" (a key does), or "given" for a rest that no
+            product made. Blocked cells are 0.
     """
 
     attention: Attention
@@ -39,6 +42,7 @@ class Layer(Told):
     unrotated_query: Float[Tensor, "head query d_k"] | None = None
     unrotated_key: Float[Tensor, "key_head key d_k"] | None = None
     source: Float[Tensor, "key d_source"] | None = None
+    bias_parts: Mapping[str, Float[Tensor, "*head _query _key"]] = field(default_factory=dict[str, Tensor])
 
     @property
     def around(self) -> Mapping[str, Tensor]:
@@ -52,10 +56,11 @@ class Layer(Told):
         terms = (getattr(self.attention, entry.name) for entry in fields(self.attention))
         yield from (term for term in terms if isinstance(term, Tensor))
         yield from self.around.values()
+        yield from self.bias_parts.values()
 
 
 # The names of the tensors that stand around a call.
-AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label"))
+AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts"))
 
 
 def check_output(output: Tensor) -> None:
@@ -103,6 +108,10 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
         if rows is not None and (rows.ndim != 2 or len(rows) != count or rows.dtype not in FLOATING):
             got = f"{tuple(rows.shape)} of {rows.dtype}"
             raise TraceError(f"{name} needs {what} of ({axis}, d_model) for {count} tokens; got {got}")
+    for part, numbers in layer.bias_parts.items():
+        if numbers.ndim < 2 or not broadcasts(tuple(numbers.shape), shape) or numbers.dtype not in FLOATING:
+            got = f"{tuple(numbers.shape)} of {numbers.dtype}"
+            raise TraceError(f"{name} needs a bias's part {part!r} that broadcasts to {shape}; got {got}")
     for what, before, after in (
         ("query", layer.unrotated_query, layer.attention.query),
         ("key", layer.unrotated_key, layer.attention.key),

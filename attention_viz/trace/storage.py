@@ -139,12 +139,15 @@ class _Shelf:
 
 
 def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
+    parts = layer.bias_parts
     terms = {term.name: getattr(layer.attention, term.name) for term in _TERMS if not term.is_number}
     tensors = {name: tensor for name, tensor in {**terms, **layer.around}.items() if tensor is not None}
     return {
         "label": layer.label,
         **{term.name: getattr(layer.attention, term.name) for term in _TERMS if term.is_number},
         "tensors": {name: shelf.put(tensor) for name, tensor in tensors.items()},
+        # Beside the others, since versions that know nothing of parts refuse tensors of names they don't know.
+        **({"bias_parts": {name: shelf.put(part) for name, part in parts.items()}} if parts else {}),
     }
 
 
@@ -199,6 +202,7 @@ def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
 
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:
     found: dict[str, Any] = {name: tensors[reference] for name, reference in entry["tensors"].items()}
+    parts = {_as(str, name): tensors[reference] for name, reference in entry.get("bias_parts", {}).items()}
     known = {term.name for term in _TERMS if not term.is_number}
     needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
     if not needed <= set(found) <= {*known, *AROUND}:
@@ -206,7 +210,7 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
-    return Layer(Attention(**terms), _as(str, entry["label"]), **around)
+    return Layer(Attention(**terms), _as(str, entry["label"]), **around, bias_parts=parts)
 
 
 def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:

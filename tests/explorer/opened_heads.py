@@ -1,8 +1,10 @@
 """Heads for the pipeline, and what it has to say of them: one with every term, and one of a long text."""
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -15,7 +17,7 @@ from attention_viz.steps.steps import STEPS, steps_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
-__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "write_opened"]
+__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "two_parts", "write_opened"]
 
 LONG = 700
 # What becomes of a score before the softmax, in whatever model.
@@ -27,11 +29,11 @@ def _numbers(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-def _opened(call: Attention, head: int) -> OpenHead:
+def _opened(call: Attention, head: int, parts: Mapping[str, Tensor] = MappingProxyType({})) -> OpenHead:
     count = call.shape[-1]
     tokens = Tokens.of_ids(range(count))
     joined = call.output.transpose(0, 1).flatten(1) @ _numbers(call.shape[0] * call.value.shape[-1], 200)
-    layer = Layer(call, "0", _numbers(count, 200), joined, call.query * 0.5, call.key * 0.5)
+    layer = Layer(call, "0", _numbers(count, 200), joined, call.query * 0.5, call.key * 0.5, bias_parts=parts)
     axis, measured = {"decoder": tokens}, Fidelity(0.0, 0.0, 1e-5, "nothing")
     trace = Trace({"decoder": (layer,)}, axis, axis, torch.zeros(count, 2), Provenance("made for a test"), measured)
     return open_head(trace, 0, head)
@@ -46,14 +48,22 @@ def every_term() -> OpenHead:
 
 
 @cache
+def two_parts() -> OpenHead:
+    """A bias that is the sum of two, as DeBERTa's is."""
+    query, key, value = (_numbers(2, 5, width) for width in (8, 8, 7))
+    parts = {"content to position": _numbers(2, 5, 5), "position to content": _numbers(1, 5, 5)}
+    return _opened(av.attend(query, key, value, scale=1.0, bias=sum(parts.values(), torch.zeros(()))), 1, parts)
+
+
+@cache
 def long_text() -> OpenHead:
     """So many tokens that only the chosen row is sent."""
     return _opened(av.attend(4 * _numbers(2, LONG, 8), _numbers(2, LONG, 8), _numbers(2, LONG, 8)), 1)
 
 
 def write_opened(folder: Path) -> None:
-    """Write both for the browser's own tests, with what they have to find."""
-    for name, opened in (("every_term", every_term()), ("long_row", long_text())):
+    """Write all for the browser's own tests, with what they have to find."""
+    for name, opened in (("every_term", every_term()), ("two_parts", two_parts()), ("long_row", long_text())):
         query, key = _PAIR
         found = {step: STEPS[step].function(opened) if step in steps_of(opened) else None for step in OF_A_SCORE}
         told = {

@@ -16,6 +16,7 @@ from attention_viz.models.recording.interception.planning import check_planned, 
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.wiring import Wiring
+from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.masks import causal
 from attention_viz.trace.kept import Kept, chosen_layers
 from attention_viz.trace.once import once
@@ -44,6 +45,7 @@ class Anatomy:
         wirings: what stands around it.
         without: the model's own numbers of layers that do something else instead of attention.
         output: which of the things that the model returns counts as its output, by its name there.
+        biases: what is added to its scores; see `bias_kind`.
     """
 
     streams: tuple[str, ...]
@@ -53,6 +55,7 @@ class Anatomy:
     wirings: tuple[Wiring, ...]
     without: tuple[str, ...]
     output: str
+    biases: tuple[str, ...]
 
     @once
     def layers(self) -> Mapping[str, int]:
@@ -135,7 +138,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
     planned = replace(runner, switch=replace(runner.switch, plan=plan))
     anatomy = _anatomy(planned, inputs)
     with _naming(family):
-        check_planned(planned, inputs, anatomy.places)
+        planned = check_planned(planned, inputs, anatomy.places)
     return planned, anatomy
 
 
@@ -184,6 +187,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
         find_wirings(model, lambda: runner.record(inputs).calls),
         _without(model, calls),
         recorded.named,
+        tuple(bias_kind(call.attention) for call in calls),
     )
 
 

@@ -18,11 +18,13 @@ from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.grown import Grown
+from attention_viz.models.recording.interception.bias_parts import bias_parts
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
+from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.resting import RestingFile
@@ -216,12 +218,31 @@ class Tracer:
         again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
         if again.numbers != tuple(numbers):
             return tuple(layers)
+        parts = self._bias_parts(inputs, edits, layers, numbers)
         return tuple(
-            around.layer(number, layer.attention, layer.label, crossing=anatomy.streams[number] == "cross")
+            around.layer(
+                number,
+                replace(layer, bias_parts=parts.get(number, {})),
+                crossing=anatomy.streams[number] == "cross",
+            )
             if alike(layer.attention, call.attention)
             else layer
             for number, layer, call in zip(numbers, layers, again.calls, strict=True)
         )
+
+    def _bias_parts(
+        self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
+    ) -> dict[int, dict[str, Tensor]]:
+        """By the number of a call what its bias is made of; of a bias of one part that is known, the bias itself."""
+        found = dict[int, dict[str, Tensor]]()
+        if any(site.parts for site in self.runner.switch.plan.sites):
+            found = bias_parts(self.runner, inputs, edits, self.anatomy.places)
+        for number, layer in zip(numbers, layers, strict=True):
+            call, kind = layer.attention, self.anatomy.biases[number]
+            # An edit may have put another bias in its place, which its numbers tell.
+            if call.bias is not None and kind and (not edits or bias_kind(call) == kind):
+                found[number] = {kind: call.bias}
+        return found
 
     def _measure(
         self, inputs: dict[str, Tensor], recorded: Pass | None, axes: Axes, keep: frozenset[int] | None = None

@@ -3,13 +3,12 @@
 import contextlib
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from attention_viz.models.recording.recorder import Recorder, recording
-from attention_viz.operation.attention import Attention
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.trace import Layer
 
@@ -106,13 +105,12 @@ class Listener:
         with hooked({id(module): module for wiring in self._wirings for module in wiring.modules()}.values(), hear):
             yield
 
-    def layer(self, number: int, attention: Attention, label: str, *, crossing: bool = False) -> Layer:
+    def layer(self, number: int, layer: Layer, *, crossing: bool = False) -> Layer:
         """One layer with what was heard around it; where it is crossing, keys and values are of another text."""
-        query, key = attention.query, attention.key
+        query, key = layer.attention.query, layer.attention.key
         wiring, count = self._wirings[number], query.shape[-2]
-        return Layer(
-            attention,
-            label,
+        return replace(
+            layer,
             embeddings=rows(self._unchanged(number, "asking" if crossing else "entered"), count),
             source=rows(self._unchanged(number, "entered"), key.shape[-2]) if crossing else None,
             joined=rows(self._unchanged(number, "joined"), count),

@@ -108,6 +108,17 @@ test("how a step changes a score is told as arithmetic", () => {
   told.forEach((line, at) => assert.match(line, new RegExp(shapes[at])));
 });
 
+test("a bias of several parts is told part by part", () => {
+  const {opened, pair} = openedPair("two_parts");
+  const step = chainOf(opened, pair).find(({name}) => name === "biased");
+  assert.equal(step.how.replace(/^\S+/, "n"), "n in 2 parts");
+  const sum = step.parts.reduce((total, {value}) => total + value, step.before);
+  assert.ok(Math.abs(sum - step.value) < 1e-5);
+  const number = "\u2212?[\\d.]+";
+  const shape = `^${number} [+\u2212] ${number} content to position [+\u2212] ${number} position to content = ${number}$`;
+  assert.match(stepTold(step, opened.header), new RegExp(shape));
+});
+
 test("what divides the scores is told as it is", () => {
   assert.equal(scaling({scale: 1 / 8, d_k: 64}), "÷ √64 = 8.00");
   assert.equal(scaling({scale: 0.3, d_k: 64}), "× 0.3");

@@ -16,7 +16,10 @@ const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
  * @property {number} value  after it
  * @property {string} how  what it does, in a few signs
  * @property {boolean} skipped  whether it changed nothing in the whole row
+ * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known
  */
+
+/** @typedef {{name: string, value: number}} Part */
 
 /**
  * The steps from the sum of the terms to what enters the softmax, the sum itself first.
@@ -49,7 +52,7 @@ export function heightsOf(chain) {
   return chain.slice(1).map(({skipped}) => (skipped ? SKIPPED : chain.length > 3 ? CROWDED : ROOMY));
 }
 
-/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean}>} */
+/** @type {Record<string, (opened: Opened, pair: Pair, row: number) => {how: string, skipped: boolean, parts?: Part[]}>} */
 const HOW = {
   scores: () => ({how: "sum", skipped: false}),
   scaled: ({header}) => ({how: scaling(header), skipped: header.scale === 1}),
@@ -58,13 +61,23 @@ const HOW = {
     const after = present(rowOf(opened, "biased", row));
     const before = present(rowOf(opened, "softcapped", row) ?? rowOf(opened, "scaled", row));
     const skipped = after.every((number, key) => number === before[key]);
-    const how = skipped
-      ? "adds 0 to this row: skipped"
-      : `${signed(after[pair.key] - before[pair.key])} for these positions`;
-    return {how, skipped};
+    const parts = partsOf(opened, pair, row);
+    const added = signed(after[pair.key] - before[pair.key]);
+    const why = parts.length > 1 ? `in ${parts.length} parts` : (parts[0]?.name ?? "for these positions");
+    return {how: skipped ? "adds 0 to this row: skipped" : `${added} ${why}`, skipped, parts};
   },
   allowed: (opened, pair) => ({how: blocking(opened, pair), skipped: pair.blocked === 0}),
 };
+
+/**
+ * @param {Opened} opened
+ * @param {Pair} pair
+ * @param {number} row
+ * @returns {Part[]}
+ */
+function partsOf(opened, {key}, row) {
+  return opened.header.parts.map((name, at) => ({name, value: present(rowOf(opened, `part ${at}`, row))[key]}));
+}
 
 /** @param {{scale: number, d_k: number}} header */
 export function scaling({scale, d_k: width}) {
@@ -103,10 +116,14 @@ export function reasonOf({header}, {query}, key) {
  * @param {ChainStep} step
  * @param {{softcap: number | null}} header
  */
-export function stepTold({name, before, value, how}, {softcap}) {
+export function stepTold({name, before, value, how, parts = []}, {softcap}) {
   const [from, to] = [written(before), written(value)];
   if (name === "scaled") return `${from} ${how.split(" = ")[0]} = ${to}`;
   if (name === "softcapped") return `${softcap} \u00b7 tanh(${from} \u00f7 ${softcap}) = ${to}`;
-  if (name === "biased") return `${from} ${signed(value - before).replace(/^./, "$& ")} for these positions = ${to}`;
+  if (name === "biased") {
+    const all = parts.length > 0 ? parts : [{name: "for these positions", value: value - before}];
+    const added = all.map((part) => `${signed(part.value).replace(/^./, "$& ")} ${part.name}`);
+    return `${from} ${added.join(" ")} = ${to}`;
+  }
   return value === -Infinity ? `blocked: ${from} becomes ${to}` : `${how}, and this one isn\u2019t: ${from} stays`;
 }

@@ -18,6 +18,7 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} d_k
  * @property {number} d_v
  * @property {number | null} d_model
+ * @property {string[]} parts  what a bias is the sum of, by name; none where that isn't known
  * @property {string[]} known  the learned matrices that explain what they make, by what that is
  * @property {{query: number | null, key: number | null}} widths  of what enters the layer
  * @property {number} scale  what the scores are multiplied by

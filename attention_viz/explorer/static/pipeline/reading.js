@@ -17,10 +17,11 @@ export function tellWay({opened, pair, reading}) {
   if (!opened || !pair) return;
   /** @type {Said[]} */
   const parts = [["q", "av-q"], " \u00b7 ", ["k", "av-k"]];
-  for (const {name, how, value, skipped} of chainOf(opened, pair)) {
+  for (const {name, how, value, skipped, parts: of = []} of chainOf(opened, pair)) {
     if (skipped) continue;
+    const biased = of.length === 1 ? how : `${how.split(" ")[0]} ${of.length > 1 ? "bias" : "by position"}`;
     /** @type {Record<string, string>} */
-    const did = {allowed: Number.isFinite(value) ? "allowed" : "blocked", biased: `${how.split(" ")[0]} by position`};
+    const did = {allowed: Number.isFinite(value) ? "allowed" : "blocked", biased};
     const step = did[name] ?? how.split(" = ")[0];
     parts.push(name === "scores" ? ` = ${written(value)}` : ` \u2192 ${step} = ${written(value)}`);
   }

@@ -13,7 +13,7 @@ from attention_viz.models.recording.masks_read import split_mask
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.operation.attention import attend
 
-__all__ = ["NO_PLAN", "Plan", "Site", "computing", "parameters_of"]
+__all__ = ["NO_PLAN", "Calls", "Plan", "Site", "computing", "parameters_of"]
 
 # How far what is added to the scores may be from 0 and still be rounding, as a share of the largest logit.
 _ROUNDING = 4e-6
@@ -30,6 +30,8 @@ class Site:
         heads: how many heads it has.
         ways: what may happen to the first product until the softmax, and to the weights until they are multiplied
             with the values, by name: a text with padding may take another way than one without.
+        parts: of each product what it adds to the scores, in a word or two; "" for that of query and key, and where
+            that can't be told. Empty for a site that was not asked for it.
     """
 
     product: int
@@ -37,6 +39,7 @@ class Site:
     scale: float
     heads: int
     ways: frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
+    parts: tuple[str, ...] = ()
 
     def merged(self, other: "Site") -> "Site | None":
         """The site of both ways; None where they are no one site."""
@@ -71,7 +74,7 @@ class Plan:
         """While this thread runs the model, its calls go to whoever records, who computes them."""
         if not self.sites:
             return nullcontext()
-        calls = _Calls(self)
+        calls = Calls(self)
         return Following(parameters_of(model), calls.attend, busy=computing)
 
 
@@ -91,14 +94,19 @@ def computing() -> bool:
 
 
 @dataclass(eq=False)
-class _Calls:
-    """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both."""
+class Calls:
+    """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both.
+
+    Attributes:
+        plan: how the model computes them.
+    """
 
     plan: Plan
     _allowed: list[Tensor] = field(default_factory=list[Tensor])
     _biases: list[Tensor] = field(default_factory=list[Tensor])
 
     def attend(self, heard: Heard) -> Tensor | None:
+        """What a call computes, told to whoever records: (…, query, d_v); None where nobody does."""
         recorder = recording.get()
         if recorder is None:
             return None
@@ -108,6 +116,11 @@ class _Calls:
         return output.reshape(*heard.taken.lead, *output.shape[-2:]).to(heard.taken.right.dtype)
 
     def site(self, heard: Heard) -> Site:
+        """What is known of a call.
+
+        Raises:
+            UnsupportedModel: it isn't computed as it was when it was proved.
+        """
         if heard.number < len(self.plan.sites):
             site = self.plan.sites[heard.number]
             if site.count == len(heard.logits.products) and (heard.logits.way, heard.way) in site.ways:

@@ -11,6 +11,7 @@ from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.differences import Difference
+from attention_viz.models.recording.interception.bias_parts import named_parts
 from attention_viz.models.recording.interception.following import Heard
 from attention_viz.models.recording.interception.plan import Plan
 from attention_viz.models.recording.interception.proof import prove
@@ -81,19 +82,24 @@ def unheard_module(runner: Runner, inputs: Mapping[str, Tensor], modules: Sequen
     return next((one.module for one in heard if twin.original.get(one.module) not in known), None)
 
 
-def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
-    """Prove a plan by an edit and by a batch of two texts.
+def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
+    """Prove a plan by an edit and by a batch of two texts, and name what it adds to the scores.
 
     Args:
         runner: runs the model by its plan.
         inputs: one text.
         places: of each call, its stream and its place there.
 
+    Returns:
+        What runs the model by the plan with these names.
+
     Raises:
         UnsupportedModel: either gives something else than the model's own code.
     """
     _check_edits(runner, inputs, places)
-    _check_batch(runner, inputs, places)
+    other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
+    _check_batch(runner, (inputs, other), places)
+    return replace(runner, switch=replace(runner.switch, plan=named_parts(runner, inputs, places, other)))
 
 
 def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
@@ -118,7 +124,7 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
             )
 
 
-def _check_batch(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
+def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:
     """Run two texts in one batch: each row's weights and output have to be those of a run of its own.
 
     In one row heads are told apart whatever the order of axes is; in two a model that puts heads before rows isn't.
@@ -126,9 +132,8 @@ def _check_batch(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
     Raises:
         UnsupportedModel: they aren't.
     """
-    rows = [dict(inputs), {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}]
     alone = [runner.record(row) for row in rows]
-    together = {name: torch.cat([row[name] for row in rows]) for name in inputs}
+    together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     found, batch = Difference(), _Kept(places=places, rows=len(rows))
     token = recording.set(batch)
     try:

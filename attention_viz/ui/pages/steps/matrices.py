@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import plotly.graph_objects as go
 import streamlit as st
+import torch
 from torch import Tensor
 
 from attention_viz.operation.rotation import rotation
@@ -17,7 +18,7 @@ from attention_viz.ui.pages.steps.controls import take_cell
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import angles, learned, saturation, steps
 
-__all__ = ["show_angles", "show_learned", "show_matrix", "show_part", "show_saturation"]
+__all__ = ["show_angles", "show_bias_part", "show_learned", "show_matrix", "show_part", "show_saturation"]
 
 # As many cells as a browser handles as targets of a click; of a larger matrix, those around the chosen cell.
 _TARGETS = 1600
@@ -74,6 +75,23 @@ def show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
     figure = steps(trace, opened.layer, opened.head, "embeddings", opened.stream, notation=notation, theme=theme_name())
     figure.update_layout(title_text=name.capitalize())
     show_picture(figure, f"steps-part-{name}", name.capitalize())
+
+
+def show_bias_part(opened: OpenHead, name: str, notation: str) -> None:
+    """One summand of the bias, drawn as the bias of a head whose scores are all 0."""
+    layers = list(opened.trace.layers[opened.stream])
+    call = opened.entry.attention
+    alone = replace(call, query=torch.zeros_like(call.query), bias=opened.entry.bias_parts[name], softcap=None)
+    place = opened.trace.layer_numbers(opened.stream).index(opened.layer)
+    layers[place] = replace(opened.entry, attention=alone, bias_parts={})
+    trace = opened.trace.derived(layers={**opened.trace.layers, opened.stream: tuple(layers)})
+    figure = steps(trace, opened.layer, opened.head, "biased", opened.stream, notation=notation, theme=theme_name())
+    figure.update_layout(title_text=_capitalized(name))
+    show_picture(figure, f"steps-part-{name}", _capitalized(name))
+
+
+def _capitalized(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def show_angles(opened: OpenHead) -> None:

@@ -16,6 +16,7 @@ from attention_viz.ui.pages.steps.choice import StepChoice
 from attention_viz.ui.pages.steps.controls import chosen_cell
 from attention_viz.ui.pages.steps.matrices import (
     show_angles,
+    show_bias_part,
     show_learned,
     show_matrix,
     show_part,
@@ -155,6 +156,14 @@ def _parts(opened: OpenHead, chosen: StepChoice) -> None:
                 show_part(opened, name, part, chosen.notation)
 
 
+def _bias_parts(opened: OpenHead, chosen: StepChoice) -> None:
+    """What the bias is the sum of, where it is of several parts."""
+    if len(opened.bias_parts) > 1:
+        for column, name in zip(st.columns(len(opened.bias_parts)), opened.bias_parts, strict=True):
+            with column:
+                show_bias_part(opened, name, chosen.notation)
+
+
 def _learned_output(opened: OpenHead, chosen: StepChoice) -> None:
     show_learned(opened, "output", chosen.notation)
 
@@ -166,6 +175,7 @@ _PICTURES: dict[str, Callable[[OpenHead, StepChoice, tuple[int, int]], None]] = 
 }
 _BELOW: dict[str, Callable[[OpenHead, StepChoice], None]] = {
     "embeddings": _parts,
+    "biased": _bias_parts,
     **dict.fromkeys(_PROJECTED, _learned_three),
     "joined": _learned_output,
 }

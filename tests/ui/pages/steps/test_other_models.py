@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from tests.models.families import ids, wrapped
+from tests.models.own_code import OWN, wrapped_own
 from tests.ui.screens import Screen
 
 Opened = Callable[[str, str], Screen]
@@ -24,7 +25,8 @@ def opened(tmp_path: Path) -> Opened:
 
     def open_trace(family: str, step: str) -> Screen:
         path = tmp_path / "mine.safetensors"
-        wrapped(family).trace_ids(ids(9)).save(path)
+        model = wrapped_own(family) if family in OWN else wrapped(family)
+        model.trace_ids(ids(9)).save(path)
         screen = Screen().open("/steps?model=scratch&text=the+cat&step=scores")
         screen.open_trace(path).pick("Step", step).pick("Layer", 0).pick("Head", 0)
         assert "Not as the model" not in screen.words
@@ -95,6 +97,18 @@ def test_t5_shows_what_it_adds_for_two_positions(opened: Opened) -> None:
     screen.pick("Query token", 0).pick("Key token", 2)
     assert total(screen) == pytest.approx(found["biased"][0, 2].item(), abs=1e-5)
     assert_close(found["biased"].softmax(-1), found["weights"], atol=1e-6, rtol=1e-5)
+
+
+def test_deberta_shows_the_two_parts_of_what_it_adds(opened: Opened) -> None:
+    screen = opened("deberta-v2, relative", "biased")
+    found = tensors(screen)
+    parts = [found["bias_content_to_position"], found["bias_position_to_content"]]
+    assert_close(found["scaled"] + parts[0] + parts[1], found["biased"], atol=1e-5, rtol=1e-5)
+    assert titles(screen).count("Content to position") == titles(screen).count("Position to content") == 1
+    screen.pick("Query token", 5).pick("Key token", 2)
+    arithmetic = html.unescape(screen.part("arithmetic"))
+    assert "content to position" in arithmetic and "position to content" in arithmetic
+    assert total(screen) == pytest.approx(found["biased"][5, 2].item(), abs=1e-5)
 
 
 def test_gpt_oss_names_the_sink_that_takes_its_share(opened: Opened) -> None:
