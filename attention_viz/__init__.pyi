@@ -3,8 +3,9 @@ from . import views as views
 from .analysis.attribution import flow as flow
 from .analysis.attribution import norm_weighted as norm_weighted
 from .analysis.attribution import rollout as rollout
-from .analysis.compare import Comparison as Comparison
-from .analysis.compare import compare as compare
+from .analysis.comparison.compare import Comparison as Comparison
+from .analysis.comparison.compare import compare as compare
+from .analysis.comparison.head_divergences import head_divergences as head_divergences
 from .analysis.findings.finding import Finding as Finding
 from .analysis.findings.findings import findings as findings
 from .analysis.head_table import head_table as head_table

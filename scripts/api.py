@@ -32,6 +32,7 @@ QUESTIONS = {
     "Which heads link one word to another?": "av.find_heads(trace, query, key)",
     "Which heads look like a pattern of mine?": "av.similarity(trace, pattern)",
     "How do two runs differ in a head?": "av.compare(a, b, layer, head)",
+    "Which heads differ most between two runs?": "av.head_divergences(a, b)",
     "What comes from which word of the text, through all layers?": "av.rollout(trace), av.flow(trace)",
     "How long is the vector that is fetched?": "av.norm_weighted(model, trace, layer)",
     "Does a head rest on the first token?": "av.attention_sinks(model, trace)",

@@ -35,7 +35,6 @@ def runs() -> SimpleNamespace:
     """What the pictures are made from."""
     import pandas
 
-    from attention_viz.analysis.compare import head_divergences
     from attention_viz.edits.effects import moved_output
     from attention_viz.lesson.measuring import practice, seconds_by_length
     from attention_viz.models import SNAPSHOTS, moments
@@ -49,7 +48,7 @@ def runs() -> SimpleNamespace:
     moved = [float(moved_output(bank, one).mean()) for one in silent]
     effects = pandas.Series(moved, pandas.MultiIndex.from_product([[0], range(12)], names=["layer", "head"]))
     looking = [float(bank.weights(0, head)[2, 5]) for head in range(12)]
-    apart = head_divergences(bank, city)
+    apart = av.head_divergences(bank, city)
 
     ours = Scratch(8, 2, 0)
     sat = ours.trace("The cat sat on mat")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention_viz.scratch.model import Scratch
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["circuits", "find", "findings", "heads", "models", "patch", "trace", "verify", "why"]
+__all__ = ["circuits", "compare", "find", "findings", "heads", "models", "patch", "trace", "verify", "why"]
 
 _EXAMPLE = "The bank of the river was flooded"
 
@@ -66,6 +66,29 @@ def find(arguments: Namespace) -> int:
     made = _model(arguments.model).trace(text)
     found = av.find_heads(made, query=arguments.query, key=arguments.key, stream=arguments.stream)
     show(found.head(arguments.top), arguments.format)
+    return 0
+
+
+def compare(arguments: Namespace) -> int:
+    """Print which heads differ most between two texts, or, of one head, the cells that do."""
+    import attention_viz as av
+
+    where = (arguments.layer, arguments.head)
+    if (where[0] is None) != (where[1] is None):
+        arguments.usage_error("needed: --layer and --head together, or neither")
+    text, other, model = _text(arguments.text), _whole(arguments.other), _model(arguments.model)
+    one, two = model.trace(text), model.trace(other)
+    origin: dict[str, object] = {"model": model.name, "text": text, "other": other}
+    if where[0] is None:
+        table = av.head_divergences(one, two, stream=arguments.stream, align=arguments.align)
+        ranked = table.reset_index()
+    else:
+        found = av.compare(one, two, *where, stream=arguments.stream, align=arguments.align)
+        origin["divergence"] = found.mean
+        table = found.table()
+        ranked = table.sort_values("difference", key=abs, ascending=False, kind="stable", na_position="last")
+    origin |= {str(name): one for name, one in table.attrs.items()}
+    show_with_origin(origin, ranked.head(arguments.top), arguments.format)
     return 0
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.analysis.compare import compare
+from attention_viz.analysis.comparison.compare import compare
 from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides
 from attention_viz.trace.trace import Trace
 
@@ -115,12 +115,14 @@ def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -
         apart = found.difference[:, found.keys.both].abs().nan_to_num()
         special += int(apart.argmax()) % apart.shape[1] in (0, apart.shape[1] - 1)
         words = found.difference[shared, :][:, shared].abs()
-        query, key = (found.queries.labels[shared[at]] for at in divmod(int(words.argmax()), len(shared)))
+        query, key = (found.queries.other_labels[shared[at]] for at in divmod(int(words.argmax()), len(shared)))
         assert [text.strip("“”") for text, role in slide.tell if role in ("query", "key")] == [query, key]
+        asked = [text.strip("“”") for text, role in slide.ask if role in ("query", "key")]
+        assert asked == [one.replace("city", "river") for one in (query, key)]
         for text in ("“The bank of the river was flooded” →", "“The bank of the city was flooded”"):
             assert text in slide.source
     assert special > 10, "heads that differ most in what they give to [CLS] or [SEP]"
 
 
 def test_heads_without_a_word_in_common_have_no_slide() -> None:
-    assert compared_slides(compare(av.scratch("a b"), av.scratch("c d"), 0, 0)) == ()
+    assert compared_slides(compare(av.scratch("a b"), av.scratch("c d"), 0, 0, align="token")) == ()

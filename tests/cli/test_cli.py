@@ -33,7 +33,7 @@ from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-COMMANDS = ("app", "trace", "findings", "heads", "find", "why", "patch", "circuits", "verify", "models")
+COMMANDS = ("app", "trace", "findings", "heads", "find", "compare", "why", "patch", "circuits", "verify", "models")
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -366,6 +366,22 @@ def test_find_prints_ten_unless_told_otherwise(run: Run) -> None:
     words = ("find", "bank", "river", "--text", "The bank of the river", "--model", "all-MiniLM-L6-v2")
     assert len(json.loads(run(*words, "--format", "json")[1])) == 10
     assert len(json.loads(run(*words, "--format", "json", "--top", "500")[1])) == 72
+
+
+def test_compare_is_the_library_s_comparison(run: Run) -> None:
+    other, words = "moon cheese ring frog moon cheese", ("compare", "--text", MOON, "--model", "induction")
+    model = av.load("induction")
+    one, two = model.trace(MOON), model.trace(other)
+    code, out, _ = run(*words, "--other", other, "--format", "json")
+    told, found = json.loads(out), av.head_divergences(one, two)
+    assert code == 0 and (told["shared"], told["align"]) == (3, "position")
+    assert [(row["layer"], row["head"]) for row in told["rows"]] == list(found.index)
+    assert [row["divergence"] for row in told["rows"]] == pytest.approx(found["divergence"].tolist())
+    asked = ("--layer", "1", "--head", "1", "--align", "token", "--top", "1", "--format", "json")
+    told, pair = json.loads(run(*words, "--other", other, *asked)[1]), av.compare(one, two, 1, 1, align="token")
+    assert told["divergence"] == pytest.approx(pair.mean)
+    assert abs(told["rows"][0]["difference"]) == pytest.approx(float(pair.difference.nan_to_num().abs().max()))
+    assert "--layer and --head together" in run(*words, "--other", other, "--layer", "1")[2]
 
 
 def test_why_is_the_library_s_decomposition(run: Run) -> None:

@@ -11,7 +11,7 @@ import torch
 from pandas import DataFrame
 
 from attention_viz.analysis.attribution import flow, rollout
-from attention_viz.analysis.compare import head_divergences
+from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import head_distances, similarity
 from attention_viz.analysis.readings import read
@@ -210,13 +210,13 @@ def test_two_runs_that_keep_the_same_layers_are_compared() -> None:
     assert torch.equal(moved_weight(one, other), moved_weight(before, after)[list(KEPT)])
     every = weight_table(before, after)
     assert weight_table(one, other).equals(every[every["layer"].isin(KEPT)].reset_index(drop=True))
-    apart = head_divergences(one, other)
-    assert torch.equal(apart, head_divergences(before, after)[list(KEPT)])
+    apart = divergences(one, other)
+    assert torch.equal(apart, divergences(before, after)[list(KEPT)])
     for figure in (changed_heads(one, other), compared_heads(one, other, apart, chosen=(3, 1))):
         assert "layer 3, head 1" in figure.data[0].hovertext[1][1]
     assert compared_heads(one, other, apart, chosen=(3, 1)).layout.shapes[-1].y0 == 0.5
     shifted = some(after, (0, 1))
-    for compare in (moved_weight, head_divergences):
+    for compare in (moved_weight, divergences):
         with pytest.raises(TraceError, match=r"keep the same layers; got layers 1, 3 of .* and layers 0, 1 of"):
             compare(one, shifted)
 

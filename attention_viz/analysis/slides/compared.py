@@ -1,7 +1,7 @@
 """A slide of where two heads differ most: the row with the largest difference, of the first and of the second."""
 
-from attention_viz.analysis.align import Axis
-from attention_viz.analysis.compare import Comparison, Side
+from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.analysis.slides.slide import Slide, begun, named, picture_of, source_of
 from attention_viz.trace.tokens import Tokens
 
@@ -11,7 +11,8 @@ __all__ = ["compared_slides"]
 def compared_slides(comparison: Comparison) -> tuple[Slide, ...]:
     """The largest difference of two heads: asked with the first head's row, answered with the second's.
 
-    Only words that both have are looked at; none where they have none in common. The source names both texts.
+    Words that both have are looked at, the same or one in the other's place; none where there are none. The source
+    names both texts.
 
     Args:
         comparison: two heads on common axes.
@@ -30,8 +31,11 @@ def compared_slides(comparison: Comparison) -> tuple[Slide, ...]:
     now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
     looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")
     seen = named(tokens, keys.other[key] or 0, "key")
+    before = comparison.one
+    asking = named(before.trace.query_tokens(before.stream), queries.one[query] or 0, "query")
+    asked = named(before.trace.key_tokens(before.stream), keys.one[key] or 0, "key")
     first, second = (f"{float(one[query, key]):.2f}" for one in (comparison.weights, comparison.other_weights))
-    ask = begun((*looking, (" gives ", ""), (first, "number"), (" to ", ""), *seen, (". And in the other?", "")))
+    ask = begun((*asking, (" gives ", ""), (first, "number"), (" to ", ""), *asked, (". And in the other?", "")))
     tell = (("In the other, ", ""), *looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
     picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was)
     source = f"{_said(comparison.one, side)} → {source_of(side.trace, _where(side), picture)}"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attention_viz.analysis.align import align
+from attention_viz.analysis.comparison.align import align
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit
 from attention_viz.models.circuits.open_runs import run_behind

@@ -15,7 +15,7 @@ from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked
 
 if TYPE_CHECKING:
-    from attention_viz.analysis.compare import Comparison
+    from attention_viz.analysis.comparison.compare import Comparison
 
 __all__ = ["present", "present_change", "present_comparison", "present_findings", "present_written"]
 

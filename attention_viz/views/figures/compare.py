@@ -7,9 +7,9 @@ import numpy
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from attention_viz.analysis.align import Axis
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
-from attention_viz.analysis.compare import Comparison, Side
+from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.errors import ShapeError
 from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
@@ -41,10 +41,10 @@ def compare(
 ) -> go.Figure:
     """Two heads on common axes, and the second minus the first: queries down, keys across.
 
-    A token that only the first text has is marked by "−" before it, one that only the second has by "+", and its row
-    and column lie between dashed lines. Both heads have one scale; that of the difference reaches as far down as up.
-    Where they come to more than 250,000 cells, each block of neighbours is drawn as its largest weight or change, and
-    the title says so.
+    A token that only the first text has is marked by "−", one that only the second has by "+", and two that replace
+    each other stand together, as "river→city"; dashed lines mark their rows and columns. Both heads have one scale;
+    that of the difference reaches as far down as up. Of more than 250,000 cells each block of neighbours is drawn as
+    its largest weight or change, and the title says so.
 
     Args:
         comparison: from `attention_viz.compare`.
@@ -128,15 +128,15 @@ def _caption(comparison: Comparison, part: str, *, whole: bool) -> str:
 
 def _far(comparison: Comparison) -> str:
     if numpy.isnan(comparison.mean):
-        return "No token in common"
-    rows = sum(comparison.queries.counted)
+        return "No row that could differ" if comparison.shared else "No token in common"
+    rows = comparison.rows
     return f"Mean Jensen–Shannon divergence of {rows} row{'s' * (rows != 1)}: {comparison.mean:.3f} bits"
 
 
 def _labels(axis: Axis) -> list[str]:
-    """Each token, with a sign before it where only one text has it."""
+    """Each token, with a sign before it where only one text has it; of two that replace each other, both."""
     signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_ADDED} ")
-    return [signs.get(place, "") + label for place, label in enumerate(readable(axis.written))]
+    return [signs.get(place, "") + label for place, label in enumerate(readable(axis.names))]
 
 
 def _cells(
@@ -202,8 +202,8 @@ def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.
         return f"not in the {which}" if numpy.isnan(value) else f"{most}{value:.6f} in the {which}"
 
     return hover_texts(
-        spans(one, 0, readable(comparison.queries.written)),
-        spans(one, 1, readable(comparison.keys.written)),
+        spans(one, 0, readable(comparison.queries.names)),
+        spans(one, 1, readable(comparison.keys.names)),
         lambda query, key, i, j: (
             f"{query} looks at {key}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
         ),
@@ -218,7 +218,7 @@ def _hatch(figure: go.Figure, blocks: Blocks, column: int, colours: Palette) -> 
 
 
 def _blocked(comparison: Comparison, part: str) -> numpy.ndarray:
-    """What is blocked: of the difference, what is blocked on both sides."""
+    """What is blocked: of the difference, on both sides."""
     sides = {"one": (comparison.one, comparison.queries.one, comparison.keys.one)}
     sides["other"] = (comparison.other, comparison.queries.other, comparison.keys.other)
     wanted = [sides[part]] if part in sides else list(sides.values())
@@ -227,20 +227,21 @@ def _blocked(comparison: Comparison, part: str) -> numpy.ndarray:
 
 def _on_axes(side: Side, rows: tuple[int | None, ...], columns: tuple[int | None, ...]) -> numpy.ndarray:
     placed = numpy.zeros((len(rows), len(columns)), dtype=bool)
-    there = [[place for place, at in enumerate(axis) if at is not None] for axis in (rows, columns)]
-    placed[numpy.ix_(*there)] = side.blocked.numpy()
+    placed[numpy.ix_(*([at is not None for at in axis] for axis in (rows, columns)))] = side.blocked.numpy()
     return placed
 
 
 def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
-    """A band along the rows and columns of tokens that only one text has."""
+    """A band along the rows and columns of tokens that only one text has, and lines around what was replaced."""
     ends = (len(comparison.keys) - 0.5, len(comparison.queries) - 0.5)
     for axis, down in ((comparison.keys, False), (comparison.queries, True)):
-        for first, last in _runs(sorted((*axis.removed, *axis.inserted))):
+        runs = [(run, True) for run in _runs(sorted((*axis.removed, *axis.inserted)))]
+        for (first, last), lacking in [*runs, *((run, False) for run in _runs(sorted(axis.substituted)))]:
             across = (-0.5, ends[0], first - 0.5, last + 0.5) if down else (first - 0.5, last + 0.5, -0.5, ends[1])
             x0, x1, y0, y1 = across
             edges: dict[str, Any] = {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "row": 1, "col": column}
-            figure.add_shape(fillcolor=colours.line, opacity=0.45, line_width=0, layer="below", **edges)
+            if lacking:
+                figure.add_shape(fillcolor=colours.line, opacity=0.45, line_width=0, layer="below", **edges)
             figure.add_shape(line={"color": colours.muted, "width": 1, "dash": "dot"}, **edges)
 
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.analysis.compare import Comparison, head_divergences
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import compare, compared_heads, training
 from attention_viz.views.figures.compare import PARTS
@@ -18,7 +19,7 @@ MODULE = Scratch(d_model=12, heads=3)
 
 
 def pair(one: str = "the cat sat", other: str = "the old cat ran", head: int = 1) -> Comparison:
-    return av.compare(MODULE.trace(one), MODULE.trace(other), 0, head)
+    return av.compare(MODULE.trace(one), MODULE.trace(other), 0, head, align="token")
 
 
 def test_the_three_pictures_hold_the_numbers_of_the_comparison_on_common_axes() -> None:
@@ -49,7 +50,7 @@ def test_both_heads_have_one_scale_and_that_of_the_difference_is_even_about_noug
 def test_no_difference_has_the_colour_of_the_page(theme: ThemeName, palette: Palette) -> None:
     colours = compare(pair(), part="difference", theme=theme).data[0].colorscale
     assert colours[len(colours) // 2][1].upper() == palette.background
-    apart = head_divergences(MODULE.trace("a b"), MODULE.trace("a c"))
+    apart = divergences(MODULE.trace("a b"), MODULE.trace("a c"))
     heads = compared_heads(MODULE.trace("a b"), MODULE.trace("a c"), apart, theme=theme).data[0]
     assert heads.colorscale[0][1].upper() == palette.background
 
@@ -63,6 +64,15 @@ def test_what_only_one_text_has_lies_in_a_band_and_the_pointer_is_told() -> None
     told = figure.data[0].hovertext
     assert told[0][1] == f"the looks at old: not in the first, {found.other_weights[0, 1]:.6f} in the second"
     assert not compare(pair("the cat", "the cat"), part="one").layout.shapes
+
+
+def test_words_that_replace_each_other_stand_together_between_lines() -> None:
+    found = av.compare(MODULE.trace("the cat sat"), MODULE.trace("the dog sat"), 0, 1)
+    figure = compare(found, part="difference")
+    assert list(figure.layout.xaxis.ticktext) == ["the", "cat→dog", "sat"]
+    assert {(one.x0, one.x1, one.fillcolor) for one in figure.layout.shapes} == {(0.5, 1.5, None), (-0.5, 2.5, None)}
+    assert not numpy.isnan(figure.data[0].z).any()
+    assert figure.data[0].hovertext[0][1].startswith("the looks at cat→dog: ")
 
 
 def test_a_pair_is_framed_where_it_stands_in_both_texts() -> None:
@@ -99,13 +109,16 @@ def test_a_gain_is_printed_with_a_plus_and_a_loss_with_a_minus_sign() -> None:
 
 def test_every_head_is_in_the_grid_with_its_divergence_and_the_chosen_one_is_framed() -> None:
     one, other = MODULE.trace("the cat sat"), MODULE.trace("the cat ran")
-    apart = head_divergences(one, other)
+    apart = divergences(one, other)
     figure = compared_heads(one, other, apart, chosen=(0, 2))
     assert numpy.array_equal(figure.data[0].z, apart.numpy())
     (frame,) = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, -0.5, 0.5)
-    nothing = head_divergences(MODULE.trace("a"), MODULE.trace("b"))
-    assert compared_heads(MODULE.trace("a"), MODULE.trace("b"), nothing).data[0].zmax == 1
+    assert compared_heads(one, other, av.head_divergences(one, other)).data[0].z.tolist() == apart.tolist()
+    with pytest.raises(av.ShapeError, match="a table of other heads came"):
+        compared_heads(one, other, av.head_divergences(one, other).rename(index={2: 7}, level="head"))
+    nothing = divergences(MODULE.trace("a"), MODULE.trace("b c"))
+    assert compared_heads(MODULE.trace("a"), MODULE.trace("b c"), nothing).data[0].zmax == 1
     with pytest.raises(av.ShapeError, match="divergences of"):
         compared_heads(one, other, torch.zeros(2, 3))
 

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.analysis.compare import Comparison
+from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State

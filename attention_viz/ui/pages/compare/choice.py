@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attention_viz.analysis.comparison.align import ALIGNMENTS, Alignment
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE, SNAPSHOTS
 from attention_viz.models.sources.snapshots import snapshot_name
@@ -22,6 +23,7 @@ __all__ = [
     "COMPARE_CHOICES",
     "CURVES",
     "KINDS",
+    "PAIRED",
     "STEPS",
     "TRAINED",
     "CompareChoice",
@@ -40,6 +42,9 @@ KINDS = {
     "edit": "before and after a change",
     "snapshots": "two moments of training",
 }
+
+# How tokens of the two texts are paired, by its name in the address.
+PAIRED = {"position": "words that replace each other", "token": "the same words only"}
 
 # The model whose moments of training ship, on a text and with a head that show them.
 TRAINED = State(model="induction", text=CATALOGUE["induction"].examples[0], layer=1, head=1)
@@ -81,6 +86,9 @@ class CompareChoice:
     other: str = parameter(own_contrast(State.model), Text(), "the second sentence", applies=_is("sentences"))
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
+    )
+    align: Alignment = parameter(
+        "position", OneOf(ALIGNMENTS), "how the two texts' tokens are paired", applies=_is("sentences", "models")
     )
     other_layer: int = parameter(0, Number(_layers), "the second head's layer", applies=_is("models", "heads"))
     other_head: int = parameter(10, Number(_heads), "the second head", applies=_is("models", "heads"))

@@ -8,7 +8,8 @@ import streamlit as st
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.compare import Comparison, head_divergences
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.controls.plot import add_targets, show_to_click
@@ -56,10 +57,11 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
 
 def _divergences(comparison: Comparison, fixed: tuple[int, int] | None) -> Float[Tensor, "layer head"]:
     one, other = comparison.one, comparison.other
-    asked = (one.stream, other.stream, fixed)
+    asked = (one.stream, other.stream, fixed, comparison.align)
     known = _known.get(other.trace)
     if known is not None and known[0]() is one.trace and known[1] == asked:
         return known[2]
-    found = head_divergences(one.trace, other.trace, stream=one.stream, other_stream=other.stream, head=fixed)
+    streams = {"stream": one.stream, "other_stream": other.stream}
+    found = divergences(one.trace, other.trace, **streams, head=fixed, align=comparison.align)
     _known[other.trace] = weakref.ref(one.trace), asked, found
     return found

@@ -17,6 +17,7 @@ from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import (
     COMPARE_CHOICES,
     KINDS,
+    PAIRED,
     STEPS,
     TRAINED,
     CompareChoice,
@@ -79,6 +80,8 @@ def show_pickers(state: State) -> CompareChoice:
             _select("Second model", "other_model", list(models(state)), allowed.display_name, 230)
         if what in ("models", "heads"):
             _second_head(state)
+        if what in ("sentences", "models"):
+            _select("Pair", "align", list(PAIRED), PAIRED.__getitem__, 290)
         # Of another model no moments were kept: there is nothing to pick.
         if what == "snapshots" and state.model == TRAINED.model and opening.opened() is None:
             st.select_slider(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.analysis.compare import Comparison, compare
+from attention_viz.analysis.comparison.compare import Comparison, compare
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw, is_loaded
@@ -133,6 +133,7 @@ def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:
         other_head=heads[1],
         stream=first.stream,
         other_stream=second.stream,
+        align=choice.align,
     )
 
 

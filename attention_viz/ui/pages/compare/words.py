@@ -5,8 +5,8 @@ import math
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.align import Axis
-from attention_viz.analysis.compare import Comparison
+from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice
@@ -43,19 +43,29 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
 
 def far_words(comparison: Comparison) -> str:
     """The number for how different, in a few words: the title of the difference."""
-    return "No token in common" if math.isnan(comparison.mean) else f"{comparison.mean:.3f} bits apart: second − first"
+    if math.isnan(comparison.mean):
+        return "No row that could differ" if comparison.shared else "No token in common"
+    return f"{comparison.mean:.3f} bits apart: second − first"
 
 
 def apart_words(comparison: Comparison) -> str:
-    """What that number is, and in which row it is largest."""
+    """What that number is, over which rows it was taken, and in which row it is largest."""
+    shared = len(comparison.shared)
+    equal = f"The first {shared} rows" if shared > 1 else "The first row"
+    left_out = f"{equal} can’t differ: both texts begin alike, and this model doesn’t look ahead."
     if math.isnan(comparison.mean):
-        return "The two texts have no token in common, so no row can be compared with another."
-    counted = [place for place, counts in enumerate(comparison.queries.counted) if counts]
-    most = max(counted, key=lambda place: float(comparison.divergence[place]))
+        nothing = "The two texts have no token in common, so no row can be compared with another."
+        return f"{left_out} No other row is in both texts." if shared else nothing
+    compared = [place for place, counts in enumerate(comparison.compared) if counts]
+    most = max(compared, key=lambda place: float(comparison.divergence[place]))
+    rows = f"the {len(compared)} rows" if len(compared) > 1 else "the one row"
+    which = "that can differ" if shared else f"that both {'have' if len(compared) > 1 else 'texts have'}"
     sentence = (
-        f"Mean Jensen–Shannon divergence of the {len(counted)} rows that both have: {comparison.mean:.3f} bits "
+        f"Mean Jensen–Shannon divergence of {rows} {which}: {comparison.mean:.3f} bits "
         "(0: equal, 1: nothing in common)."
     )
+    if shared:
+        sentence = f"{sentence} {left_out}"
     if float(comparison.divergence[most]) < _NOTHING:
         return sentence
     name = _name(comparison.queries, most)
@@ -63,8 +73,11 @@ def apart_words(comparison: Comparison) -> str:
 
 
 def token_words(comparison: Comparison) -> str:
-    """Which tokens only one of the texts has; "" where both have the same."""
-    parts = [
+    """Which tokens replace each other, and which only one of the texts has; "" where both have the same."""
+    axis = comparison.keys
+    swapped = [f"{_said(axis, place)} and {_said(axis, place, second=True)}" for place in axis.substituted]
+    parts = [f"Compared with each other: {', '.join(dict.fromkeys(swapped))}"] if swapped else []
+    parts += [
         f"{sign} only in the {which}: {', '.join(dict.fromkeys(_name(axis, place) for place in places))}"
         for sign, which, axis, places in (
             ("−", "first", comparison.keys, comparison.keys.removed),
@@ -92,7 +105,7 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> 
     """Which heads are farthest apart and which least, and where the chosen one stands."""
     known = [(float(apart[cell]), cell) for cell in _cells(apart) if not math.isnan(float(apart[cell]))]
     if not known:
-        return "No head can be compared: the two have no token in common."
+        return "No head can be compared: the two texts have no token in common, or no row that could differ."
     (most, far), (least, near) = max(known), min(known)
     rank = sum(value > float(apart[chosen]) for value, _ in known) + 1
     return (
@@ -143,7 +156,8 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     here, there = _PLACES[choice.what]
     told = [(f"{one:.2f}", "number") for one in numbers]
     if not any(map(math.isnan, numbers)):
-        return [*start, (" ", ""), told[0], (f" {here}, ", ""), told[1], (f" {there}", "")]
+        also = _replaced(comparison, query, key)
+        return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
     which = math.isnan(numbers[0])
     rest = comparison.weights if which else comparison.other_weights
     best = int(rest[query].nan_to_num().argmax())
@@ -176,16 +190,28 @@ def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key
         told += [(_said(comparison.queries, row), "query"), (" ", "")]
     if column != key:
         told += [("at ", ""), (_said(comparison.keys, column), "key"), (" ", "")]
+    if (row, column) == (query, key):
+        told += _replaced(comparison, query, key)
     return [*told, (_number(comparison.other_weights, row, column), "number"), (f" {there}", "")]
+
+
+def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+    """The second text's own query and key, where they are others than the first's."""
+    told: list[tuple[str, str]] = []
+    if query in comparison.queries.substituted:
+        told += [(_said(comparison.queries, query, second=True), "query"), (" ", "")]
+    if key in comparison.keys.substituted:
+        told += [("at ", ""), (_said(comparison.keys, key, second=True), "key"), (" ", "")]
+    return told
 
 
 def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:
     return f"{float(weights[query, key]):.2f}"
 
 
-def _said(axis: Axis, place: int) -> str:
-    """A token in a sentence, without the mark of the space before it."""
-    written = axis.written[place]
+def _said(axis: Axis, place: int, *, second: bool = False) -> str:
+    """A token in a sentence, without the mark of the space before it; the second text's where that is another."""
+    written = (axis.other_written if second else axis.written)[place]
     return f"“{shortened(written.removeprefix('·') or written)}”"
 
 
@@ -204,4 +230,5 @@ def _from(comparison: Comparison, query: int, key: int) -> str:
 
 
 def _name(axis: Axis, place: int) -> str:
-    return f"“{shortened(axis.written[place])}”"
+    name = axis.names[place]
+    return f"“{shortened(name.removeprefix('·') or name)}”"

@@ -1,7 +1,11 @@
 """How far apart every head of two runs is."""
 
+from collections.abc import Sequence
+
 import numpy
+import pandas
 import plotly.graph_objects as go
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -18,7 +22,7 @@ __all__ = ["compared_heads"]
 def compared_heads(
     one: Trace,
     other: Trace,
-    apart: Float[Tensor, "layer head"],
+    apart: pandas.DataFrame | Float[Tensor, "layer head"],
     stream: str | None = None,
     *,
     chosen: tuple[int, int] | None = None,
@@ -29,7 +33,7 @@ def compared_heads(
     Args:
         one: the first run.
         other: the second, whose heads these are.
-        apart: from `attention_viz.analysis.compare.head_divergences`.
+        apart: from `attention_viz.head_divergences`; or one number a head, (layer, head), NaN where there is none.
         stream: of the second run; the only one there is, if none is named.
         chosen: layer and head to frame.
         theme: "light" or "dark".
@@ -40,6 +44,8 @@ def compared_heads(
     stream, colours = other.stream(stream), palette(theme)
     layers = other.layer_numbers(stream)
     heads = range(max(other.head_count(layer, stream) for layer in layers))
+    if isinstance(apart, pandas.DataFrame):
+        apart = _matrix(apart, layers, heads)
     if tuple(apart.shape) != (len(layers), len(heads)):
         raise ShapeError(
             f"divergences of {tuple(apart.shape)} heads came; the {stream} has {len(layers)} × {len(heads)}"
@@ -60,6 +66,15 @@ def compared_heads(
         bar=colour_bar("bits"),
         chosen=framed(chosen, layers),
     )
+
+
+def _matrix(table: pandas.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> Float[Tensor, "layer head"]:
+    """A row a head as a matrix."""
+    wanted = pandas.MultiIndex.from_product([layers, heads])
+    if "divergence" not in table or table.index.difference(wanted).size:
+        raise ShapeError("a table of other heads came; needed: that of av.head_divergences for these two runs")
+    numbers = table["divergence"].reindex(wanted).to_numpy(dtype=float)
+    return torch.tensor(numbers.reshape(len(layers), len(heads)))
 
 
 def _model(trace: Trace) -> str:

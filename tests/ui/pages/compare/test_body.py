@@ -5,7 +5,8 @@ import re
 import pytest
 
 import attention_viz as av
-from attention_viz.analysis.compare import Comparison, head_divergences
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.head_divergences import divergences
 from tests.ui.screens import Screen
 
 RIVER = "The bank of the river was flooded"
@@ -37,7 +38,7 @@ def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(scree
     one, other = (av.load(name).trace("moon ring moon") for name in ("induction", "lists"))
     assert screen.address["other_head"] == "3"
     expect_numbers(screen, av.compare(one, other, 1, 1, other_layer=1, other_head=3))
-    apart = head_divergences(one, other, head=(1, 1))
+    apart = divergences(one, other, head=(1, 1))
     assert screen.matrix("compare-heads") == pytest.approx(apart.numpy(), abs=1e-6)
 
 

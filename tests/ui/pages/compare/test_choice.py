@@ -30,7 +30,7 @@ STATE = State()
 
 @pytest.mark.parametrize("what", KINDS)
 def test_what_is_written_is_read_again(what: str) -> None:
-    choice = CompareChoice(what, "a boat", "lists", 1, 3, 425, 500, "previous")
+    choice = CompareChoice(what, "a boat", "lists", "token", 1, 3, 425, 500, "previous")
     found, notices = read(CompareChoice(), write(choice), STATE)
     assert notices == []
     assert write(found) == write(choice)
@@ -115,15 +115,15 @@ def test_every_curve_is_a_share_of_weight() -> None:
 def test_the_words_say_what_changed_most_and_what_only_one_text_has() -> None:
     one, other = av.scratch("the cat sat", d_model=12, heads=3), av.scratch("the cat ran", d_model=12, heads=3)
     found = av.compare(one, other, 0, 1)
-    assert token_words(found) == "− only in the first: “sat”; + only in the second: “ran”."
+    assert token_words(found) == "Compared with each other: “sat” and “ran”."
+    alone = av.compare(one, other, 0, 1, align="token")
+    assert token_words(alone) == "− only in the first: “sat”; + only in the second: “ran”."
     change = {
-        (query, key): abs(float(found.difference[query, key])) for query in found.queries.both for key in range(4)
+        (query, key): abs(float(found.difference[query, key])) for query in found.queries.both for key in range(3)
     }
     query, key = max(change, key=lambda cell: change[cell])
-    assert moved_words(found).startswith(
-        f"Most changed: “{found.queries.labels[query]}” at “{found.keys.labels[key]}” "
-    )
-    assert f"{found.mean:.3f} bits" in apart_words(found) and "2 rows that both have" in apart_words(found)
+    assert moved_words(found).startswith(f"Most changed: “{found.queries.names[query]}” at “{found.keys.names[key]}” ")
+    assert f"{found.mean:.3f} bits" in apart_words(found) and "3 rows that both have" in apart_words(found)
     assert far_words(found) == f"{found.mean:.3f} bits apart: second − first"
     same = av.compare(one, one, 0, 1)
     assert token_words(same) == "" and moved_words(same).startswith("No weight differs")
@@ -144,18 +144,22 @@ def test_the_words_name_the_farthest_and_the_nearest_head() -> None:
 def test_the_claim_tells_what_differs_most_between_two_words() -> None:
     model = shipped(MINILM)
     one, other = (model.trace(text) for text in ("The bank of the river was flooded", CompareChoice().other))
+    weight = float(one.weights(0, 4)[2, 5]), float(other.weights(0, 4)[2, 5])
     told = claim(CompareChoice(), av.compare(one, other, 0, 4))
+    words = f"“bank” looks at “river” 0.58 in the first; at “city” {weight[1]:.2f} in the second"
+    assert "".join(text for text, _ in told) == words
+    assert [text for text, role in told if role == "number"] == ["0.58", f"{weight[1]:.2f}"]
+    told = claim(CompareChoice(), av.compare(one, other, 0, 4, align="token"))
     words = "“bank” looks at “river” 0.58 in the first; in the second, without it, most at “flooded” 0.37"
     assert "".join(text for text, _ in told) == words
-    assert [text for text, role in told if role == "number"] == ["0.58", "0.37"]
-    back = claim(CompareChoice(), av.compare(other, one, 0, 4))
+    back = claim(CompareChoice(), av.compare(other, one, 0, 4, align="token"))
     assert "".join(text for text, _ in back).startswith("“bank” looks at “river” 0.58 in the second; in the first, ")
     heads = claim(CompareChoice("heads"), av.compare(one, one, 0, 4, other_head=10))
     assert "".join(text for text, _ in heads).count(" in the first head, ") == 1
     chosen = claim(CompareChoice(), (found := av.compare(one, other, 0, 4)), (2, found.keys.place_of(5)))
-    weight = float(found.other.trace.weights(0, 4)[2, 5])
-    words = f"“bank” looks at “river” 0.58 in the first; at “city” {weight:.2f} in the second"
-    assert "".join(text for text, _ in chosen) == words
+    assert "".join(text for text, _ in chosen) == (
+        f"“bank” looks at “river” 0.58 in the first; at “city” {weight[1]:.2f} in the second"
+    )
     assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
         ("No word looks at another by as much as 0.005 more or less.", "")
     ]

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
-from attention_viz.analysis.compare import Comparison, head_divergences
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.views.style.numbers import LEAST
 from tests.conftest import OpenPage
 
@@ -48,7 +49,7 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
     one, other = model.trace(RIVER), model.trace(CITY)
     expect_numbers(screen, av.compare(one, other, 0, 4))
     expect(screen.get_by_text(VERIFIED)).to_have_count(2)
-    expect(screen.get_by_text("− only in the first: “river”; + only in the second: “city”.")).to_be_visible()
+    expect(screen.get_by_text("Compared with each other: “river” and “city”.")).to_be_visible()
     tops = []
     for key in ("left", "right", "difference"):
         box = screen.locator(f".st-key-compare-{key} .nsewdrag").bounding_box()
@@ -56,7 +57,7 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
         tops.append(round(box["y"]))
     assert max(tops) - min(tops) <= 2
     assert parameters(screen) | {"what": "sentences", "other": CITY, "text": RIVER} == parameters(screen)
-    apart = head_divergences(one, other)
+    apart = divergences(one, other)
     numbers = numbers_in(screen, "heads").all_text_contents()
     assert sorted(numbers) == sorted(f"{value:.2f}" for value in apart.flatten().tolist())
     grid = screen.locator(".st-key-compare-heads .nsewdrag")

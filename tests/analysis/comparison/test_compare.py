@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.analysis.align import Axis, align
-from attention_viz.analysis.compare import head_divergences
+from attention_viz.analysis.comparison.align import Axis, align
+from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import Tokens
@@ -51,7 +51,9 @@ def with_weights(weights: list[list[float]], labels: tuple[str, ...], **more: tu
 
 
 def test_a_replaced_word_stands_beside_the_one_that_it_replaced() -> None:
-    axis = align(tokens("the", "bank", "of", "the", "river"), tokens("the", "bank", "of", "the", "city", "burns"))
+    texts = tokens("the", "bank", "of", "the", "river"), tokens("the", "bank", "of", "the", "city", "burns")
+    assert align(*texts) == align(*texts, "token")  # one word became two
+    axis = align(*texts)
     assert axis.labels == ("the", "bank", "of", "the", "river", "city", "burns")
     assert axis.one == (0, 1, 2, 3, 4, None, None)
     assert axis.other == (0, 1, 2, 3, None, 4, 5)
@@ -78,7 +80,7 @@ def test_a_word_that_is_put_in_moves_the_others_and_parts_none() -> None:
     ],
 )
 def test_tokens_are_the_same_by_label_place_in_the_word_and_kind(one: Tokens, other: Tokens, same: bool) -> None:
-    assert (len(align(one, other).both) == len(one)) is same
+    assert (len(align(one, other, "token").both) == len(one)) is same
 
 
 ROWS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=12)
@@ -88,7 +90,15 @@ ROWS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=12)
 def test_an_axis_holds_every_token_of_both_in_their_order_and_aligns_only_what_is_the_same(
     one: list[str], other: list[str]
 ) -> None:
-    axis = align(tokens(*one), tokens(*other))
+    loose, axis = align(tokens(*one), tokens(*other)), align(tokens(*one), tokens(*other), "token")
+    for each in (loose, axis):
+        assert [at for at in each.one if at is not None] == list(range(len(one)))
+        assert [at for at in each.other if at is not None] == list(range(len(other)))
+    # What replaces each other differs, and is all that the two ways have apart.
+    swapped = [(one[loose.one[at] or 0], other[loose.other[at] or 0]) for at in loose.substituted]
+    assert all(mine != theirs for mine, theirs in swapped)
+    assert [(loose.labels[at], loose.other_labels[at]) for at in loose.substituted] == swapped
+    assert len(loose.both) == len(axis.both) + len(swapped) and len(loose) == len(axis) - len(swapped)
     assert [at for at in axis.one if at is not None] == list(range(len(one)))
     assert [at for at in axis.other if at is not None] == list(range(len(other)))
     for place in axis.both:
@@ -102,7 +112,7 @@ def test_an_axis_holds_every_token_of_both_in_their_order_and_aligns_only_what_i
 def test_by_hand_weight_on_a_token_that_the_other_lacks_is_weight_elsewhere() -> None:
     one = with_weights([[0.5, 0.5], [0.25, 0.75]], ("bank", "river"))
     other = with_weights([[0.5, 0.5], [0.0, 1.0]], ("bank", "city"))
-    found = av.compare(one, other, 0, 0)
+    found = av.compare(one, other, 0, 0, align="token")
     assert found.keys.labels == ("bank", "river", "city")
     nothing = float("nan")
     expected = [[0.5, 0.5, nothing], [0.25, 0.75, nothing], [nothing] * 3]
@@ -148,7 +158,7 @@ def test_of_any_two_texts_the_numbers_are_those_of_the_union_worked_out_row_by_r
             )
         ]
         assert float(found.divergence[place]) == pytest.approx(bits(*rows), abs=1e-5)
-    each = head_divergences(one, other)
+    each = divergences(one, other)
     assert each.shape == (1, 3)
     means = [av.compare(one, other, 0, head).mean for head in range(3)]
     assert each[0].tolist() == pytest.approx(means, abs=1e-6, nan_ok=True)
@@ -157,7 +167,7 @@ def test_of_any_two_texts_the_numbers_are_those_of_the_union_worked_out_row_by_r
 def test_the_same_run_is_nothing_apart() -> None:
     trace = MODULE.trace("The cat sat")
     assert av.compare(trace, trace, 0, 1).mean == 0
-    assert head_divergences(trace, trace).tolist() == [[0, 0, 0]]
+    assert divergences(trace, trace).tolist() == [[0, 0, 0]]
 
 
 def test_what_was_replaced_has_a_partner_and_what_was_added_has_none() -> None:
@@ -172,7 +182,7 @@ def test_what_was_replaced_has_a_partner_and_what_was_added_has_none() -> None:
 
 def test_padding_is_aligned_and_left_out_of_the_mean() -> None:
     one, other = trace_filled(MODULE, "The cat sat", 5), trace_filled(MODULE, "The cat ran", 5)
-    found = av.compare(one, other, 0, 0)
+    found = av.compare(one, other, 0, 0, align="token")
     assert len(found.queries.both) == 4
     assert found.queries.counted == (True, True, False, False, False, False)
     assert found.mean == pytest.approx(float(found.divergence[:2].mean()))
@@ -183,12 +193,12 @@ def test_without_a_token_in_common_nothing_is_claimed() -> None:
     assert found.queries.both == ()
     assert math.isnan(found.mean)
     assert found.divergence.isnan().all() and found.difference.isnan().all()
-    assert head_divergences(MODULE.trace("one two"), MODULE.trace("three")).isnan().all()
+    assert divergences(MODULE.trace("one two"), MODULE.trace("three")).isnan().all()
 
 
 def test_every_head_against_one_finds_the_head_itself() -> None:
     trace = MODULE.trace("The cat sat on the mat")
-    apart = head_divergences(trace, trace, head=(0, 1))
+    apart = divergences(trace, trace, head=(0, 1))
     assert float(apart[0, 1]) == pytest.approx(0, abs=1e-6)
     assert float(apart[0, 2]) == pytest.approx(av.compare(trace, trace, 0, 1, other_head=2).mean, abs=1e-6)
 
@@ -196,8 +206,8 @@ def test_every_head_against_one_finds_the_head_itself() -> None:
 def test_runs_of_other_heads_are_compared_two_by_two_only() -> None:
     one, other = MODULE.trace("The cat sat"), Scratch(d_model=8, heads=2).trace("The cat sat")
     with pytest.raises(av.TraceError, match="got 1 layers × 3 heads and 1 layers × 2 heads"):
-        head_divergences(one, other)
-    assert head_divergences(one, other, head=(0, 2)).shape == (1, 2)
+        divergences(one, other)
+    assert divergences(one, other, head=(0, 2)).shape == (1, 2)
 
 
 @pytest.mark.parametrize("wrong", [{"layer": 1}, {"other_layer": 5}])
@@ -223,7 +233,7 @@ def test_an_axis_of_two_different_texts_says_where_padding_begins() -> None:
 
 
 def test_beyond_layer_and_head_everything_is_named() -> None:
-    for function, count in ((av.compare, 4), (head_divergences, 2)):
+    for function, count in ((av.compare, 4), (divergences, 2)):
         kinds = [entry.kind for entry in inspect.signature(function).parameters.values()]
         assert kinds[:count] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * count
         assert set(kinds[count:]) == {inspect.Parameter.KEYWORD_ONLY}

@@ -7,15 +7,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.analysis.align import Axis, align
+from attention_viz.analysis.comparison.align import Alignment, Axis
+from attention_viz.analysis.comparison.align import align as align_tokens
+from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
-from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Comparison", "Side", "compare", "head_divergences"]
+__all__ = ["Comparison", "Side", "axes_of", "compare", "on_rows", "streams_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,9 @@ class Comparison:
         divergence: of each row the Jensen–Shannon divergence, in bits, from 0, equal, to 1, nothing in common; NaN for
             rows that only one has. It is taken over the keys of both texts: what a row puts on a token that the other
             text lacks is weight elsewhere, as against 0 there.
+        align: how tokens were aligned, "position" or "token", as `align` tells.
+        shared: the places of rows that can't differ, since a decoder has read the same up to there. They are left out
+            of the mean.
     """
 
     one: Side
@@ -64,6 +68,18 @@ class Comparison:
     weights: Float[Tensor, "query key"]
     other_weights: Float[Tensor, "query key"]
     divergence: Float[Tensor, " query"]
+    align: Alignment = "position"
+    shared: tuple[int, ...] = ()
+
+    @property
+    def compared(self) -> tuple[bool, ...]:
+        """True for the rows that the mean is taken over: those that both have and that can differ, without padding."""
+        return tuple(counts and place not in self.shared for place, counts in enumerate(self.queries.counted))
+
+    @property
+    def rows(self) -> int:
+        """Over how many rows the mean is taken."""
+        return sum(self.compared)
 
     @property
     def difference(self) -> Float[Tensor, "query key"]:
@@ -75,15 +91,18 @@ class Comparison:
     def table(self) -> "pandas.DataFrame":
         """Every cell as a row.
 
-        Columns query, query_token, key, key_token, weight, other_weight, difference, query_written, key_written.
-        A token is the tokenizer's own piece, such as "Ġbank"; written is how people read it, "·bank".
-        `query` and `key` count the places of the common axes; NaN where a text lacks the token.
+        Columns query, query_token, key, key_token, weight, other_weight, difference, query_written, key_written,
+        other_query_token, other_key_token. A token is the tokenizer's own piece, such as "Ġbank", of the first text;
+        the other's stands in a column of its own, since one may replace another. Written is how people read them,
+        "·bank" or "·river→city". `query` and `key` count the places of the common axes; NaN where a text lacks the
+        token. `attrs` says how tokens were aligned ("align"), over how many rows the mean is taken ("rows"), and how
+        many can't differ ("shared").
         """
         import pandas
 
         places = [(query, key) for query in range(len(self.queries)) for key in range(len(self.keys))]
         queries, keys = zip(*places, strict=True)
-        return pandas.DataFrame(
+        table = pandas.DataFrame(
             {
                 "query": queries,
                 "query_token": [self.queries.labels[place] for place in queries],
@@ -92,15 +111,19 @@ class Comparison:
                 "weight": self.weights.flatten().numpy(),
                 "other_weight": self.other_weights.flatten().numpy(),
                 "difference": self.difference.flatten().numpy(),
-                "query_written": [self.queries.written[place] for place in queries],
-                "key_written": [self.keys.written[place] for place in keys],
+                "query_written": [self.queries.names[place] for place in queries],
+                "key_written": [self.keys.names[place] for place in keys],
+                "other_query_token": [self.queries.other_labels[place] for place in queries],
+                "other_key_token": [self.keys.other_labels[place] for place in keys],
             }
         )
+        table.attrs.update(align=self.align, rows=self.rows, shared=len(self.shared))
+        return table
 
     @property
     def mean(self) -> float:
-        """The mean divergence of the rows that both have, padding left out; NaN where they have none in common."""
-        return float(self.divergence[torch.tensor(self.queries.counted, dtype=torch.bool)].mean())
+        """The mean divergence of the rows that both have and that can differ, without padding; NaN without any."""
+        return float(self.divergence[torch.tensor(self.compared, dtype=torch.bool)].mean())
 
 
 def compare(
@@ -113,11 +136,13 @@ def compare(
     other_head: int | None = None,
     stream: str | None = None,
     other_stream: str | None = None,
+    align: Alignment = "position",
 ) -> Comparison:
     """Put two heads on common axes, and say of each row how far apart they are.
 
-    Tokens are aligned by `align`. Of models that cut words into different pieces, compare what `merge_words` makes of
-    each trace: then words are aligned.
+    Tokens that are the same in both texts are aligned, and words that replace each other, one by one. Rows that can't
+    differ are left out of the mean: a decoder's, as long as both texts are the same up to there. Of models that cut
+    words into different pieces, compare what `merge_words` makes of each trace: then words are aligned.
 
     Args:
         one: the first run.
@@ -128,19 +153,22 @@ def compare(
         other_head: the second head; as the first by default.
         stream: of the first run; the only one there is, if none is named.
         other_stream: of the second run; by default the first's where the second run has it.
+        align: "position" to compare a word with the one that stands in its place in the other text, as long as the
+            two texts differ in as many words there; "token" to compare the same tokens only, wherever they stand: for
+            texts whose words were moved.
 
     Raises:
         TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
+        ShapeError: there is no such head, or no such way to align.
     """
-    streams = _streams(one, other, stream, other_stream)
+    streams = streams_of(one, other, stream, other_stream)
     first = Side(one, streams[0], layer, head)
     second = Side(
         other, streams[1], layer if other_layer is None else other_layer, head if other_head is None else other_head
     )
-    queries, keys = _axes(one, other, streams)
+    queries, keys = axes_of(one, other, streams, align)
     apart = torch.full((len(queries),), torch.nan, dtype=torch.float64)
-    apart[list(queries.both)] = divergence(*_on_rows(first.weights, second.weights, queries, keys))
+    apart[list(queries.both)] = divergence(*on_rows(first.weights, second.weights, queries, keys))
     return Comparison(
         first,
         second,
@@ -149,83 +177,30 @@ def compare(
         _placed(first.weights, queries.one, keys.one),
         _placed(second.weights, queries.other, keys.other),
         apart,
+        align,
+        shared_rows(one, other, queries) if (first.layer, first.head) == (second.layer, second.head) else (),
     )
 
 
-def head_divergences(
-    one: Trace,
-    other: Trace,
-    *,
-    stream: str | None = None,
-    other_stream: str | None = None,
-    head: tuple[int, int] | None = None,
-) -> Float[Tensor, "layer head"]:
-    """How far apart two runs are, head by head: of each the mean that `Comparison.mean` tells.
-
-    Args:
-        one: the first run.
-        other: the second.
-        stream: of the first; the only one there is, if none is named.
-        other_stream: of the second; by default the first's where the second run has it.
-        head: (layer, head) of the first run that every head of the second is compared with; by default each with the
-            same head of the other run.
-
-    Returns:
-        In bits, one number a head of the second run; NaN for heads that a layer doesn't have, and for all where the
-        runs have no token in common. The rows are the layers that the second run keeps, `layer_numbers` of it.
-
-    Raises:
-        TraceError: there is no such layer or stream, or the runs don't have the same heads and `head` isn't told.
-        ShapeError: there is no such head.
-    """
-    streams = _streams(one, other, stream, other_stream)
-    counts = [
-        [trace.head_count(at, name) for at in trace.layer_numbers(name)] for trace, name in _both(one, other, streams)
-    ]
-    numbers = other.layer_numbers(streams[1])
-    if head is None and one.layer_numbers(streams[0]) != numbers:
-        raise TraceError(
-            "each head can be compared with the same head of another run where both keep the same layers; got "
-            f"{one.kept[streams[0]]} and {other.kept[streams[1]]}. Two of them can be compared in any case"
-        )
-    if head is None and counts[0] != counts[1]:
-        raise TraceError(
-            "each head can be compared with the same head of another run where both have the same heads; got "
-            f"{_sizes(counts[0])} and {_sizes(counts[1])}. Two of them can be compared in any case"
-        )
-    queries, keys = _axes(one, other, streams)
-    counted = [queries.counted[place] for place in queries.both]
-    fixed = None if head is None else Side(one, streams[0], *head).weights
-    found = torch.full((len(counts[1]), max(counts[1])), torch.nan, dtype=torch.float64)
-    for row, layer, count in zip(found, numbers, counts[1], strict=True):
-        mine = other.attention(layer, streams[1]).weights.detach().cpu()
-        theirs = fixed.expand(count, -1, -1) if fixed is not None else one.attention(layer, streams[0]).weights.detach()
-        apart = divergence(*_on_rows(theirs.cpu(), mine, queries, keys))
-        row[:count] = apart[:, counted].mean(dim=-1)
-    return found
-
-
-def _streams(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
+def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
+    """Which attention of each run is compared."""
     first = one.stream(stream)
     return first, other.stream(first if other_stream is None and first in other.streams else other_stream)
 
 
-def _both(one: Trace, other: Trace, streams: tuple[str, str]) -> tuple[tuple[Trace, str], tuple[Trace, str]]:
-    return (one, streams[0]), (other, streams[1])
+def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[Axis, Axis]:
+    """The queries and the keys of both runs on common axes."""
+    queries = align_tokens(one.query_tokens(streams[0]), other.query_tokens(streams[1]), by)
+    return queries, align_tokens(one.key_tokens(streams[0]), other.key_tokens(streams[1]), by)
 
 
-def _axes(one: Trace, other: Trace, streams: tuple[str, str]) -> tuple[Axis, Axis]:
-    queries = align(one.query_tokens(streams[0]), other.query_tokens(streams[1]))
-    return queries, align(one.key_tokens(streams[0]), other.key_tokens(streams[1]))
-
-
-def _on_rows(
+def on_rows(
     one: Float[Tensor, "*heads query key"],
     other: Float[Tensor, "*heads other_query other_key"],
     queries: Axis,
     keys: Axis,
 ) -> tuple[Float[Tensor, "*heads both place"], Float[Tensor, "*heads both place"]]:
-    """The rows that both have, over the keys of both, 0 where a text lacks the key."""
+    """The rows of two heads that both have, over the keys of both; 0 where a text lacks the key."""
     sides = []
     for weights, rows, columns in ((one, queries.one, keys.one), (other, queries.other, keys.other)):
         mine = weights[..., [rows[place] for place in queries.both], :].double()
@@ -243,7 +218,3 @@ def _placed(
     placed = torch.full((len(rows), len(columns)), torch.nan, dtype=torch.float64)
     placed[there[0][:, None], there[1]] = weights
     return placed
-
-
-def _sizes(counts: list[int]) -> str:
-    return f"{len(counts)} layers × {' or '.join(str(count) for count in sorted(set(counts)))} heads"

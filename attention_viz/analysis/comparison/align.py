@@ -1,0 +1,176 @@
+"""The tokens of two texts along one axis: which of them are the same, which replace each other, and which are alone."""
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal, get_args
+
+from attention_viz.errors import ShapeError
+from attention_viz.trace.tokens import Tokens
+
+__all__ = ["ALIGNMENTS", "Alignment", "Axis", "align"]
+
+Alignment = Literal["position", "token"]
+ALIGNMENTS: tuple[str, ...] = get_args(Alignment)
+
+_CONTINUES = "##"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The tokens of two texts along one axis.
+
+    Each place is a token that both have, one of each text that replace each other, or a token that only one text has.
+
+    Attributes:
+        labels: of each place the first text's token, as its tokenizer writes it; the second's where the first has none.
+        one: of each place its position in the first text, None where the first has nothing there.
+        other: the same of the second.
+        counted: True for the places that both have and that aren't padding in either.
+        written: of each place what `labels` says, as people read it.
+        substituted: the places where the two texts have different tokens that replace each other.
+        other_labels: like `labels`, but the second text's token where both have one.
+        other_written: what `other_labels` says, as people read it.
+    """
+
+    labels: tuple[str, ...]
+    one: tuple[int | None, ...]
+    other: tuple[int | None, ...]
+    counted: tuple[bool, ...]
+    written: tuple[str, ...] = ()
+    substituted: tuple[int, ...] = ()
+    other_labels: tuple[str, ...] = ()
+    other_written: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Write tokens as their labels, and the second text's as the first's, where nothing else is said."""
+        object.__setattr__(self, "written", self.written or self.labels)
+        object.__setattr__(self, "other_labels", self.other_labels or self.labels)
+        object.__setattr__(self, "other_written", self.other_written or self.written)
+
+    def __len__(self) -> int:
+        """How many places there are."""
+        return len(self.labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of each place its token as people read it; "river→city" where one replaces another."""
+        pairs = zip(self.written, self.other_written, strict=True)
+        return tuple(f"{one}→{other.lstrip('·')}" if one != other else one for one, other in pairs)
+
+    @property
+    def both(self) -> tuple[int, ...]:
+        """The places where both texts have a token, the same or one that replaces the other."""
+        places = enumerate(zip(self.one, self.other, strict=True))
+        return tuple(place for place, pair in places if None not in pair)
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The places of tokens that only the first text has."""
+        return tuple(place for place, position in enumerate(self.other) if position is None)
+
+    @property
+    def inserted(self) -> tuple[int, ...]:
+        """The places of tokens that only the second text has: inserted there."""
+        return tuple(place for place, position in enumerate(self.one) if position is None)
+
+    def partner(self, place: int) -> int | None:
+        """The place of what the other text has there instead: its own where both texts have a token.
+
+        Of tokens that were replaced the first of one text belongs to the first of the other, and so on; None where
+        the other text has nothing there.
+
+        Args:
+            place: on the axis, from 0.
+        """
+        if self.one[place] is not None and self.other[place] is not None:
+            return place
+        # Of a replacement, all of the first text's tokens stand before the second's.
+        stretch = [place]
+        while stretch[0] and None in self._pair(stretch[0] - 1):
+            stretch.insert(0, stretch[0] - 1)
+        while stretch[-1] + 1 < len(self) and None in self._pair(stretch[-1] + 1):
+            stretch.append(stretch[-1] + 1)
+        gone = [at for at in stretch if self.other[at] is None]
+        added = [at for at in stretch if self.one[at] is None]
+        mine, theirs = (gone, added) if place in gone else (added, gone)
+        which = mine.index(place)
+        return theirs[which] if which < len(theirs) else None
+
+    def _pair(self, place: int) -> tuple[int | None, int | None]:
+        return self.one[place], self.other[place]
+
+    def place_of(self, position: int) -> int:
+        """The place of one of the first text's positions."""
+        return self.one.index(position)
+
+
+def align(one: Tokens, other: Tokens, by: Alignment = "position") -> Axis:
+    """Put the tokens of two texts along one axis, in the order of both, as two versions of a text are compared.
+
+    Two tokens are the same where their labels are, upper and lower case told apart, both begin a word or both go on
+    with one, and both or neither are special or padding. What a tokenizer writes around a piece, such as "Ġ" or "##",
+    says only whether it begins a word. Between the tokens that are the same, as many tokens of one text as of the
+    other replace each other, one by one, unless a special token or padding would replace an ordinary one. All other
+    tokens are alone, the first text's before the second's.
+
+    Source: the alignment is that of Ratcliff and Metzener 1988, as Python's difflib has it: the longest run of tokens
+    in common, then the same to its left and to its right.
+
+    Args:
+        one: the first text's tokens.
+        other: the second's.
+        by: "position" as told above; "token" to pair the same tokens only, and leave those alone that were replaced.
+
+    Raises:
+        ShapeError: there is no such way to align.
+    """
+    if by not in ALIGNMENTS:
+        raise ShapeError(f"an alignment by {by!r} was asked for; there are {', '.join(ALIGNMENTS)}")
+    signs = [_signs(tokens) for tokens in (one, other)]
+    pairs: list[tuple[int | None, int | None]] = []
+    substituted: list[int] = []
+    for kind, start, end, other_start, other_end in SequenceMatcher(None, *signs, autojunk=False).get_opcodes():
+        mine, theirs = range(start, end), range(other_start, other_end)
+        if kind == "replace" and by == "position" and _replace_each_other(one, other, mine, theirs):
+            substituted += range(len(pairs), len(pairs) + len(mine))
+            kind = "equal"
+        if kind == "equal":
+            pairs += zip(mine, theirs, strict=True)
+        else:
+            pairs += [(place, None) for place in mine]
+            pairs += [(None, place) for place in theirs]
+    # Of tokens that count as the same, such as "bank" and "▁bank", the first text's spelling stands for both.
+    apart = set(substituted)
+    seconds = [j if i is None or place in apart else None for place, (i, j) in enumerate(pairs)]
+    return Axis(
+        labels=tuple(one.labels[i] if i is not None else other.labels[j or 0] for i, j in pairs),
+        one=tuple(i for i, _ in pairs),
+        other=tuple(j for _, j in pairs),
+        counted=tuple(i is not None and j is not None and not (one.padding[i] or other.padding[j]) for i, j in pairs),
+        written=tuple(one.written[i] if i is not None else other.written[j or 0] for i, j in pairs),
+        substituted=tuple(substituted),
+        other_labels=tuple(
+            other.labels[j] if j is not None else one.labels[i or 0] for (i, _), j in zip(pairs, seconds, strict=True)
+        ),
+        other_written=tuple(
+            other.written[j] if j is not None else one.written[i or 0] for (i, _), j in zip(pairs, seconds, strict=True)
+        ),
+    )
+
+
+def _replace_each_other(one: Tokens, other: Tokens, mine: range, theirs: range) -> bool:
+    """Whether a stretch of one text replaces one of the other token by token."""
+    kinds = [[(text.special[at], text.padding[at]) for at in at_all] for text, at_all in ((one, mine), (other, theirs))]
+    return kinds[0] == kinds[1]
+
+
+def _signs(tokens: Tokens) -> list[tuple[str, bool, bool, bool]]:
+    """What each token is compared by when two texts are aligned."""
+    signs = []
+    last: tuple[int | None, int | None] = (None, None)
+    for place, label in enumerate(tokens.labels):
+        word = tokens.sentence[place], tokens.words[place]
+        goes_on = label.startswith(_CONTINUES) if word[1] is None else word == last
+        signs.append((tokens.texts[place], goes_on, tokens.special[place], tokens.padding[place]))
+        last = word
+    return signs

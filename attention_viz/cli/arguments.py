@@ -1,0 +1,81 @@
+"""What commands have in common: how one is added, and the arguments that several of them take."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from attention_viz.cli.output import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- has no other
+
+__all__ = ["MODEL", "TEXT", "add_format", "add_model", "add_stream", "command_of", "count", "place", "port"]
+
+TEXT = "the sentence; - reads it from standard input"
+MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
+
+
+def command_of(
+    added: "Commands",
+    name: str,
+    purpose: str,
+    example: str,
+    run: "Callable[[argparse.Namespace], int] | None",
+) -> argparse.ArgumentParser:
+    """A command with its help; `run` does it."""
+    command = added.add_parser(
+        name,
+        help=purpose,
+        description=purpose,
+        epilog=f"Example:\n  attention-viz {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    """Which model."""
+    command.add_argument(
+        "--model",
+        required=True,
+        metavar="MODEL",
+        help=MODEL,
+    )
+
+
+def add_stream(command: argparse.ArgumentParser) -> None:
+    """Which attention of an encoder–decoder."""
+    command.add_argument(
+        "--stream", metavar="NAME", help="which attention of an encoder–decoder: encoder, decoder or cross"
+    )
+
+
+def add_format(command: argparse.ArgumentParser) -> None:
+    """How a table is printed."""
+    command.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default: table)")
+
+
+def port(word: str) -> int:
+    """A port's number."""
+    return _number(word, 1, 65535)
+
+
+def count(word: str) -> int:
+    """A whole number from 1."""
+    return _number(word, 1, None)
+
+
+def place(word: str) -> int:
+    """A whole number from 0."""
+    return _number(word, 0, None)
+
+
+def _number(word: str, least: int, most: int | None) -> int:
+    number = int(word) if word.isascii() and word.isdigit() else -1
+    if number < least or (most is not None and number > most):
+        span = f"{least} or more" if most is None else f"{least} to {most}"
+        raise argparse.ArgumentTypeError(f"{word!r}: it has to be a whole number, {span}")
+    return number
