@@ -24,6 +24,7 @@ TRACE = MODEL.trace("moon cheese frog ring moon cheese")
         (TRACE.relevance, "(<float32 4 × 7 × 7>, "),
         (lambda: MODEL.projections(0)["query"], "weight=<float32 "),
         (lambda: av.decompose(MODEL, TRACE, av.Logit("frog")), "table=<table of "),
+        (lambda: av.compare(TRACE, TRACE, 0, 1, other_head=2), "layer 0, head 1 with decoder layer 0, head 2: "),
         (lambda: av.Allow(av.masks.causal(2000)), "Allow(allowed=<bool 2000 × 2000>"),
         (lambda: av.Replace(0, 1, torch.eye(500)), "weights=<float32 500 × 500>"),
         (lambda: av.Ablate(0, 1), "Ablate(layer=0, head=1"),
@@ -48,9 +49,25 @@ def test_a_notebook_shows_a_trace_and_its_tokens_without_running_anything() -> N
     assert f"{found.total:.6g}" in found._repr_html_() and "contribution" in found._repr_html_()
 
 
+def test_a_notebook_shows_what_a_comparison_compared() -> None:
+    one, other = MODEL.trace("moon cheese frog"), MODEL.trace("moon cheese ring")
+    found = av.compare(one, other, 1, 1)
+    shown = found._repr_html_()
+    for part in (
+        f"{found.mean:.6f} bits over 1 row<",
+        "3 rows that can&#x27;t differ",
+        "frog→ring",
+        "“moon cheese frog”",
+    ):
+        assert part in shown
+    longer = av.compare(one, MODEL.trace("moon cheese frog ring"), 1, 1)._repr_html_()
+    assert "no row can be compared" in longer and "+ring" in longer
+
+
 def test_what_a_person_wrote_is_text_in_a_notebook() -> None:
     trace = av.Trace.from_weights(torch.eye(1), ["<script>x</script>"], name="<b>")
-    for shown in (trace._repr_html_(), trace.query_tokens()._repr_html_()):
+    other = av.compare(trace, av.Trace.from_weights(torch.eye(1), ["y"]), 0, 0)._repr_html_()
+    for shown in (trace._repr_html_(), trace.query_tokens()._repr_html_(), other):
         assert "<script" not in shown and "<b>" not in shown and "&lt;script&gt;" in shown
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.analysis.comparison.align import Alignment, Axis
 from attention_viz.analysis.comparison.align import align as align_tokens
+from attention_viz.analysis.comparison.in_html import comparison_in_html
 from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
 from attention_viz.trace.trace import Trace
@@ -42,7 +43,7 @@ class Side:
         return ~one.allowed.cpu().expand(one.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Two heads on common axes. Queries stand down the rows and keys across, as everywhere.
 
@@ -70,6 +71,16 @@ class Comparison:
     divergence: Float[Tensor, " query"]
     align: Alignment = "position"
     shared: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        """Which heads, how far apart, and over how many rows."""
+        sides = " with ".join(f"{side.stream} layer {side.layer}, head {side.head}" for side in (self.one, self.other))
+        size = f"{len(self.queries)} × {len(self.keys)} places"
+        return f"Comparison({sides}: {self.mean:.6f} bits over {self.rows} rows, {size}, by {self.align})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: both sides, the number, what was paired and what was left out, the largest changes."""
+        return comparison_in_html(self)
 
     @property
     def compared(self) -> tuple[bool, ...]:
