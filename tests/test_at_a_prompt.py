@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import attention_viz as av
+from attention_viz.edits.places import check_whole
 from attention_viz.trace.tokens import Tokens
 
 MODEL = av.load("induction")
@@ -84,3 +85,15 @@ def test_nothing_public_of_a_trace_is_for_those_who_made_it() -> None:
     """What runs the model once more stands behind a trace, out of sight."""
     public = {one for one in [*dir(TRACE), *vars(TRACE)] if not one.startswith("_")}
     assert not public & {"measure", "complete", "differentiate", "zero", "run", "rerun"}
+
+
+def test_numbers_taken_from_a_table_are_layers_heads_and_tokens() -> None:
+    layer, head = av.head_table(TRACE)["induction"].idxmax()
+    likely = MODEL.candidates(TRACE)["id"].iloc[0]
+    assert not isinstance(layer, int) and not isinstance(likely, int)  # numpy's own kinds
+    check_whole("layer", layer)
+    assert av.explore(TRACE, layer=layer, head=head).html() == av.explore(TRACE, layer=1, head=1).html()
+    opened = [av.decompose(MODEL, TRACE, av.Logit(token)).total for token in (likely, int(likely))]
+    assert opened[0] == opened[1]
+    with pytest.raises(av.ShapeError, match="layer has to be a whole number; got True"):
+        check_whole("layer", True)

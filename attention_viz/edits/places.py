@@ -1,6 +1,7 @@
 """Where in a model an edit takes place, and the refusal of places that aren't there."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
@@ -102,5 +103,6 @@ def check_whole(name: str, number: object) -> None:
     Raises:
         ShapeError: it is no whole number.
     """
-    if type(number) is not int:
+    # A table's index has whole numbers of numpy's.
+    if isinstance(number, bool) or not isinstance(number, Integral):
         raise ShapeError(f"{name} has to be a whole number; got {number!r}")

@@ -102,7 +102,8 @@ def explore(
     if theme not in _THEMES:
         raise ValueError(f"theme {theme!r} was asked for; there are {', '.join(_THEMES)}")
     stream = trace.stream(stream or trace.streams[0])
-    layer = trace.layer_numbers(stream)[0] if layer is None else layer
+    # A table's index has whole numbers of numpy's, which JSON knows nothing of.
+    layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
     heads = trace.head_count(layer, stream)
     if not 0 <= head < heads:
         raise ShapeError(f"head {head} was asked for; layer {layer} of the {stream} has heads 0 to {heads - 1}")

@@ -46,7 +46,8 @@ def _changes(comparison: "Comparison") -> list[tuple[str, str, str, str]]:
         (
             comparison.queries.names[query],
             comparison.keys.names[key],
-            *(_number(float(one[query, key])) for one in (comparison.weights, comparison.other_weights)),
+            _number(float(comparison.weights[query, key])),
+            _number(float(comparison.other_weights[query, key])),
         )
         for query, key in cells
         if float(change[query, key]) > 0

@@ -32,10 +32,10 @@ def token_of(
         ShapeError: there is no such id.
         UnusableText: the text is no token, or several.
     """
-    if isinstance(asked, int):
-        if not 0 <= asked < len(logits):
+    if not isinstance(asked, str):  # a table's whole numbers, too, which are numpy's
+        if not 0 <= int(asked) < len(logits):
             raise ShapeError(f"token {asked} was asked for; {name} has tokens 0 to {len(logits) - 1}")
-        return asked
+        return int(asked)
     if tokenizer is None:
         raise UnusableText(f"the token {asked!r} was asked for, and {name} has no tokenizer: name its id")
     spelled = [tokenizer.encode(text, add_special_tokens=False) for text in dict.fromkeys((f" {asked}", asked))]
