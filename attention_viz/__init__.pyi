@@ -51,6 +51,7 @@ from .models import load as load
 from .models import wrap as wrap
 from .models.circuits.asked import Direction as Direction
 from .models.circuits.asked import Logit as Logit
+from .models.circuits.asked import Probability as Probability
 from .models.circuits.asked import Score as Score
 from .models.circuits.compositions import compositions as compositions
 from .models.circuits.copying import copying as copying
@@ -62,6 +63,7 @@ from .models.circuits.writing import writes as writes
 from .models.gradient import gradient as gradient
 from .models.own.record import Recording as Recording
 from .models.own.record import record as record
+from .models.patching.effects import effects as effects
 from .models.patching.patch import patch as patch
 from .operation import masks as masks
 from .operation.attention import Attention as Attention

@@ -38,6 +38,8 @@ QUESTIONS = {
     "Does a head rest on the first token?": "av.attention_sinks(model, trace)",
     "Which weights raised what the model says?": "av.gradient(model, text)",
     "What wrote a score or a logit?": "av.decompose(model, trace, of)",
+    "Which heads matter for the next word?": "av.effects(model, text, av.Logit(word))",
+    "How likely is a word here?": "model.probability(trace, word)",
     "What happens if a head is put from another text?": "av.patch(model, text, other, of)",
     "What do weights alone tell of heads?": "av.circuits(model), av.compositions(model)",
     "Which heads copy?": "av.copying(model, texts)",

@@ -11,7 +11,7 @@ from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.continuing import Continuing
 from attention_viz.models.described import Described
-from attention_viz.models.inputs.candidates import candidates
+from attention_viz.models.inputs.candidates import candidates, probability
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
@@ -174,8 +174,10 @@ class AttentionModel(Continuing, Described, TextModel):
         # Gradients can't be asked of it: what the model says doesn't count padding, and the run doesn't know of any.
         return self.trace_ids(ids, edits=edits).derived(queries={self.stream: tokens}, keys={self.stream: tokens})
 
-    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
         """The outputs of a trace's text under several lists of edits, from one batch; None where it takes single runs.
+
+        With `only`, of that position alone: one row each.
 
         Raises:
             ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
@@ -185,7 +187,7 @@ class AttentionModel(Continuing, Described, TextModel):
         origin = before.provenance
         wording = Wording(origin.special_tokens, origin.chat)
         reading = read(self.name, self.tokenizer, origin.text or "", origin.second_text, wording)
-        return batch_outputs(self._tracer, reading, before, tries)
+        return batch_outputs(self._tracer, reading, before, tries, only)
 
     def trace_ids(
         self,
@@ -236,6 +238,23 @@ class AttentionModel(Continuing, Described, TextModel):
         if trace.provenance.model != self.name:
             raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
         return candidates(self.hf_model, self.tokenizer, trace, position, count)
+
+    def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
+        """How likely this model takes a token to be at a position of its trace, from 0 to 1: the next, or a masked one.
+
+        Args:
+            trace: of this model; one from a file will do.
+            token: its id or its text, such as " Mary".
+            position: from the end where negative.
+
+        Raises:
+            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
+            ShapeError: there is no such position or id, or the position is padding.
+            UnusableText: the text is no token, or several; or an encoder was asked where its text has no mask.
+        """
+        if trace.provenance.model != self.name:
+            raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
+        return probability(self.hf_model, self.tokenizer, trace, token, position)
 
     def _longest(self) -> int | None:
         return self.limit

@@ -155,7 +155,7 @@ class Scratch(Wordless, TextModel):
         tokens = tokens.padded_after(len(tokens) - padding)
         return trace.derived(queries={self.stream: tokens}, keys={self.stream: tokens})
 
-    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]]) -> None:
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> None:
         """None: this model has no batches."""
 
     def run(

@@ -82,7 +82,7 @@ class Model(Protocol):
         """Run a text with so many positions of padding after it, labelled as padding, which every position sees."""
         ...
 
-    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Tensor] | None:
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
         """What a trace's text gives under each list of edits, from one batch; None where it takes single runs."""
         ...
 

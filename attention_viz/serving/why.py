@@ -95,7 +95,7 @@ def named_token(request: Request, trace: "Trace", position: int, word: str, like
     Raises:
         UnusableText: the text is no token of the model, or several.
     """
-    from attention_viz.models.circuits.token_of import token_of
+    from attention_viz.models.inputs.token_of import token_of
 
     logits = trace.output[position].float()
 

@@ -1,10 +1,13 @@
-"""The numbers that can be opened: an attention score, a logit or the difference of two, a direction of the output."""
+"""The numbers that can be opened: an attention score, a logit or the difference of two, a direction of the output.
+
+A token's probability can be asked of whole runs only: no sum of parts makes it.
+"""
 
 from dataclasses import dataclass
 
 from torch import Tensor
 
-__all__ = ["Asked", "Direction", "Logit", "Score"]
+__all__ = ["Asked", "Direction", "Logit", "Probability", "Score"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,25 @@ class Logit:
         """In words."""
         beside = "" if self.against is None else f" less that of {self.against!r}"
         return f"logit of {self.token!r}{beside} at position {self.position}"
+
+
+@dataclass(frozen=True)
+class Probability:
+    """How likely a model takes a token to be, from 0 to 1: the softmax over all tokens that it knows.
+
+    What changes all logits alike doesn't change it, and near 0 and 1 it hardly moves, where a `Logit` does.
+
+    Attributes:
+        token: its id, or its text.
+        position: the row of the output, from the end where negative.
+    """
+
+    token: int | str
+    position: int = -1
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"probability of {self.token!r} at position {self.position}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ShapeError
-from attention_viz.models.circuits.asked import Asked
+from attention_viz.models.circuits.asked import Asked, Probability
 from attention_viz.models.circuits.number import OpenNumber
 from attention_viz.models.circuits.open_runs import check_model, open_alone
 from attention_viz.operation.told import Told
@@ -137,7 +137,7 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
     Raises:
         TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
             changed since.
-        ShapeError: there is no such layer, head, position or token.
+        ShapeError: a `Probability`, which no sum of parts makes; or there is no such layer, head, position or token.
         UnusableText: a token asked for by its text is none, or several.
         UnsupportedModel: our own module, a model without a word head where a logit was asked for, or one that can't be
             opened: the rows would miss the number by more than 1e-4 of the largest of them.
@@ -159,6 +159,11 @@ def decompose_run(trace: Trace, of: Asked) -> Decomposition:
         UnusableText: as of `decompose`.
         UnsupportedModel: as of `decompose`.
     """
+    if isinstance(of, Probability):
+        raise ShapeError(
+            f"the {of} was asked for, and a probability is no sum of what parts wrote, since the softmax lies between; "
+            "ask for an av.Logit, or for what heads are worth to it with attention_viz.effects"
+        )
     run, opened = open_alone(trace)
     number = OpenNumber.begin(run, trace, opened, of)
     table, remainder = number.rows()

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
 from attention_viz.models.circuits.open_runs import run_behind
-from attention_viz.models.circuits.token_of import token_of
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import output_of
 from attention_viz.models.recording.recorder import OURS, Recorder, recording

@@ -11,8 +11,8 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.asked import Asked, Direction, Logit, Score
 from attention_viz.models.circuits.opened import Opened
 from attention_viz.models.circuits.rows import Part, Parts, matrix
-from attention_viz.models.circuits.token_of import token_of
 from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import of_head, shared_heads

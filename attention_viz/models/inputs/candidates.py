@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.token_of import token_of
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["candidates"]
+__all__ = ["candidates", "probability"]
 
 
 def candidates(
@@ -33,23 +35,47 @@ def candidates(
     """
     import pandas
 
+    if count < 1:
+        raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
+    likely, ids = _likely(model, tokenizer, trace, position).topk(min(count, trace.output.shape[1]))
+    numbers = [int(number) for number in ids]
+    tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
+    columns = {"token": tokens.labels, "id": numbers, "probability": found, "written": tokens.written}
+    return pandas.DataFrame(columns)
+
+
+def probability(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase | None",
+    trace: Trace,
+    token: int | str,
+    position: int,
+) -> float:
+    """How likely the model takes one token to be at a position of a trace, from 0 to 1; errors as of `candidates`.
+
+    Raises:
+        ShapeError: there is no such id.
+        UnusableText: the text is no token, or several.
+    """
+    likely = _likely(model, tokenizer, trace, position)
+    return float(likely[token_of(trace.provenance.model, tokenizer, trace.output[position].float(), token)])
+
+
+def _likely(
+    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int
+) -> Tensor:
+    """The probability of every token at a position, in float64."""
     if not chooses(model):
         raise UnsupportedModel(f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing")
     positions = len(trace.output)
     if not -positions <= position < positions:
         raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")
-    if count < 1:
-        raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
     tokens = trace.query_tokens(trace.streams[-1])
     if len(tokens) == positions and tokens.padding[position]:
         raise ShapeError(f"position {position} is padding; ask for one of the text's own")
     if trace.streams == ("encoder",):
         _check_masked(trace, tokenizer, position)
-    likely, ids = trace.output[position].double().softmax(dim=-1).topk(min(count, trace.output.shape[1]))
-    numbers = [int(number) for number in ids]
-    tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
-    columns = {"token": tokens.labels, "id": numbers, "probability": found, "written": tokens.written}
-    return pandas.DataFrame(columns)
+    return trace.output[position].double().softmax(dim=-1)
 
 
 def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", position: int) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from attention_viz.analysis.comparison.align import align
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
-from attention_viz.models.circuits.asked import Direction, Logit
+from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import run_behind
-from attention_viz.models.circuits.token_of import token_of
 from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
 from attention_viz.trace.trace import Trace
 
@@ -41,21 +41,23 @@ def plain_run(model: "AttentionModel", trace: Trace) -> Run:
     return run
 
 
-def settled(run: Run, trace: Trace, of: Logit | Direction) -> Logit | Direction:
+def settled(
+    run: "Run | AttentionModel", trace: Trace, of: Logit | Probability | Direction
+) -> Logit | Probability | Direction:
     """The number with tokens as ids, and its position counted from the beginning.
 
     Args:
-        run: what stands behind the trace.
+        run: what stands behind the trace, or the model that made it.
         trace: of the text in which positions count.
         of: what was asked.
 
     Raises:
-        ShapeError: it isn't a `Logit` or a `Direction`, or its position or token isn't there.
+        ShapeError: it isn't a `Logit`, a `Probability` or a `Direction`, or its position or token isn't there.
         UnusableText: a token asked for by its text is none, or several.
-        UnsupportedModel: a logit was asked for of a model without a word head.
+        UnsupportedModel: a logit or a probability was asked for of a model without a word head.
     """
-    if not isinstance(of, Logit | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"what putting does is told of an av.Logit or an av.Direction; got the {of}")
+    if not isinstance(of, Logit | Probability | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}")
     rows, width = trace.output.shape
     if of.position is not None and not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
@@ -70,8 +72,11 @@ def settled(run: Run, trace: Trace, of: Logit | Direction) -> Logit | Direction:
         )
     logits = trace.output[of.position].float()
     token = token_of(run.name, run.tokenizer, logits, of.token)
+    at = position if position is not None else -1
+    if isinstance(of, Probability):
+        return Probability(token, at)
     against = None if of.against is None else token_of(run.name, run.tokenizer, logits, of.against, like=token)
-    return Logit(token, position if position is not None else -1, against)
+    return Logit(token, at, against)
 
 
 def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], ...]:
@@ -107,7 +112,9 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
     return tuple(found)
 
 
-def counterpart(of: Logit | Direction, text: Trace, spots: Mapping[int, int], rows: int) -> Logit | Direction | None:
+def counterpart(
+    of: Logit | Probability | Direction, text: Trace, spots: Mapping[int, int], rows: int
+) -> Logit | Probability | Direction | None:
     """The number in the other text; None where its position has no counterpart.
 
     Args:

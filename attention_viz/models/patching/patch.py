@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.models.circuits.asked import Direction, Logit
+from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.patching.patching import TOTAL, Patching, Put
 from attention_viz.trace.trace import Trace
 
@@ -20,7 +20,7 @@ def patch(
     model: "AttentionModel",
     text: str | Trace,
     other: str | Trace,
-    of: Logit | Direction,
+    of: Logit | Probability | Direction,
     *,
     direction: Literal["noising", "denoising"] = "noising",
     parts: Literal["heads", "mlps"] = "heads",
@@ -45,7 +45,7 @@ def patch(
         model: from `load` or `wrap`.
         text: the text in which the model does what is looked into; or a trace of it.
         other: one that differs where it matters; or a trace of it.
-        of: a `Logit` or a `Direction`. A position counts in `text`.
+        of: a `Logit`, a `Probability` or a `Direction`. A position counts in `text`.
         direction: "noising" puts other's heads into `text`, which shows what it needs; "denoising" those of `text` into
             `other`, which shows what is enough.
         parts: "heads", or "mlps" for the MLP of each layer.
@@ -65,8 +65,8 @@ def patch(
             position or token that isn't there; a count below 0.
         TraceError: a trace is another model's, was edited, comes from a file, or the model has changed since.
         UnusableText: a token asked for by its text is none, or several.
-        UnsupportedModel: our own module, an encoder–decoder, a model without a word head where a logit was asked for,
-            or one whose calls or MLPs can't be put.
+        UnsupportedModel: our own module, an encoder–decoder, a model without a word head where a logit or a
+            probability was asked for, or one whose calls or MLPs can't be put.
     """
     _check(confirm, direction=direction, parts=parts, by=by)
     if not model.facts.trained:

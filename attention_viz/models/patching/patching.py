@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
-from attention_viz.models.circuits.asked import Direction, Logit
+from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.patching.bench import Bench, Change, slopes_of
+from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.models.patching.pairing import counterpart, paired, plain_run, settled
-from attention_viz.models.recording.gradients import Run
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Patching:
         estimates: of each, its effect to first order: what is put less what was there, times the number's slope there.
     """
 
-    of: Logit | Direction
+    of: Logit | Probability | Direction
     number: float
     other_number: float | None
     puts: tuple[Put, ...]
@@ -73,7 +73,7 @@ class Patching:
         model: "AttentionModel",
         text: Trace,
         other: Trace,
-        of: Logit | Direction,
+        of: Logit | Probability | Direction,
         *,
         direction: Literal["noising", "denoising"] = "noising",
         parts: Literal["heads", "mlps"] = "heads",
@@ -86,7 +86,7 @@ class Patching:
             model: from `load` or `wrap`.
             text: a run.
             other: another; no matter which way, a position of `of` counts in `text`.
-            of: a `Logit` or a `Direction` of the output of `text`.
+            of: a `Logit`, a `Probability` or a `Direction` of the output of `text`.
             direction: "noising" puts parts of `other` into `text`, "denoising" parts of `text` into `other`.
             parts: what is put: heads, or whole layers' MLPs.
             by: "head" for all positions at once, "position" for each alone.
@@ -94,7 +94,7 @@ class Patching:
 
         Raises:
             ShapeError: texts of different lengths that aren't to be aligned, or that share no token; a number that
-                isn't a `Logit` or a `Direction`, or whose position or token isn't there.
+                isn't a `Logit`, a `Probability` or a `Direction`, or whose position or token isn't there.
             TraceError: a trace is another model's, was edited, comes from a file, or the model has changed since.
             UnusableText: a token asked for by its text is none, or several.
             UnsupportedModel: our own module, an encoder–decoder, a model without a word head where a logit was asked
@@ -119,7 +119,7 @@ class Patching:
         return cls(
             of,
             number,
-            None if told is None else float(_number(fetched, told, runs[1])[0]),
+            None if told is None else float(numbers_of(fetched, told, runs[1].tokens.padding)[0]),
             puts,
             {put: _estimate(bench, put, estimates) for put in puts},
             bench,
@@ -195,7 +195,7 @@ class Patching:
             return output
 
         outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only)
-        return _number(outputs, self.of, bench.run, limited=only is not None)
+        return numbers_of(outputs, self.of, bench.run.tokens.padding, limited=only is not None)
 
 
 def _same(output: Tensor, trace: Trace) -> Tensor:
@@ -219,29 +219,14 @@ def _keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = Fa
     return keep
 
 
-def _number(output: Tensor, of: Logit | Direction, run: Run, *, limited: bool = False) -> Tensor:
-    """The number of each row of a batch: (row,), in float64."""
-    if of.position is None:
-        padding = run.tokens.padding
-        real = [at for at in range(output.shape[1]) if len(padding) != output.shape[1] or not padding[at]]
-        row = output[:, real].mean(dim=1)
-    else:
-        row = output[:, 0 if limited and output.shape[1] == 1 else of.position]
-    row = row.double()
-    if isinstance(of, Direction):
-        return row @ of.vector.to(row)
-    assert isinstance(of.token, int)
-    return row[:, of.token] - row[:, of.against] if isinstance(of.against, int) else row[:, of.token]
-
-
 def _with_slopes(
-    bench: Bench, text: Trace, of: Logit | Direction
+    bench: Bench, text: Trace, of: Logit | Probability | Direction
 ) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
     """The number, what each site hands on, and the number's slope there."""
     there: dict[int, Tensor] = {}
     with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
         output = bench.outputs(bench.run.inputs, 1, _keeping(there, bench.sites, slopes=True), slopes=True)
-        number = _number(_same(output, text), of, bench.run)[0]
+        number = numbers_of(_same(output, text), of, bench.run.tokens.padding)[0]
         if not number.requires_grad:
             raise UnsupportedModel(f"no gradient goes through {bench.run.name}: its output is cut off from its heads")
         slopes = slopes_of(number, [there[site] for site in bench.sites])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -22,19 +23,30 @@ __all__ = ["batch_outputs", "rows_at_once", "try_each"]
 
 # A batch of so many tokens and rows fills the processor, and one of so many numbers doesn't fill the memory.
 _TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
+# Where one position of the output is enough, most decoders make few numbers, so that more rows fit.
+_TOKENS_OF_ONE, _ROWS_OF_ONE, _NUMBERS_OF_ONE = 768, 64, 60_000_000
 
 # How far the row without edits may be from the run that was recorded, relative to its largest number: batches of
 # another size add in another order, which changes the last digits.
 _ROUNDING = 1e-4
 
 
-def rows_at_once(before: Trace) -> int:
-    """How many runs of this text go into one batch, the one without edits beside them not counted."""
+def rows_at_once(before: Trace, only: int | None = None) -> int:
+    """How many runs of this text go into one batch, the one without edits beside them not counted.
+
+    Args:
+        before: the run of the text without edits.
+        only: the position of the output that is wanted; None for all.
+    """
     tokens = len(before.query_tokens(before.streams[0]))
+    if only is not None:
+        return max(1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // before.output.numel()) - 1)
     return max(1, min(_ROWS, _TOKENS // tokens, _NUMBERS // before.output.numel()))
 
 
-def try_each(model: Model, before: Trace, tries: Sequence[Sequence[Edit]]) -> list[Float[Tensor, "position width"]]:
+def try_each(
+    model: Model, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
+) -> list[Float[Tensor, "position width"]]:
     """The output of a run for each of several lists of edits, in their order.
 
     All in one batch where that gives what single runs give: beside them runs a row without edits, and unless it comes
@@ -45,6 +57,8 @@ def try_each(model: Model, before: Trace, tries: Sequence[Sequence[Edit]]) -> li
         model: the one that `before` is of.
         before: the run of the same text without edits, and without anything that the model went on by.
         tries: of each run, its edits; as many as `rows_at_once` says fit into a batch.
+        only: the position, from 0, that is wanted of the output, where one is enough; the outputs have one row then.
+            Most decoders make their logits of it alone, which saves a good part of the work.
 
     Raises:
         ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
@@ -53,8 +67,11 @@ def try_each(model: Model, before: Trace, tries: Sequence[Sequence[Edit]]) -> li
     """
     if before.provenance.text is None:
         raise UnusableText("the run before the edits is of token ids; needed: one of a text, which can be run again")
-    outputs = model.run_batch(before, tries) if len(tries) > 1 else None
-    return [_alone(model, before, edits) for edits in tries] if outputs is None else outputs
+    outputs = model.run_batch(before, tries, only) if len(tries) > 1 else None
+    if outputs is not None:
+        return outputs
+    alone = [_alone(model, before, edits) for edits in tries]
+    return alone if only is None else [one[only : only + 1] for one in alone]
 
 
 def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
@@ -71,7 +88,7 @@ def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
 
 
 def batch_outputs(
-    tracer: Tracer, reading: Reading, before: Trace, tries: Sequence[Sequence[Edit]]
+    tracer: Tracer, reading: Reading, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
 ) -> list[Tensor] | None:
     """The output of a run for each of several lists of edits, from one batch.
 
@@ -80,6 +97,7 @@ def batch_outputs(
         reading: the text of `before`.
         before: the run without edits.
         tries: of each run, its edits.
+        only: the position that is wanted of the outputs; None for all.
 
     Returns:
         The outputs; None in half precision, or where the row without edits came out otherwise than before.
@@ -92,19 +110,24 @@ def batch_outputs(
     if before.output.dtype not in (torch.float32, torch.float64):
         return None
     try:
-        outputs = _run_rows(tracer, reading, ((), *tries))
+        outputs = _run_rows(tracer, reading, ((), *tries), only)
     except UnsupportedModel:
         return None
-    shape = (1 + len(tries), *before.output.shape)
-    found = [one for one in outputs if one.shape == shape and _same(one[0], before.output)]
+    there = before.output if only is None else before.output[only : only + 1]
+    if only is not None:
+        outputs = [one[:, only : only + 1] if one.ndim == 3 and one.shape[1] > 1 else one for one in outputs]
+    shape = (1 + len(tries), *there.shape)
+    found = [one for one in outputs if one.shape == shape and _same(one[0], there)]
     return list(found[0][1:]) if found else None
 
 
-def _run_rows(tracer: Tracer, reading: Reading, tries: Sequence[Sequence[Edit]]) -> list[Tensor]:
+def _run_rows(tracer: Tracer, reading: Reading, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
     """Every tensor that the model returns of a batch with a row for each list of edits."""
     runner, rows = tracer.runner, len(tries)
     inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
-    settings = {"use_cache": False} if "use_cache" in runner.named else {}
+    settings: dict[str, Any] = {"use_cache": False} if "use_cache" in runner.named else {}
+    if only is not None and "logits_to_keep" in runner.named:
+        settings["logits_to_keep"] = torch.tensor([only], device=runner.model.device)
     token = recording.set(_Rows(places=tracer.anatomy.places, rows=rows, tries=tries))
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():

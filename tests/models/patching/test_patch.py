@@ -210,7 +210,7 @@ def test_what_cannot_be_put_is_refused_by_name() -> None:
         _ = av.patch(toy, story, story, LAST)
     with pytest.raises(av.TraceError, match="edited run"):
         _ = av.patch(model, text, edited, LAST)
-    with pytest.raises(av.ShapeError, match=r"Logit or an av\.Direction"):
+    with pytest.raises(av.ShapeError, match=r"an av\.Logit, an av\.Probability or an av\.Direction"):
         _ = av.patch(model, text, other, av.Score(0, 0, 1, 0))  # pyright: ignore[reportArgumentType]
     with pytest.raises(av.ShapeError, match=f"tokens 0 to {VOCABULARY - 1}"):
         _ = av.patch(model, text, other, av.Logit(VOCABULARY))
