@@ -12,9 +12,10 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,6 +35,8 @@ _ROOT = Path(__file__).parents[1]
 TABLE = _ROOT / "docs" / "families.md"
 _TOKENS, _TARGET, _PADDED = 11, 7, 3
 _SECONDS = 90
+# Families that one process tries before the next: what they leave in memory goes with it.
+_EACH = 60
 # From large to small: the first at which attention is neither uniform nor on one token only, so that a mistake shows.
 _SCALES = (8.0, 4.0, 2.0, 1.0)
 _PEAKED = 0.97
@@ -54,6 +57,7 @@ class Result:
         reason: why it is not exact, or what is to be said of it.
         closure: of an exact one, what came of opening its numbers.
         route: of an exact one, how our attention came into it; see `Provenance.route`.
+        seconds: of the processor, that trying it took.
     """
 
     family: Family
@@ -63,13 +67,15 @@ class Result:
     reason: str = ""
     closure: Closure | None = None
     route: str = ""
+    seconds: float = 0.0
 
 
 def try_family(family: Family) -> Result:
     """Build one family, wrap it, compare it with eager, unpadded and padded, and open its numbers."""
+    begun = time.process_time()
     try:
         with _at_most(_SECONDS):
-            return _tried(family)
+            return replace(_tried(family), seconds=time.process_time() - begun)
     except _TooLong:
         return Result(family, "not built", reason=f"took more than {_SECONDS} seconds")
 
@@ -219,14 +225,17 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only these families, without writing the table")
     names = parser.parse_args().names
+    torch.set_num_threads(1)  # a process with threads can't be forked
+    # Telling which families read ids imports their code, which forked processes share and don't import again.
     chosen = [family for family in families() if not names or family.name in names]
     results: list[Result] = []
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count(), _quiet, maxtasksperchild=40) as pool:
+    way = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    with multiprocessing.get_context(way).Pool(os.cpu_count(), _quiet, maxtasksperchild=_EACH) as pool:
         for result in pool.imap(try_family, chosen):
             results.append(result)
             told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
             told += "" if result.closure is None else f"; opened: {result.closure}"
-            print(f"{len(results)}/{len(chosen)} {told}", flush=True)
+            print(f"{len(results)}/{len(chosen)} {told} ({result.seconds:.1f} s)", flush=True)
     if not names:
         write(_text(sorted(results, key=lambda result: (result.family.name, result.family.model_class))))
 

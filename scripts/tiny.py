@@ -92,7 +92,7 @@ _ODD: dict[str, dict[str, Any]] = {
     "mistral4": {"head_dim": 16},
     "mobilebert": {"intra_bottleneck_size": 32, "hidden_size": 32, "embedding_size": 32},
     "neomme": _turned_by_kind(full_attention=0.5, sliding_attention=1),
-    "reformer": {"is_decoder": True},
+    "reformer": {"is_decoder": True, "axial_pos_embds": False},
     "xmod": {"default_language": "en_XX"},
     "zamba2": {
         "attention_hidden_size": 64,

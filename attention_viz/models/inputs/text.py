@@ -202,10 +202,13 @@ def vocabulary(model: "PreTrainedModel") -> int:
 
 
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
-    """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say."""
+    """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say.
+
+    Of a model that attends to blocks of a longer text, as many as it attends to whole: beyond them it is another model.
+    """
     positions = _configured(model, "max_position_embeddings")
     longest = None if tokenizer is None else tokenizer.model_max_length
-    limits = (positions, longest, *_table_limits(model, positions))
+    limits = (positions, longest, _full_limit(model), *_table_limits(model, positions))
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
 
 
@@ -216,6 +219,14 @@ def _configured(model: "PreTrainedModel", name: str) -> int | None:
     except (ValueError, RuntimeError):
         return None
     return found if isinstance(found, int) else None
+
+
+def _full_limit(model: "PreTrainedModel") -> int | None:
+    """Up to how many tokens BigBird reads in full, after which it would be sparse; transformers' own rule."""
+    config = model.config
+    if getattr(config, "attention_type", None) != "block_sparse":
+        return None
+    return (5 + 2 * config.num_random_blocks) * config.block_size
 
 
 def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:

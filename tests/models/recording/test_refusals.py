@@ -14,7 +14,7 @@ import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording import recorder
 from attention_viz.models.recording.recorder import OURS
-from tests.models.families import build, ids
+from tests.models.families import PLAIN, build, built, ids
 
 
 def test_a_family_that_never_calls_our_attention_is_refused_by_name() -> None:
@@ -146,3 +146,34 @@ def test_our_function_drops_nothing_at_random_even_in_training_mode() -> None:
     model = build("bert", attention_probs_dropout_prob=0.5, hidden_dropout_prob=0.5).train()
     assert av.wrap(model).trace_ids(ids(7)).fidelity.ok
     assert recorder.recording.get() is None
+
+
+_LED = {"d_model": 20, "encoder_layers": 2, "decoder_layers": 2, "attention_window": [8, 8]}
+_PROPHET = {"vocab_size": 97, "hidden_size": 20, "num_encoder_layers": 2, "num_decoder_layers": 2}
+
+
+@pytest.mark.parametrize(
+    ("model_class", "config_class", "sizes", "keys"),
+    [
+        ("LongformerModel", "LongformerConfig", PLAIN | {"attention_window": 8}, 9),
+        ("LEDModel", "LEDConfig", {"encoder_attention_heads": 5, "decoder_attention_heads": 5} | _LED, 9),
+        ("ProphetNetForCausalLM", "ProphetNetConfig", {"num_decoder_attention_heads": 5, "ngram": 2} | _PROPHET, 22),
+    ],
+)
+def test_attention_over_other_things_than_the_tokens_is_refused_with_that_reason(
+    model_class: str, config_class: str, sizes: dict[str, object], keys: int
+) -> None:
+    model = built(model_class, config_class, sizes)
+    with pytest.raises(UnsupportedModel, match=rf"goes over {keys} keys where the text has .*sparse attention"):
+        av.wrap(model)
+
+
+def test_a_model_that_turns_sparse_for_long_texts_reads_as_many_tokens_as_it_reads_in_full() -> None:
+    sizes = {"block_size": 4, "num_random_blocks": 1, "max_position_embeddings": 64}
+    model = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes))
+    assert model.limit == (5 + 2) * 4
+    assert model.trace_ids(ids(28)).fidelity.ok
+    with pytest.raises(av.TextTooLong, match="at most 28 tokens"):
+        model.trace_ids(ids(29))
+    whole = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes | {"attention_type": "original_full"}))
+    assert whole.limit == 64

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.interception.products import Product, product_of
 
-__all__ = ["Following", "Heard", "Logits", "Soften", "memory_of"]
+__all__ = ["Following", "Heard", "Logits", "Soften", "Softmaxes", "memory_of"]
 
 _SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
 # What makes something new of its input, which is no longer the numbers that were followed.
@@ -176,6 +176,28 @@ class Following(TorchFunctionMode):
         heard = Heard(len(self.taken) - 1, weights.place, _module(), weights.logits, product, weights.way)
         output = self._attend(heard)
         return func(*args, **named) if output is None else product.layout(output)
+
+
+class Softmaxes(TorchFunctionMode):
+    """Tells over how many keys the softmaxes of a run go that could be attention's, whatever stands before them.
+
+    Attributes:
+        keys: the length of the last axis of each that has four axes or more.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.keys: list[int] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Every call of torch."""
+        result = func(*args, **(kwargs or {}))
+        if func in _SOFTMAX and isinstance(result, Tensor) and result.ndim > 3:
+            self.keys.append(result.shape[-1])
+        return result
 
 
 def memory_of(tensor: Tensor) -> int:

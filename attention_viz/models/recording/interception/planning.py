@@ -1,5 +1,6 @@
 """Finds out, once, how a model is heard that computes attention in code of its own, and tries an edit in it."""
 
+import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,12 +13,13 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.differences import Difference
 from attention_viz.models.recording.interception.bias_parts import named_parts
-from attention_viz.models.recording.interception.following import Heard
+from attention_viz.models.recording.interception.following import Heard, Softmaxes
 from attention_viz.models.recording.interception.plan import Plan
 from attention_viz.models.recording.interception.proof import prove
 from attention_viz.models.recording.outputs import outputs_of
 from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
 from attention_viz.models.recording.runner import Runner
+from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.kernel import BOUNDS
 
 __all__ = ["check_planned", "planned_by", "unheard_module"]
@@ -46,11 +48,39 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor]) -> Plan:
 
         return prove(twin.model, run)
 
-    plan = proved(inputs)
+    try:
+        plan = proved(inputs)
+    except UnsupportedModel:
+        _check_dense(twin, inputs)
+        raise
+    if not plan.sites:
+        _check_dense(twin, inputs)
     try:
         return plan.merged(proved(_padded(inputs)))
     except Exception:  # a model that can't be run with padding is refused by name when it is given some
         return plan
+
+
+def _check_dense(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
+    """Tell by name what attends to other things than the tokens.
+
+    Token × token weights of such a model could be read off one-hot values, but not computed in its place.
+
+    Raises:
+        UnsupportedModel: a softmax of it goes over another number of keys than a text has tokens.
+    """
+    softmaxes = Softmaxes()
+    with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
+        twin.run(inputs, "eager")
+    lengths = sorted({tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")})
+    other = next((keys for keys in softmaxes.keys if keys not in lengths), None)
+    if other is not None:
+        raise UnsupportedModel(
+            f"a softmax of it goes over {other} keys where the text has {' and '.join(map(str, lengths))} tokens, as "
+            "sparse attention's do, over windows, blocks or landmarks. Such weights are no matrix of tokens by tokens, "
+            "and only the model's own code knows which cell is which, so our function can't compute inside it; needed: "
+            "a setting under which it attends to the tokens of the text, each once"
+        )
 
 
 def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
