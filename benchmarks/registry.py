@@ -7,6 +7,7 @@ from benchmarks import (
     classroom,
     growing,
     heads,
+    interception,
     language,
     long,
     patching,
@@ -21,6 +22,7 @@ __all__ = ["BENCHMARKS"]
 
 BENCHMARKS: dict[str, Benchmark] = {
     "capture": capture.BENCHMARK,
+    "interception": interception.BENCHMARK,
     "growing": growing.BENCHMARK,
     "language": language.BENCHMARK,
     "size": size.BENCHMARK,

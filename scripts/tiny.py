@@ -206,8 +206,10 @@ def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
     if told.get("head_dim", 0) is None:
         changes["head_dim"] = _SIZES["head_dim"]
     for name in told:
-        if name.endswith(("token_id", "token_index")) and isinstance(told[name], int) and told[name] >= VOCABULARY:
-            changes[name] = 1 + (told[name] % 3)
+        if name.endswith(("token_id", "token_index")) and isinstance(told[name], int):
+            # What stands for a picture or a sound must not be one of the ids that are tried, which begin at 5.
+            if told[name] >= VOCABULARY or name.startswith(("image", "video", "audio", "speech")):
+                changes[name] = 1 + (told[name] % 3)
     kinds = [name for name in ("layer_types", "layers_block_type", "block_types") if isinstance(told.get(name), list)]
     for name in kinds:
         types = told[name]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import attention_viz as av
-from tests.models.families import PLAIN, build, built, ids, run
+from tests.models.families import PLAIN, build, built, eager_twin, ids, run
 from tests.models.own_code import build_own
 
 DPR = ("DPRQuestionEncoder", "DPRConfig", PLAIN | {"projection_dim": 0})
@@ -29,6 +29,19 @@ def test_the_output_is_what_the_model_calls_by_that_name(family: str, name: str)
     torch.testing.assert_close(trace.output, expected if expected.ndim == 2 else expected[0], rtol=1e-4, atol=1e-5)
     assert f"{name}, {' × '.join(map(str, trace.output.shape))}" in trace._repr_html_()
     assert trace.fidelity.ok
+
+
+@pytest.mark.parametrize("padded", [slice(None, 3), slice(-3, None)])
+def test_an_embedder_of_whole_texts_is_exact_with_padding(padded: slice) -> None:
+    mask = torch.ones(1, 9, dtype=torch.long)
+    mask[:, padded] = 0
+    model = built(*DPR)
+    trace = av.wrap(model).trace_ids(ids(9), mask)
+    expected = run(eager_twin(model), input_ids=ids(9), attention_mask=mask, output_attentions=True)
+    torch.testing.assert_close(trace.output, expected["pooler_output"], rtol=1e-4, atol=1e-5)
+    real = mask[0].bool()
+    for layer, weights in enumerate(expected["attentions"]):
+        torch.testing.assert_close(trace.attention(layer).weights[:, real], weights[0][:, real], rtol=1e-4, atol=2e-6)
 
 
 def test_two_outputs_side_by_side_are_both_named() -> None:

@@ -55,10 +55,12 @@ def changed(site: Site, term: str) -> Site:
         return replace(site, heads=1)
     if term == "product":
         return replace(site, product=1)
+    if term == "products":
+        return replace(site, count=site.count + 1)
     return replace(site, ways=frozenset({(("tanh",), ())}))
 
 
-@pytest.mark.parametrize("term", ["heads", "product", "ways", "count"])
+@pytest.mark.parametrize("term", ["heads", "product", "products", "ways", "count"])
 def test_a_plan_with_another_term_is_refused(term: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family = "xlnet" if term == "product" else "gptj"
     made = probe.planned_by
@@ -157,11 +159,24 @@ class Routed(nn.Module):
         return (hidden @ self.table.mT).softmax(dim=-1) @ self.experts
 
 
-def test_a_router_is_no_attention() -> None:
+class Spoken(nn.Module):
+    """A softmax over words whose vectors it mixes, which is no attention to tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(6)
+        self.words, self.out = nn.Parameter(torch.randn(97, 20)), nn.Linear(20, 37)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.out((hidden @ self.words.t()).softmax(dim=-1) @ self.words)
+
+
+@pytest.mark.parametrize("other", [Routed, Spoken])
+def test_a_router_and_a_softmax_over_words_are_no_attention(other: type[nn.Module]) -> None:
     for family, route in (("bert", "interface"), ("mpnet", "interception")):
         model = build(family) if family == "bert" else build_own(family)
         body = model if family == "bert" else model.mpnet
-        body.encoder.layer[0].intermediate = Routed()
+        body.encoder.layer[0].intermediate = other()
         trace = av.wrap(model).trace_ids(ids(9))
         assert (trace.provenance.route, trace.layer_count(), trace.fidelity.ok) == (route, 3, True)
 
