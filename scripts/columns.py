@@ -12,11 +12,9 @@ from attention_viz.views.export.rendering import Draw, rendered
 from attention_viz.views.export.sheet import Sheet
 from scripts.gallery import PAGE, PICTURES, runs, shortened
 
-__all__ = ["ACROSS", "DOCUMENT", "PAGE_ONLY", "PRINTED", "page", "widths"]
+__all__ = ["ACROSS", "DOCUMENT", "PRINTED", "page"]
 
 ACROSS = {"column": "85mm", "page": "170mm"}
-# Three matrices beside each other, or a row of words, that a column has no room for.
-PAGE_ONLY = ("compare", "candidates", "composition")
 PRINTED, DOCUMENT = PAGE.parent / "print", PAGE.parent / "print.md"
 _LIMIT = 900.0
 
@@ -25,8 +23,8 @@ _HEAD = """# Pictures in a paper
 Every picture of `av.views`, 85 mm wide as in a column and 170 mm as across a page, as
 `save(figure, path, trace, width="85mm", footer=False)` writes it: letters of 7 and 8 points, titles and labels that
 fit, numbers where they can be read. Here they are as large as on paper, 96 dots an inch. A PDF is exactly so wide, and
-LaTeX's `\\includegraphics` sets it without a scale. `.venv/bin/python -m scripts.columns` draws them. What has three
-matrices beside each other, or a row of words, needs the page's width.
+LaTeX's `\\includegraphics` sets it without a scale. `.venv/bin/python -m scripts.columns` draws them. In a column the
+matrices of `compare` stand below each other.
 """
 
 
@@ -39,7 +37,7 @@ def main() -> None:
     laid: dict[str, dict[str, Any]] = {}
     for name in wanted:
         figure = PICTURES[name](ready).to_plotly_json()
-        laid |= {f"{name}-{where}": fitted(figure, Sheet.asked(width)) for where, width in widths(name).items()}
+        laid |= {f"{name}-{where}": fitted(figure, Sheet.asked(width)) for where, width in ACROSS.items()}
 
     async def work(draw: Draw) -> dict[str, bytes]:
         return {name: await draw(figure, "svg", 1) for name, figure in laid.items()}
@@ -52,16 +50,11 @@ def main() -> None:
     DOCUMENT.write_text(page(), encoding="utf-8", newline="\n")
 
 
-def widths(name: str) -> dict[str, str]:
-    """The widths that a picture is drawn at, by where it stands."""
-    return {where: width for where, width in ACROSS.items() if where == "page" or name not in PAGE_ONLY}
-
-
 def page() -> str:
     """The page, with the pictures in the gallery's order."""
     parts = [_HEAD]
     for name in PICTURES:
-        shown = [f"![{name}, {width} wide](print/{name}-{where}.svg)" for where, width in widths(name).items()]
+        shown = [f"![{name}, {width} wide](print/{name}-{where}.svg)" for where, width in ACROSS.items()]
         parts.append(f"## {name}\n\n" + "\n\n".join(shown))
     return "\n\n".join(parts).replace("\n\n\n", "\n\n") + "\n"
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy
 
+from attention_viz.views.export.narrow import fold_panels, in_few_lines, keep_bars_readable, keep_words_apart
 from attention_viz.views.export.sheet import Sheet, wrapped
 from attention_viz.views.style.numbers import NUMBERS
 
@@ -38,6 +39,7 @@ def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[
     own = drawn[1] * max((sheet.width or drawn[0]) / drawn[0], 0.55 * factor if sheet.width else 1.0)
     layout["width"] = sheet.width or drawn[0]
     layout["height"] = own if sheet.height is None else max(sheet.height - below, 60.0)
+    fold_panels(plain, sheet)
     if sheet.width is not None or sheet.font_size is not None:
         plain = cast("dict[str, Any]", _scaled(plain, factor))
         layout = plain["layout"]
@@ -46,6 +48,9 @@ def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[
     if sheet.width is not None or sheet.height is not None:
         _place_legend(plain, sheet)
         _thin(layout, sheet.letters)
+    if sheet.width is not None:
+        keep_words_apart(plain)
+        keep_bars_readable(plain, sheet)
     if not sheet.numbers or (sheet.width is not None and not _legible(plain)):
         plain["data"] = [_numberless(one) for one in plain["data"] if one.get("name") != NUMBERS]
     return plain
@@ -105,7 +110,7 @@ def _rows_above(layout: dict[str, Any], sheet: Sheet) -> float:
             continue
         if across > 1 and sheet.width is not None:
             size = note.get("font", {}).get("size", sheet.letters)
-            note["text"] = "<br>".join(_lines(note["text"], 0.8 * sheet.width / across, size)[:3])
+            note["text"] = in_few_lines(_lines(note["text"], 0.8 * sheet.width / across, size))
         rows = max(rows, 1 + note["text"].count("<br>"))
     layout["annotations"] = kept
     return rows + (3 if any(one.get("side") == "top" for one in axes) else 0)

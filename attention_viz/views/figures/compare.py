@@ -11,7 +11,7 @@ from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
 from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.errors import ShapeError
-from attention_viz.views.style.axes import arrange, labelled_axis
+from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
@@ -283,8 +283,8 @@ def _bars_below(figure: go.Figure, note: str) -> None:
         cells.update(showscale=True, colorbar=_lying(layout[first].domain[0], layout[last].domain[1]))
     lines = max(str(note.text).count("<br>") for note in layout.annotations)
     figure.update_annotations(font_size=12)
-    # Below the matrices stand slanted tokens, what they are, and the bars.
-    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, height=layout.height + _BELOW // 2)
+    layout.height += _BELOW // 2  # for slanted tokens, what they are, and the bars
+    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, meta=FOLDS)
 
 
 def _lying(left: float, right: float, *, above: bool = False) -> dict[str, Any]:

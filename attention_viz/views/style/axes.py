@@ -7,7 +7,10 @@ import plotly.graph_objects as go
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
 from attention_viz.views.style.wording import shortened, spread
 
-__all__ = ["arrange", "label_axes", "labelled_axis", "note_of", "number_axis"]
+__all__ = ["FOLDS", "arrange", "label_axes", "labelled_axis", "note_of", "number_axis"]
+
+# What a figure says in `layout.meta` whose panels stand below each other where a page is narrow.
+FOLDS = "panels fold"
 
 # How many tokens are named down the side of a matrix, and how many across.
 _NAMED_UP_TO = 30

@@ -167,6 +167,23 @@ def test_what_is_asked_of_a_figure_is_done_to_it() -> None:
     assert figure["layout"]["height"] == 560, "the figure itself stays as it is"
 
 
+def test_in_a_column_matrices_that_stood_beside_each_other_stand_below_each_other() -> None:
+    one, other = av.scratch("the cat sat"), av.scratch("the dog sat")
+    figure = av.views.compare(av.compare(one, other, 0, 0)).to_plotly_json()
+    wide, narrow = (fitted(figure, Sheet.asked(width))["layout"] for width in ("170mm", "85mm"))
+    assert len({tuple(wide[name]["domain"]) for name in ("xaxis", "xaxis2", "xaxis3")}) == 3
+    assert {tuple(narrow[name]["domain"]) for name in ("xaxis", "xaxis2", "xaxis3")} == {(0.0, 1.0)}
+    down = [narrow[name]["domain"] for name in ("yaxis", "yaxis2", "yaxis3")]
+    assert all(above[0] > below[1] for above, below in itertools.pairwise(down))
+    titles = [note["y"] for note in narrow["annotations"] if "cat" in note["text"] or "second" in note["text"]]
+    assert titles == [down[0][1], down[2][1]]
+    long = av.scratch(" ".join(["word"] * 30))
+    names = fitted(av.views.compare(av.compare(long, long, 0, 0)).to_plotly_json(), Sheet.asked("85mm"))["layout"]
+    assert any(note["text"].endswith("…”") for note in names["annotations"])
+    low = fitted(figure, Sheet.asked("85mm", "60mm"))["layout"]
+    assert len({tuple(low[name]["domain"]) for name in ("xaxis", "xaxis2", "xaxis3")}) == 3, "no room to fold"
+
+
 def test_a_document_is_asked_for_its_words_where_it_is_drawn(tmp_path: Path) -> None:
     document = heatmap_svg(trace_of(3), 0, 0)
     with pytest.raises(av.AttentionVizError, match="ask heatmap_svg itself"):
