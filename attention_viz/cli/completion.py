@@ -1,0 +1,88 @@
+"""Scripts that complete the program's words in a shell, made from what the parser itself takes."""
+
+import argparse
+import shlex
+
+__all__ = ["SHELLS", "script"]
+
+SHELLS = ("bash", "zsh")
+
+_HEAD = """# Completes attention-viz; evaluate it where the shell starts: eval "$(attention-viz completion SHELL)"
+"""
+# zsh has bash's way built in.
+_ZSH = "autoload -U +X compinit bashcompinit && compinit -u && bashcompinit\n"
+_BODY = """_attention_viz() {
+    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command="${COMP_WORDS[1]}"
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(compgen -W %(commands)s -- "$word"))
+        return
+    fi
+    case "$command $before" in
+%(values)s
+    esac
+    case "$command" in
+%(options)s
+    esac
+}
+complete -o default -F _attention_viz attention-viz
+"""
+
+
+def script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """What a shell has to evaluate.
+
+    Commands and options are completed, and after an option its choices, the names of models, or files.
+
+    Args:
+        parser: with all commands.
+        shell: one of `SHELLS`.
+    """
+    commands = _commands(parser)
+    values = [line for name, command in commands.items() for line in _values(name, command)]
+    options = [
+        f'        {name}) [[ "$word" == -* ]] && COMPREPLY=($(compgen -W {_quoted(_options(one))} -- "$word"));;'
+        for name, one in commands.items()
+    ]
+    body = _BODY % {
+        "commands": _quoted([*commands, "--help", "--version"]),
+        "values": "\n".join(values),
+        "options": "\n".join(options),
+    }
+    return _HEAD.replace("SHELL", shell) + (_ZSH if shell == "zsh" else "") + body
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage] -- argparse has no public way to ask
+        if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage] -- as above
+            return dict(action.choices)
+    return {}
+
+
+def _options(command: argparse.ArgumentParser) -> list[str]:
+    return [one for one in command._option_string_actions if one.startswith("--")]  # pyright: ignore[reportPrivateUsage]
+
+
+def _values(name: str, command: argparse.ArgumentParser) -> list[str]:
+    """What may follow each option."""
+    found: list[str] = []
+    for option, action in command._option_string_actions.items():  # pyright: ignore[reportPrivateUsage]
+        if (words := _words(action)) is not None:
+            reply = f"compgen -W {_quoted(words)} -- " if words else "compgen -f -- "
+            found.append(f'        "{name} {option}") COMPREPLY=($({reply}"$word")); return;;')
+    return found
+
+
+def _words(action: argparse.Action) -> list[str] | None:
+    """The words that an option takes: none for a file, None where anything may follow."""
+    if action.choices is not None:
+        return [str(one) for one in action.choices]
+    if action.metavar == "MODEL":
+        from attention_viz.models import CATALOGUE
+
+        return list(CATALOGUE)
+    return [] if action.metavar == "FILE" else None
+
+
+def _quoted(words: list[str]) -> str:
+    return shlex.quote(" ".join(words))

@@ -1,0 +1,194 @@
+"""What a command is given: texts, traces in files, and the model, which is loaded once however many texts there are."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.cli.output import report
+from attention_viz.errors import AttentionVizError, UnsupportedModel
+
+if TYPE_CHECKING:
+    from attention_viz.models import AttentionModel
+    from attention_viz.scratch.model import Scratch
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["given", "given_text", "model_behind", "model_of", "pretrained", "trace_of", "whole"]
+
+# How far a text run anew may be from the trace in a file.
+_SAME = 1e-3
+
+
+def given(
+    arguments: Namespace, second: str | None = None, target: str | None = None
+) -> "tuple[list[Trace], AttentionModel | Scratch | None]":
+    """The traces that a command is about, and the model where one had to be loaded.
+
+    Args:
+        arguments: with `text` (one, several or None), `texts` and `trace` where the command has them, and `model`.
+        second: a second sentence for each text.
+        target: what an encoder–decoder should produce.
+
+    Raises:
+        AttentionVizError: a file that can't be read; a text that is the path of a trace; a trace of another model.
+        SystemExit: with 2, where there is neither a text nor a trace, or a text and no model.
+    """
+    texts = _texts(arguments)
+    files: list[str] = arguments.trace or []
+    if not texts and not files:
+        arguments.usage_error("needed: a text, or --trace FILE")
+    if texts and arguments.model is None:
+        arguments.usage_error("the following arguments are required: --model")
+    if len(texts) + len(files) > 1 and not hasattr(arguments, "texts"):
+        arguments.usage_error("this command is about one text: give a text or --trace FILE, once")
+    if files and (second is not None or target is not None):
+        arguments.usage_error("--trace FILE is a run that is over: leave out --second and --target")
+    kept = [_load(one, arguments.model) for one in files]
+    if not texts:
+        return kept, None
+    named = str(arguments.model)
+    model = model_of(named)
+    return [*(model.trace(one, second, target=target) for one in texts), *kept], model
+
+
+def trace_of(
+    arguments: Namespace, text: str | None, file: str | None, model: "AttentionModel | Scratch | None", option: str
+) -> "Trace":
+    """The trace of the one text that an option gives, or of the file that stands in its place.
+
+    Args:
+        arguments: with `model` and `usage_error`.
+        text: what the option gives.
+        file: a trace in place of it.
+        model: the one that is loaded already; None where none is.
+        option: the text's, such as "--other"; the file's is "--other-trace".
+    """
+    if (text is None) == (file is None):
+        arguments.usage_error(f"needed: {option} TEXT or {option}-trace FILE")
+    if file is not None:
+        return _load(file, arguments.model)
+    if model is None and arguments.model is None:
+        arguments.usage_error("the following arguments are required: --model")
+    named = str(arguments.model)
+    return (model or model_of(named)).trace(whole(_no_trace(text or "")))
+
+
+def model_behind(
+    arguments: Namespace, traces: "Sequence[Trace]", model: "AttentionModel | Scratch | None"
+) -> "tuple[AttentionModel, list[Trace]]":
+    """The model that computed some traces, and the traces as it computes them now: those from files are run anew.
+
+    Raises:
+        AttentionVizError: our own module; traces of several models; or a file's trace that the model doesn't give.
+    """
+    names = dict.fromkeys(one.provenance.model for one in traces)
+    if len(names) > 1:
+        raise AttentionVizError(f"traces of several models were given: {', '.join(names)}")
+    loaded = pretrained(arguments.model or next(iter(names)), model)
+    return loaded, [one if _has_run(one) else _again(loaded, one) for one in traces]
+
+
+def _has_run(trace: "Trace") -> bool:
+    from attention_viz.trace.rerun import behind
+
+    return behind(trace).run is not None
+
+
+def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
+    import torch
+
+    origin = trace.provenance
+    if origin.text is None or origin.edits:
+        what = "an edited run" if origin.edits else "a run of token ids"
+        raise AttentionVizError(f"the trace of {origin.model} is of {what}, which can't be made anew; give a text")
+    target = origin.target if "cross" in trace.streams and not origin.generated else None
+    made = model.trace(
+        origin.text, origin.second_text, target=target, special_tokens=origin.special_tokens, chat=origin.chat
+    )
+    one, other = made.output.float(), trace.output.float()
+    if one.shape != other.shape or not torch.allclose(one, other, rtol=_SAME, atol=_SAME * float(other.abs().max())):
+        raise AttentionVizError(f"{model.name} doesn't give what stands in the file any more; give a text")
+    return made
+
+
+def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "AttentionModel":
+    """The model, loaded where it isn't yet.
+
+    Raises:
+        UnsupportedModel: our own module.
+    """
+    import attention_viz as av
+
+    found = model or model_of(name)
+    if not isinstance(found, av.AttentionModel):
+        raise UnsupportedModel(f"{found.name} is our own module: nobody trained its random weights to say anything")
+    return found
+
+
+def model_of(name: str) -> "AttentionModel | Scratch":
+    """The model of a name."""
+    import attention_viz as av
+
+    report(f"Loading {name} …")
+    return av.load(name)
+
+
+def _load(file: str, model: str | None) -> "Trace":
+    import attention_viz as av
+
+    found = av.Trace.load(file)
+    if model is not None and model != found.provenance.model:
+        raise AttentionVizError(f"{file} is a trace of {found.provenance.model}, and --model says {model}")
+    return found
+
+
+def _texts(arguments: Namespace) -> list[str]:
+    """All texts that were given, those in a file a line each."""
+    own: list[str | None] = arguments.text if isinstance(arguments.text, list) else [arguments.text]
+    found = [given_text(one) for one in own if one is not None]
+    path = getattr(arguments, "texts", None)
+    if path is None:
+        return found
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except OSError as error:
+        raise AttentionVizError(f"{path} can't be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise AttentionVizError(f"{path} is not text in UTF-8: {error.reason}") from None
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        raise AttentionVizError(f"{path} holds no text; needed: one a line")
+    return [*found, *filled]
+
+
+def given_text(argument: str) -> str:
+    """What was given, or for - what standard input holds, without the line's end that a shell adds."""
+    if argument != "-":
+        return whole(_no_trace(argument))
+    try:
+        return whole(sys.stdin.read().removesuffix("\n").removesuffix("\r"))
+    except UnicodeDecodeError as error:
+        raise AttentionVizError(f"standard input is not text in {error.encoding}: {error.reason}") from None
+
+
+def _no_trace(text: str) -> str:
+    """The text, refused where it is the path of a trace, which nobody means to have read word by word."""
+    if "\n" in text or not text.endswith(".safetensors"):
+        return text
+    try:
+        there = Path(text).is_file()
+    except (OSError, ValueError):
+        return text
+    if there:
+        raise AttentionVizError(f"{text} is a file and no text; a trace is given with --trace {text}")
+    return text
+
+
+def whole(text: str) -> str:
+    """The text, refused where a shell handed over bytes that are no characters, which no file could hold later."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise AttentionVizError(f"the text holds a byte that is no character, at place {error.start}") from None
+    return text
