@@ -1,7 +1,7 @@
 """Every metric of every head as a table: some rows at a time, and of long texts from a sample of the rows."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -21,10 +21,12 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ERROR", "head_table", "mean_table"]
+__all__ = ["COUNT", "ERROR", "few_behind", "head_table", "mean_table"]
 
-# What the names of columns with standard errors end in.
-ERROR = "_error"
+# What the names of columns with standard errors end in, and of those that say behind how many queries a mean stands.
+ERROR, COUNT = "_error", "_n"
+# A mean of fewer queries than these says little.
+_FEW = 5
 
 # Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
 _AT_ONCE = 2**19
@@ -54,6 +56,7 @@ def head_table(
     Returns:
         One row a head, index (layer, head), one column a metric, float64. NaN where no query has what is asked for;
         of cross-attention, whose two axes are different texts, that is so for all that compares their positions.
+        A column ending in "_n" says from how many queries each mean is taken, over all texts: fewer than 5 say little.
         `attrs["rows"]` says from how many queries the means were taken and `attrs["queries"]` how many there are; where
         those are fewer, a column ending in "_error" has each mean's standard error, NaN where fewer than two queries
         had what is asked for. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking a query from each
@@ -107,9 +110,20 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
         index=tables[0].index,
         columns=[name + ending for ending in columns for name in names],
     )
+    found[[name + COUNT for name in names]] = sum(table[[name + COUNT for name in names]] for table in tables)
     for name in ("rows", "queries"):
         found.attrs[name] = sum(table.attrs.get(name, 0) for table in tables)
     return found
+
+
+def few_behind(table: "pandas.DataFrame") -> dict[str, int]:
+    """The metrics of a table whose means rest on fewer than 5 queries in every head, and on how many at most.
+
+    Args:
+        table: from `head_table`; columns that it lacks are left out.
+    """
+    most = {name: int(table[name + COUNT].to_numpy().max()) for name in METRICS if {name, name + COUNT} <= {*table}}
+    return {name: count for name, count in most.items() if 0 < count < _FEW}
 
 
 def _part(progress: Progress | None, number: int, count: int) -> Progress | None:
@@ -196,8 +210,8 @@ def _weights(call: Attention) -> tuple[Float[Tensor, "head row key"], Bool[Tenso
     return weights.float().cpu(), ~torch.isneginf(logits.amax(dim=-1)).cpu()
 
 
-def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> Mapping[str, Float[Tensor, " head"]]:
-    """The means by metric, and their standard errors where the queries are only a share of all."""
+def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:
+    """The means by metric, their standard errors where the queries are a share of all, and the queries behind each."""
     count, total, squares = sums
     mean = torch.where(count > 0, total / count, torch.nan)
     columns = dict(zip(METRICS, mean, strict=True))
@@ -205,4 +219,4 @@ def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> Mapping[str,
         variance = ((squares - count * mean.square()) / (count - 1)).clamp_min(0)
         error = torch.where(count > 1, (variance / count * (1 - share)).sqrt(), torch.nan)
         columns |= {name + ERROR: one for name, one in zip(METRICS, error, strict=True)}
-    return columns
+    return columns | {name + COUNT: one for name, one in zip(METRICS, count.long(), strict=True)}

@@ -1,10 +1,14 @@
 """What each command does: asks the library, and hands on what it says."""
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from attention_viz.cli.files import check_target, layout_of, write
 from attention_viz.cli.given import given, given_text, model_of, whole
 from attention_viz.cli.output import report, show, show_pairs
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["completion", "find", "findings", "heads", "models", "trace", "verify"]
 
@@ -42,6 +46,7 @@ def findings(arguments: Namespace) -> int:
 def heads(arguments: Namespace) -> int:
     """Print the metrics of every head, or some of them with the largest of the first on top."""
     import attention_viz as av
+    from attention_viz.analysis.head_table import COUNT
 
     names: list[str] = [] if arguments.metric is None else [one.strip() for one in arguments.metric.split(",")]
     for name in names:
@@ -53,10 +58,21 @@ def heads(arguments: Namespace) -> int:
     table = av.head_table(traces[0] if len(traces) == 1 else traces, arguments.stream)
     if names:
         table = table.sort_values(by=names[0], ascending=False, kind="stable")
-        kept = [name + ending for name in dict.fromkeys(names) for ending in ("", "_spread", "_error")]
+        kept = [name + ending for name in dict.fromkeys(names) for ending in ("", "_spread", "_error", COUNT)]
         table = table[[name for name in kept if name in table]].head(arguments.top or len(table))
-    show(table.reset_index(), arguments.format)
+    shown = table.reset_index()
+    show(_without_counts(shown) if arguments.format == "table" else shown, arguments.format)
     return 0
+
+
+def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    """The table for eyes, without its counts; which of its means rest on few tokens is said beside it."""
+    from attention_viz.analysis.head_table import COUNT, few_behind
+
+    if few := few_behind(table):
+        said = ", ".join(f"{name} on {count}" for name, count in few.items())
+        report(f"These means rest on few tokens and say little: {said}")
+    return table.drop(columns=[name for name in table if str(name).endswith(COUNT)])
 
 
 def find(arguments: Namespace) -> int:

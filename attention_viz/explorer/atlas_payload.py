@@ -65,6 +65,7 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "p
 
 def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
     """The metrics and their numbers, heads in the table's order; None where there is nothing to count."""
+    from attention_viz.analysis.head_table import COUNT
     from attention_viz.analysis.metrics import METRICS
     from attention_viz.views.style.scale import round_up
 
@@ -75,6 +76,7 @@ def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
     return {
         "metrics": [{"name": name, "label": one.label, "unit": one.unit} for name, one in METRICS.items()],
         "numbers": {name: column(name) for name in METRICS},
+        "counts": {name: table[name + COUNT].astype(int).tolist() for name in METRICS},
         "spreads": {name: column(f"{name}_spread") for name in METRICS} if spread else None,
         "fulls": {name: round_up(float(numpy.nanmax(table[name].to_numpy(), initial=0.0))) for name in METRICS},
     }

@@ -45,15 +45,16 @@ def test_a_few_rows_at_a_time_give_the_numbers_of_all(at_once: int, monkeypatch:
     for (layer, head), row in table.iterrows():
         weights = trace.weights(layer, head).numpy()
         kept = [position for position in tokens.counted if weights[position].any()]
-        assert row.to_dict() == pytest.approx(naive(weights, tokens, kept), abs=2e-5)
+        assert row[list(METRICS)].to_dict() == pytest.approx(naive(weights, tokens, kept), abs=2e-5)
     assert table.attrs == {"rows": 29, "queries": 29}
 
 
 def test_a_sample_of_rows_comes_with_its_error_and_is_the_same_each_time() -> None:
     trace = long_trace()
     whole, some = head_table(trace, rows="all"), head_table(trace, rows=60)
-    assert list(whole.columns) == list(METRICS)
-    assert list(some.columns) == [*METRICS, *(f"{name}_error" for name in METRICS)]
+    counts = [f"{name}_n" for name in METRICS]
+    assert list(whole.columns) == [*METRICS, *counts]
+    assert list(some.columns) == [*METRICS, *(f"{name}_error" for name in METRICS), *counts]
     assert some.attrs == {"rows": 60, "queries": 299}
     assert some.equals(head_table(trace, rows=60))
     names = ["entropy", "distance", "confidence", "variance"]  # of the others a few queries make up nearly all
@@ -122,6 +123,19 @@ def test_a_weight_that_is_not_a_number_is_never_passed_over() -> None:
     layers = list(trace.layers["decoder"])
     layers[1] = Layer(replace(layers[1].attention, query=query), "1")
     spoilt = Trace({"decoder": tuple(layers)}, trace.queries, trace.keys, trace.output, trace.provenance)
-    table = head_table(spoilt)
+    table = head_table(spoilt)[list(METRICS)]
     assert table.loc[(1, 2)].drop("special").isna().all()
     assert table.drop((1, 2)).drop(columns="special").notna().all().all()
+
+
+def test_each_mean_comes_with_the_number_of_queries_behind_it() -> None:
+    model = av.load("induction")
+    one, other = model.trace("moon cheese frog ring moon cheese"), model.trace("moon cheese frog")
+    table, tables = av.head_table(one), [av.head_table(trace) for trace in (one, other)]
+    # "moon" and "cheese" stand there twice; every word has one before it, or the sign at the beginning.
+    assert set(table["induction_n"]) == set(table["duplicate_n"]) == {2}
+    assert set(table["previous_n"]) == set(table["entropy_n"]) == {6}
+    assert set(tables[1]["induction_n"]) == {0} and tables[1]["induction"].isna().all()
+    both = av.head_table([one, other])
+    assert set(both["induction_n"]) == {2} and set(both["previous_n"]) == {9}
+    assert (both[[f"{name}_n" for name in METRICS]].dtypes == "int64").all()

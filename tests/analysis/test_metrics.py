@@ -60,10 +60,11 @@ def eager_weights(name: str, ids: tuple[int, ...]) -> list[numpy.ndarray]:
 def test_every_metric_of_every_head_equals_its_definition_on_eager_weights(name: str, text: str) -> None:
     trace = shipped(name).trace(text)
     tokens, table = trace.query_tokens(), head_table(trace)
-    assert list(table.columns) == list(METRICS)
+    assert list(table.columns) == [*METRICS, *(f"{name}_n" for name in METRICS)]
     for layer, heads in enumerate(eager_weights(name, tokens.ids)):
         for head, weights in enumerate(heads):
-            assert table.loc[(layer, head)].to_dict() == pytest.approx(naive(weights, tokens), abs=2e-5, nan_ok=True)
+            row = table.loc[(layer, head), list(METRICS)]
+            assert row.to_dict() == pytest.approx(naive(weights, tokens), abs=2e-5, nan_ok=True)
     assert not table.isna().all().any()
 
 
@@ -86,7 +87,7 @@ def made(weights: list[list[float]], tokens: Tokens) -> Trace:
 def test_a_matrix_worked_out_by_hand() -> None:
     tokens = Tokens(("a", "b", "a", "c"), (1, 2, 1, 3))
     weights = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.5, 0.25, 0], [0, 0.25, 0.25, 0.5]]
-    found = head_table(made(weights, tokens)).loc[(0, 0)]
+    found = head_table(made(weights, tokens)).loc[(0, 0), list(METRICS)]
     half = math.log(2)
     assert found.to_dict() == pytest.approx(
         {

@@ -325,7 +325,7 @@ def test_heads_are_the_library_s_table(run: Run) -> None:
 def test_heads_by_a_metric_are_the_largest_first(run: Run) -> None:
     own = av.head_table(av.load("induction").trace(MOON))["induction"]
     read = json.loads(run("heads", MOON, "--model", "induction", "--metric", "induction", "--format", "json")[1])
-    assert [set(row) for row in read] == [{"layer", "head", "induction"}] * 8
+    assert [set(row) for row in read] == [{"layer", "head", "induction", "induction_n"}] * 8
     values = [row["induction"] for row in read]
     assert values == sorted(own, reverse=True)
     assert all(own.loc[row["layer"], row["head"]] == row["induction"] for row in read)
@@ -338,7 +338,7 @@ def test_what_is_no_number_is_null_nothing_or_nan(run: Run) -> None:
     words = ("heads", "moon cheese", "--model", "induction", "--metric", "induction", "--format")
     assert math.isnan(av.head_table(av.load("induction").trace("moon cheese"))["induction"].iloc[0])
     assert {row["induction"] for row in json.loads(run(*words, "json")[1])} == {None}
-    assert run(*words, "csv")[1].splitlines()[1] == "0,0,"
+    assert run(*words, "csv")[1].splitlines()[1] == "0,0,,0"
     assert run(*words, "table")[1].splitlines()[1].split() == ["0", "0", "nan"]
 
 
@@ -455,7 +455,8 @@ def test_several_texts_and_metrics_make_one_table_and_load_the_model_once(run: R
     names = ("--metric", "induction,previous", "--top", "3", "--format", "json")
     code, out, err = run("heads", MOON, other, "--model", "induction", *names)
     assert (code, err.count("Loading")) == (0, 1)
-    columns = ["layer", "head", "induction", "induction_spread", "previous", "previous_spread"]
+    columns = ["layer", "head"]
+    columns += [name + ending for name in ("induction", "previous") for ending in ("", "_spread", "_n")]
     largest = own.nlargest(3, "induction").reset_index()[columns]
     pandas.testing.assert_frame_equal(pandas.DataFrame(json.loads(out)), largest)
     told = json.loads(run("findings", MOON, other, "--model", "induction", "--top", "1", "--format", "json")[1])

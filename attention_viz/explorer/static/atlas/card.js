@@ -3,6 +3,7 @@
 
 import {element, fitCanvas, focused} from "../parts/element.js";
 import {drawPattern} from "./grid.js";
+import {isFew, tokensOf} from "./numbers.js";
 import {roleOf, swatchOf} from "./roles.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, Drawing} from "./grid.js" */
@@ -272,8 +273,9 @@ function numbers({header, message}, cell) {
     if (number === null) return [];
     const spread = header.spreads?.[name][cell.place];
     const written = spread == null ? number.toFixed(3) : `${number.toFixed(3)} ± ${spread.toFixed(3)}`;
+    const few = isFew(header.counts[name][cell.place]) ? ` of ${tokensOf(header.counts[name][cell.place])}` : "";
     const chosen = message.view === "colours" && name === message.metric ? "av-current" : null;
-    return [element("tr", {class: chosen}, element("th", {scope: "row"}, label), element("td", {}, written))];
+    return [element("tr", {class: chosen}, element("th", {scope: "row"}, label), element("td", {}, written + few))];
   });
   return element("table", {}, element("tbody", {}, ...rows));
 }

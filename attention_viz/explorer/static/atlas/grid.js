@@ -5,7 +5,7 @@ import {element, fitCanvas} from "../parts/element.js";
 import {layHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
-import {fullOf, colouringNumber, percent, wordsOf} from "./numbers.js";
+import {fullOf, colouringNumber, isFew, percent, wordsOf} from "./numbers.js";
 import {paintRole, roleOf} from "./roles.js";
 
 /**
@@ -32,6 +32,7 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {{name: string, label: string, unit: string}[]} metrics
  * @property {Record<string, (number | null)[]>} numbers
  * @property {Record<string, (number | null)[]> | null} spreads
+ * @property {Record<string, number[]>} counts  behind how many tokens each mean stands
  * @property {Record<string, number>} fulls
  * @property {Role[]} roles
  * @property {number[]} role  the place of each head's role among them
@@ -208,6 +209,8 @@ export function paintAtlas(atlas, drawing) {
     cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${wordsOf(drawing, cell)}`);
     cell.node.classList.toggle("av-linking", linking.has(name));
     cell.node.classList.toggle("av-dim", message.role !== null && roleOf(header, cell).name !== message.role);
+    const counted = header.counts[message.metric]?.[cell.place];
+    cell.node.classList.toggle("av-few", message.view === "colours" && isFew(counted));
     cell.canvas.hidden = !patterns;
     cell.number.hidden = patterns;
     if (patterns) paintPattern(drawing, cell, width, height);

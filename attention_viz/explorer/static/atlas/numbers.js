@@ -4,6 +4,8 @@ import {roleOf} from "./roles.js";
 
 /** @import {AtlasCell, Drawing} from "./grid.js" */
 
+const FEW = 5;
+
 /**
  * The number that colours a head.
  * @param {Drawing} drawing
@@ -37,8 +39,23 @@ export function wordsOf(drawing, cell) {
   if (message.view === "silenced") {
     return number === null ? "not tried" : `without it the output moves by ${(100 * number).toFixed(2)} %`;
   }
+  const counted = header.counts[message.metric][cell.place];
+  const few = number !== null && isFew(counted) ? `, the mean of only ${tokensOf(counted)}` : "";
   const label = header.metrics.find(({name}) => name === message.metric)?.label ?? message.metric;
-  return `${label}: ${number === null ? "nothing to count" : number.toFixed(3)}`;
+  return `${label}: ${number === null ? "nothing to count" : number.toFixed(3)}${few}`;
+}
+
+/**
+ * Whether a mean stands on so few tokens that it says little; as in Python's head_table.
+ * @param {number | undefined} tokens
+ */
+export function isFew(tokens) {
+  return tokens !== undefined && tokens < FEW;
+}
+
+/** @param {number} tokens */
+export function tokensOf(tokens) {
+  return tokens === 1 ? "1 token" : `${tokens} tokens`;
 }
 
 /**

@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.analysis.head_table import ERROR
+from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.edits.words import listed
@@ -19,7 +19,7 @@ from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search,
 from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
-from attention_viz.ui.pages.heads.words import claim_words, safe_csv
+from attention_viz.ui.pages.heads.words import claim_words, few_words, safe_csv
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.markdown import plain
@@ -139,7 +139,8 @@ def _show_numbers(atlas: Atlas) -> None:
 
 def _show_table(atlas: Atlas) -> None:
     measured = atlas.table.dropna(axis="columns", how="all")
-    numbers = measured.round(4).reset_index()
+    counts = [name for name in measured if str(name).endswith(COUNT)]
+    numbers = measured.drop(columns=counts).round(4).reset_index()
     heads = [(int(layer), int(head)) for layer, head in zip(numbers["layer"], numbers["head"], strict=True)]
     st.dataframe(
         numbers,
@@ -149,6 +150,10 @@ def _show_table(atlas: Atlas) -> None:
         selection_mode="single-row",
     )
     _tell_sample(atlas)
+    if few := few_words(measured):
+        st.caption(plain(few))
+    if not any(atlas.trace.key_tokens(atlas.stream).special):
+        st.caption(f"No token of this text is special, so {METRICS['special'].label.lower()} is 0 for every head.")
     spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
     if unmeasured := [METRICS[name].label for name in METRICS if name in atlas.table and name not in measured]:
         st.caption(

@@ -4,9 +4,11 @@ from typing import Any
 
 import pandas
 
+from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import Detector
+from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
 from attention_viz.trace.trace import Trace
@@ -15,6 +17,7 @@ from attention_viz.views.style.wording import shortened
 __all__ = [
     "claim_words",
     "detected_words",
+    "few_words",
     "found_words",
     "head_words",
     "like_words",
@@ -64,6 +67,12 @@ def metric_words(name: str, *, formula: bool = False) -> str:
     if not formula:
         return metric.label
     return f"{metric.meaning} ${metric.formula}$, in {metric.unit}. :small[Source: {metric.source}.]"
+
+
+def few_words(table: pandas.DataFrame) -> str:
+    """Which means rest on few tokens, and on how many; empty where none does."""
+    few = [f"{METRICS[name].label} on {count}" for name, count in few_behind(table).items()]
+    return f"These means say little, since few tokens have what they ask for: {listed(few)}." if few else ""
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:

@@ -3,6 +3,7 @@ import pytest
 from attention_viz.analysis.head_table import head_table
 from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all
 from tests.analysis.test_head_table import long_trace
+from tests.ui.screens import Screen
 
 
 class Stopped(Exception):
@@ -24,3 +25,14 @@ def test_a_long_text_is_measured_by_a_sample_until_all_rows_were_asked_for(monke
     measure_all(trace, "decoder", shares.append)
     assert shares[-1] == 1
     assert mean_numbers([trace], "decoder").equals(head_table(trace, rows="all"))
+
+
+def test_means_of_few_tokens_are_named_under_the_table_with_how_many() -> None:
+    told = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&view=colours&metric=induction").words
+    assert "These means say little, since few tokens have what they ask for" in told and "Induction on 2" in told
+    full = Screen().open("/heads?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded").words
+    assert "These means say little" in full and "No token of this text is special" not in full
+    assert (
+        "No token of this text is special, so special tokens is 0"
+        in Screen().open("/heads?model=SmolLM2-135M-Instruct&text=Hello+there").words
+    )
