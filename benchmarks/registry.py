@@ -5,6 +5,7 @@ from benchmarks import (
     capture,
     circuits,
     classroom,
+    crowd,
     growing,
     heads,
     interception,
@@ -35,4 +36,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "long": long.BENCHMARK,
     "starting": starting.BENCHMARK,
     "classroom": classroom.BENCHMARK,
+    "crowd": crowd.BENCHMARK,
 }

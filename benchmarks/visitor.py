@@ -17,9 +17,6 @@ from websockets.typing import Origin, Subprotocol
 
 __all__ = ["Answer", "Visitor"]
 
-# Seconds after which a page that hasn't answered counts as an error.
-_PATIENCE = 120
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -43,10 +40,14 @@ class Visitor:
     Attributes:
         address: of the app.
         parameters: of the link that is opened first, such as a sentence.
+        patience: seconds after which a page that hasn't answered counts as an error.
+        waiting: what the page said of what was under way, as HTML, in order.
     """
 
     address: str
     parameters: dict[str, str]
+    patience: float = 120
+    waiting: list[str] = field(default_factory=list[str])
     _connection: ClientConnection | None = None
     _page: str = ""
     _links: dict[str, PageLink] = field(default_factory=dict[str, PageLink])
@@ -62,7 +63,7 @@ class Visitor:
             subprotocols=[Subprotocol("streamlit")],
             origin=Origin(self.address),
             max_size=None,
-            open_timeout=_PATIENCE,
+            open_timeout=self.patience,
         )
 
     async def leave(self) -> None:
@@ -121,10 +122,10 @@ class Visitor:
         assert self._connection is not None
         await self._connection.send(BackMsg(rerun_script=state).SerializeToString())
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(self.patience):
                 return await self._answer(self._connection, began)
         except TimeoutError:
-            return Answer(time.perf_counter() - began, (f"no answer in {_PATIENCE} seconds",), 0)
+            return Answer(time.perf_counter() - began, (f"no answer in {self.patience:g} seconds",), 0)
 
     async def _answer(self, connection: ClientConnection, began: float) -> Answer:
         """Everything that comes until the page's script is through."""
@@ -164,6 +165,8 @@ class Visitor:
             self._boxes[box.label] = WidgetState(id=box.id, string_value="1")
         if kind == "radio":
             self._boxes[element.radio.label] = WidgetState(id=element.radio.id, string_value=element.radio.options[0])
+        if kind == "html" and 'role="status"' in element.html.body:
+            self.waiting.append(element.html.body)
         if kind == "alert":
             self._told.append(element.alert.body)
         if kind == "exception":

@@ -4,6 +4,7 @@ from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.Delta_pb2 import Delta
 
 from benchmarks.classroom import sentences
+from benchmarks.crowd import texts
 from benchmarks.visitor import Visitor
 
 
@@ -51,3 +52,19 @@ def test_pandas_is_there_before_anything_can_be_drawn() -> None:
 
 def test_no_two_visitors_have_the_same_sentence() -> None:
     assert len(set(sentences())) == 30
+
+
+def test_what_is_said_of_what_is_under_way_is_kept() -> None:
+    visitor, waiting, other = Visitor("http://127.0.0.1:1", {}), Delta(), Delta()
+    waiting.new_element.html.body = (
+        '<p class="waiting" role="status">Others were first: 3 runs are before this one.</p>'
+    )
+    other.new_element.html.body = "<p>Others</p>"
+    visitor._read(waiting)  # pyright: ignore[reportPrivateUsage]
+    visitor._read(other)  # pyright: ignore[reportPrivateUsage]
+    assert visitor.waiting == [waiting.new_element.html.body]
+
+
+def test_no_two_of_a_crowd_have_the_same_text() -> None:
+    found = texts(30, 300)
+    assert len(set(found)) == 30

@@ -229,3 +229,46 @@ def test_whoever_comes_hears_how_many_are_first_and_of_nobody_where_a_place_is_f
     for visitor in visitors:
         visitor.join()
     assert door.ahead == 0
+
+
+def test_whoever_waits_hears_again_how_many_are_first_and_goes_in_when_it_is_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(door, "_PAUSE", 0.01)
+    one, told, order = Door(1), list[list[int]]([[], []]), list[int]()
+
+    def visit(number: int) -> None:
+        with one.telling(told[number].append), one:
+            order.append(number)
+
+    visitors = [threading.Thread(target=visit, args=(number,)) for number in range(2)]
+    with one:
+        for count, visitor in enumerate(visitors, start=2):
+            visitor.start()
+            until = time.monotonic() + 60
+            while (one.ahead < count or len(told[count - 2]) < 2) and time.monotonic() < until:
+                time.sleep(0.01)
+    for visitor in visitors:
+        visitor.join(60)
+    assert order == [0, 1]
+    assert set(told[0]) == {1} and told[1][0] == 2 and len(told[1]) >= 2
+
+
+def test_whoever_left_while_waiting_is_before_nobody() -> None:
+    one = Door(1)
+
+    def leave(_ahead: int) -> None:
+        raise ConnectionError("the visitor has left")
+
+    def visit() -> None:
+        with pytest.raises(ConnectionError), one.telling(leave), one:
+            pass
+
+    with one:
+        visitor = threading.Thread(target=visit)
+        visitor.start()
+        visitor.join(60)
+        assert one.ahead == 1
+    assert one.ahead == 0
+    with one:
+        pass

@@ -57,7 +57,7 @@ def draw_in_place(
     if not keep:
         hold(state, place, height)
     try:
-        drawn = draw(state.request, longest=longest)
+        drawn = _draw(state, place, height, longest, keep=keep)
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
@@ -66,6 +66,18 @@ def draw_in_place(
     if not keep:
         place.empty()
     return drawn
+
+
+def _draw(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Drawn:
+    """Run the sentence; whoever waits in turn hears how many are first, until it is theirs."""
+    if keep:
+        return draw(state.request, longest=longest)
+    if not is_loaded(state.model):
+        load_model(state.model, still_wanted=lambda: hold(state, place, height))
+        hold(state, place, height)
+    # To write on the page is also what ends the run of a visitor who has left.
+    with FORWARDS.telling(lambda ahead: hold(state, place, height, _turn_words(ahead))):
+        return draw(state.request, longest=longest)
 
 
 def load_in_place(model: str, place: DeltaGenerator) -> None:
@@ -109,6 +121,10 @@ def _working_words(state: State | None) -> str:
     if not ahead and state is not None:
         count = len(f"{state.text} {state.second}".split())
         return f"{allowed.display_name(state.model)} reads {count:,} {'word' if count == 1 else 'words'} …"
+    return _turn_words(ahead)
+
+
+def _turn_words(ahead: int) -> str:
     return f"Others were first: {ahead} {'run is' if ahead == 1 else 'runs are'} before this one. It starts by itself …"
 
 

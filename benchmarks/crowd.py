@@ -1,0 +1,84 @@
+"""Thirty visitors at once, each with a text of thousands of tokens: they wait in turn, are told so, and all are served."""
+
+import asyncio
+import re
+import resource
+from collections.abc import Sequence
+
+import attention_viz as av
+from benchmarks.passages import PASSAGES
+from benchmarks.report import Benchmark, Result, Table
+from benchmarks.serving import ROOT, serving
+from benchmarks.visitor import Answer, Visitor
+
+__all__ = ["BENCHMARK", "texts"]
+
+_MODEL = "SmolLM2-135M-Instruct"
+_VISITORS, _TOKENS = 30, 2_000
+# Seconds that a visitor waits for a page; the last one waits for all others' runs.
+_PATIENCE = 3_600
+# The server may take as many megabytes, whoever comes; with the settings as they are.
+_MOST_MEMORY = 8_000
+_WAITING = re.compile(r"Others were first: (\d+) run")
+
+
+def run(quick: bool) -> Result:
+    """Let them all come; in a quick run three with texts of 300 tokens.
+
+    Raises:
+        RuntimeError: somebody got an error, or nobody was told to wait.
+    """
+    count, tokens = (3, 300) if quick else (_VISITORS, _TOKENS)
+    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full"}
+    with serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py")), in_full) as address:
+        visitors = [Visitor(address, {"model": _MODEL, "text": text}, _PATIENCE) for text in texts(count, tokens)]
+        answers = asyncio.run(_all_at_once(visitors))
+    errors = [error for one in answers for error in one.errors]
+    if errors:
+        raise RuntimeError(f"{len(errors)} errors for {count} visitors, such as {'; '.join(errors[:5])}")
+    # The server was the only process started here; Linux counts in kilobytes.
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    took = sorted(one.seconds for one in answers)
+    places = [max(map(int, found)) for one in visitors if (found := _WAITING.findall(" ".join(one.waiting)))]
+    if not quick and not places:
+        raise RuntimeError(f"{count} visitors came at once, and nobody was told to wait")
+    rows = [
+        ["the first of them has the page after", f"{took[0]:.0f} s"],
+        ["half of them have it after", f"{took[len(took) // 2]:.0f} s"],
+        ["the last has it after", f"{took[-1]:.0f} s"],
+        ["told how many runs are before theirs", f"{len(places)} of {count}"],
+        ["the most runs that somebody was told of", str(max(places, default=0))],
+        ["errors", str(len(errors))],
+        ["memory of the server at most", f"{memory:,.0f} MB"],
+    ]
+    verdict = "reached" if memory <= _MOST_MEMORY else "missed"
+    mark = f"The mark for the server's memory, at most {_MOST_MEMORY:,} MB, is {verdict}: {memory:,.0f} MB."
+    return Result([Table((f"{count} visitors, {tokens:,} tokens each", "measured"), rows)], [mark], ("websockets",))
+
+
+def texts(count: int, tokens: int) -> list[str]:
+    """So many texts of so many tokens, no two alike, so that nothing is answered out of what was kept for another."""
+    fit, prose = av.load(_MODEL).fit, [*PASSAGES, *PASSAGES]
+    start = {one: prose[one % len(PASSAGES) :] for one in range(count)}
+    return [fit(f"Reader {one + 1} begins here. {' '.join(start[one] * 3)}", tokens).kept for one in range(count)]
+
+
+async def _all_at_once(visitors: Sequence[Visitor]) -> list[Answer]:
+    await asyncio.gather(*(one.come() for one in visitors))
+    try:
+        return await asyncio.gather(*(one.open() for one in visitors))
+    finally:
+        await asyncio.gather(*(one.leave() for one in visitors))
+
+
+BENCHMARK = Benchmark(
+    title="A crowd with long texts",
+    method=(
+        f"{_VISITORS} visitors, each with a text of {_TOKENS:,} tokens of their own, open Explore at the same moment on "
+        f"a server that was started just before, with {_MODEL} and the settings as they are: two texts run at a time, "
+        "the others wait and are told how many runs are before theirs. Visitors are connections like a browser's, "
+        "without the drawing; visitors and server share the machine. An error on the page, or nobody told to wait, "
+        "fails the benchmark."
+    ),
+    run=run,
+)
