@@ -1,4 +1,4 @@
-"""Thirty visitors at once, each with a text of thousands of tokens: they wait in turn, are told so, and all are served."""
+"""Thirty visitors at once, each with a text of thousands of tokens: they wait in turn, told so, and all are served."""
 
 import asyncio
 import re
@@ -74,9 +74,9 @@ async def _all_at_once(visitors: Sequence[Visitor]) -> list[Answer]:
 BENCHMARK = Benchmark(
     title="A crowd with long texts",
     method=(
-        f"{_VISITORS} visitors, each with a text of {_TOKENS:,} tokens of their own, open Explore at the same moment on "
-        f"a server that was started just before, with {_MODEL} and the settings as they are: two texts run at a time, "
-        "the others wait and are told how many runs are before theirs. Visitors are connections like a browser's, "
+        f"{_VISITORS} visitors, each with a text of {_TOKENS:,} tokens of their own, open Explore at the same moment "
+        f"on a server that was started just before, with {_MODEL} and the settings as they are: two texts run at a "
+        "time, the others wait and are told how many runs are before theirs. Visitors are connections like a browser's "
         "without the drawing; visitors and server share the machine. An error on the page, or nobody told to wait, "
         "fails the benchmark."
     ),

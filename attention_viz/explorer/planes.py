@@ -74,10 +74,13 @@ def steps_of(
 
     What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells.
     """
-    exact = weights.clip(0, 1).astype(np.float64)
-    steps = np.ceil(exact * LEVELS).astype(np.uint16)
-    steps[exact <= 0.5 / LEVELS] = 0
-    steps[exact == 1] = LEVELS + 1
+    # Most weights of a text count as 0, so that only the others are worked out.
+    counted = weights > np.float64(0.5 / LEVELS)
+    exact = weights[counted].clip(max=1).astype(np.float64)
+    found = np.ceil(exact * LEVELS).astype(np.uint16)
+    found[exact == 1] = LEVELS + 1
+    steps = np.zeros(weights.shape, np.uint16)
+    steps[counted] = found
     return steps if blocked is None else np.where(blocked, np.uint16(0), steps)
 
 

@@ -6,7 +6,8 @@ each distance or for each key says it, and the pattern of blocked cells as runs,
 exp(logit − normaliser). Sinks are in the normalisers. Two maps of at most 512 × 512 blocks go along, which the whole is
 drawn from: one with the largest weight of each block, one with the mean of those that are not blocked.
 
-Where a bias has a number of its own for each cell, the weights of that one head travel instead.
+Where a bias has a number of its own for each cell, as it has where positions are compared with words, the weights of
+that one head travel instead, in steps: of 8,192 tokens some ten megabytes.
 """
 
 import json
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "pack_head", "runs_of"]
 
-# The most weights of one head that travel as weights.
-MOST_WEIGHTS_OF_A_HEAD = 4096 * 4096
+# The most weights of one head that travel as weights: in the browser two bytes each, 134 megabytes.
+MOST_WEIGHTS_OF_A_HEAD = 8192 * 8192
 # A mean is drawn and never told as a number: even steps of its logarithm, half a hundredth each, down to 1e-8.
 MEAN_CODES, FAINTEST_MEAN = 4000, 1e-8
 # The most runs of open cells that a row has on average; with more, the pattern travels as bits.

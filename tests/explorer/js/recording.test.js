@@ -82,9 +82,16 @@ test("a head of this text that is handed over is taken, one of another is not", 
 
 test("only so many computed heads are kept", async () => {
   const recording = new Recording(packed("long"));
-  for (let head = 0; head < 30; head++) recording.keep({stream: "decoder", layer: 0, head}, {});
+  for (let head = 0; head < 30; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0});
   assert.equal(recording.head({stream: "decoder", layer: 0, head: 0}), null);
   assert.ok(recording.head({stream: "decoder", layer: 0, head: 29}));
+});
+
+test("of heads whose weights came, only as many are kept as memory has room for", async () => {
+  const recording = new Recording(packed("long"));
+  for (let head = 0; head < 4; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 8192 * 8192});
+  const kept = [0, 1, 2, 3].map((head) => recording.head({stream: "decoder", layer: 0, head}) !== null);
+  assert.deepEqual(kept, [false, false, true, true]);
 });
 
 test("in a file the other heads of a layer are read for the search; a host that ranks is asked instead", () => {
@@ -98,9 +105,9 @@ test("in a file the other heads of a layer are read for the search; a host that 
 test("a head that is looked at again is kept longest", async () => {
   const recording = new Recording(packed("long"));
   await recording.loadHead({stream: "decoder", layer: 1, head: 0});
-  for (let head = 2; head < 13; head++) recording.keep({stream: "decoder", layer: 0, head}, {});
+  for (let head = 2; head < 13; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0});
   await recording.loadHead({stream: "decoder", layer: 1, head: 0});
-  recording.keep({stream: "decoder", layer: 0, head: 13}, {});
+  recording.keep({stream: "decoder", layer: 0, head: 13}, {known: 0});
   assert.ok(recording.head({stream: "decoder", layer: 1, head: 0}));
   assert.equal(recording.head({stream: "decoder", layer: 0, head: 2}), null);
 });

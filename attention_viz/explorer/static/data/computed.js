@@ -87,6 +87,11 @@ export class ComputedHead {
     return !("weights" in this.terms);
   }
 
+  /** How many weights it holds that are not computed. */
+  get known() {
+    return "weights" in this.terms ? this.terms.weights.length : 0;
+  }
+
   /**
    * The weight of a cell that is not blocked.
    * @param {number} query

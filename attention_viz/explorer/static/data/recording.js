@@ -38,6 +38,8 @@ import {readAxis} from "./tokens.js";
 
 // How many computed heads are kept: of 8,000 tokens each is five megabytes.
 const MOST_KEPT = 12;
+// The same of heads whose weights came instead, in weights: one of 8,192 tokens has 67 million, two bytes each.
+const MOST_WEIGHTS_KEPT = 140_000_000;
 
 /** All streams of a trace. */
 export class Recording {
@@ -219,8 +221,13 @@ export class Recording {
   keep({stream, layer, head}, found) {
     const place = `${stream} ${layer} ${head}`;
     this.computed.delete(place); // the one asked for last goes last
-    if (this.computed.size >= MOST_KEPT) this.computed.delete(String(this.computed.keys().next().value));
     this.computed.set(place, found);
+    let weights = [...this.computed.values()].reduce((sum, one) => sum + one.known, 0);
+    for (const [first, one] of this.computed) {
+      if (one === found || (this.computed.size <= MOST_KEPT && weights <= MOST_WEIGHTS_KEPT)) break;
+      this.computed.delete(first);
+      weights -= one.known;
+    }
   }
 
   /**
