@@ -92,7 +92,12 @@ _ODD: dict[str, dict[str, Any]] = {
     "mistral4": {"head_dim": 16},
     "mobilebert": {"intra_bottleneck_size": 32, "hidden_size": 32, "embedding_size": 32},
     "neomme": _turned_by_kind(full_attention=0.5, sliding_attention=1),
-    "reformer": {"is_decoder": True, "axial_pos_embds": False},
+    "reformer": {
+        "is_decoder": True,
+        "axial_pos_embds": False,
+        "lsh_attn_chunk_length": 16,
+        "local_attn_chunk_length": 16,
+    },
     "xmod": {"default_language": "en_XX"},
     "zamba2": {
         "attention_hidden_size": 64,

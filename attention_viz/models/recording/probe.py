@@ -130,7 +130,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
         refusal = error
     try:
         with _naming(family):
-            plan = planned_by(runner, inputs)
+            plan = planned_by(runner, inputs, limit)
     except UnsupportedModel as error:
         raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
     if not plan.sites:

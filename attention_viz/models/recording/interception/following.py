@@ -21,6 +21,7 @@ from attention_viz.models.recording.interception.products import Product, produc
 __all__ = ["Following", "Heard", "Logits", "Soften", "Softmaxes", "memory_of"]
 
 _SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
+_LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
 # What makes something new of its input, which is no longer the numbers that were followed.
 _ENDS = {functional.linear, functional.layer_norm, functional.rms_norm, functional.group_norm, functional.embedding}
 # Attention that happens inside one call, where its weights can't be seen.
@@ -181,14 +182,18 @@ class Following(TorchFunctionMode):
 class Softmaxes(TorchFunctionMode):
     """Tells over how many keys the softmaxes of a run go that could be attention's, whatever stands before them.
 
+    A softmax may also be written out, as exp(x - logsumexp(x)), which Reformer does.
+
     Attributes:
         keys: the length of the last axis of each that has four axes or more.
+        written: whether one was written out.
     """
 
     def __init__(self) -> None:
         """Begin with none."""
         super().__init__()
         self.keys: list[int] = []
+        self.written = False
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -197,6 +202,9 @@ class Softmaxes(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if func in _SOFTMAX and isinstance(result, Tensor) and result.ndim > 3:
             self.keys.append(result.shape[-1])
+        elif func in _LOGSUMEXP and isinstance(args[0], Tensor) and args[0].ndim > 3:
+            self.keys.append(args[0].shape[-1])
+            self.written = True
         return result
 
 

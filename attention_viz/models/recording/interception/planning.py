@@ -24,9 +24,20 @@ from attention_viz.operation.kernel import BOUNDS
 
 __all__ = ["check_planned", "planned_by", "unheard_module"]
 
+# Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
+_LONG = 256
 
-def planned_by(runner: Runner, inputs: Mapping[str, Tensor]) -> Plan:
+
+def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None = None) -> Plan:
     """The plan of a model, proved in a twin in float32.
+
+    Args:
+        runner: runs the model.
+        inputs: what it is followed with.
+        limit: how many tokens it can read at once; None where nothing says.
+
+    Returns:
+        The plan, without sites where nothing was heard.
 
     Raises:
         UnsupportedModel: something that looks like attention can't be proved, or the model can't be followed.
@@ -51,36 +62,45 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor]) -> Plan:
     try:
         plan = proved(inputs)
     except UnsupportedModel:
-        _check_dense(twin, inputs)
+        _check_dense(twin, inputs, limit)
         raise
     if not plan.sites:
-        _check_dense(twin, inputs)
+        _check_dense(twin, inputs, limit)
     try:
         return plan.merged(proved(_padded(inputs)))
     except Exception:  # a model that can't be run with padding is refused by name when it is given some
         return plan
 
 
-def _check_dense(twin: Twin, inputs: Mapping[str, Tensor]) -> None:
+def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) -> None:
     """Tell by name what attends to other things than the tokens.
 
-    Token × token weights of such a model could be read off one-hot values, but not computed in its place.
+    Token × token weights of such a model could be read off one-hot values, but not computed in its place. A short text
+    may hide it: Reformer, which writes its softmax out, attends to all of one that fits into a single block.
 
     Raises:
         UnsupportedModel: a softmax of it goes over another number of keys than a text has tokens.
     """
-    softmaxes = Softmaxes()
-    with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
-        twin.run(inputs, "eager")
-    lengths = sorted({tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")})
-    other = next((keys for keys in softmaxes.keys if keys not in lengths), None)
-    if other is not None:
-        raise UnsupportedModel(
-            f"a softmax of it goes over {other} keys where the text has {' and '.join(map(str, lengths))} tokens, as "
-            "sparse attention's do, over windows, blocks or landmarks. Such weights are no matrix of tokens by tokens, "
-            "and only the model's own code knows which cell is which, so our function can't compute inside it; needed: "
-            "a setting under which it attends to the tokens of the text, each once"
-        )
+    for given in (inputs, _repeated(inputs, min(_LONG, limit or _LONG))):
+        softmaxes = Softmaxes()
+        with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
+            twin.run(given, "eager")
+        lengths = sorted({tensor.shape[1] for name, tensor in given.items() if name.endswith("input_ids")})
+        other = next((keys for keys in softmaxes.keys if keys not in lengths), None)
+        if other is not None:
+            raise UnsupportedModel(
+                f"a softmax of it goes over {other} keys where the text has {' and '.join(map(str, lengths))} tokens, "
+                "as sparse attention's do, over windows, blocks or landmarks. Such weights are no matrix of tokens by "
+                "tokens, and only the model's own code knows which cell is which, so our function can't compute inside "
+                "it; needed: a setting under which it attends to the tokens of the text, each once"
+            )
+        if not softmaxes.written:
+            return
+
+
+def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
+    """The same text over and over, so that it is longer than the blocks that families cut long texts into."""
+    return {name: tensor.repeat(1, -(-count // tensor.shape[1]))[:, :count] for name, tensor in inputs.items()}
 
 
 def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
