@@ -44,7 +44,7 @@ def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
     """
     call = opened.attention
     count, keys = call.shape
-    wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + opened.heads * call.value.shape[-1] + 3 * STRIP
+    wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + opened.heads * call.value.shape[-1] + 4 * STRIP
     whole = count * wide <= MOST_NUMBERS
     queries = list(range(count)) if whole else [query]
     part = opened if whole else replace(opened, queries=slice(query, query + 1))
@@ -96,6 +96,7 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
     steps = steps_of(opened)
     all_heads = entry.attention if len(queries) == entry.attention.shape[-2] else entry.attention.rows(queries)
     entering = opened.entering("key")
+    joined, adds = None if entry.joined is None else entry.joined[queries], opened.adds
     return {
         "query": call.query,
         "key": call.key[keys],
@@ -108,8 +109,17 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
         "heads": side_by_side(all_heads.output),
         "embeddings": None if entry.embeddings is None else _pooled(entry.embeddings[queries]),
         "entering": None if entering is None else _pooled(entering[keys]),
-        "joined": None if entry.joined is None else _pooled(entry.joined[queries]),
+        "joined": None if joined is None else _pooled(joined),
+        "adds": None if joined is None or adds is None else _pooled(adds),
+        "adding": None if joined is None or adds is None else _adding(adds, joined),
     }
+
+
+def _adding(adds: Float[Tensor, "row d_model"], joined: Float[Tensor, "row d_model"]) -> Float[Tensor, "row 3"]:
+    """Of each row both lengths, and which part of the joined vector is the head's: 1 for all heads and the bias."""
+    one, whole = adds.double(), joined.double()
+    along = (one * whole).sum(-1) / whole.square().sum(-1).clamp_min(torch.finfo(torch.float64).tiny)
+    return torch.stack([one.norm(dim=-1), whole.norm(dim=-1), along], dim=-1)
 
 
 def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:

@@ -124,6 +124,18 @@ class OpenHead:
         """How much each query takes from each key, computed once for everything that is shown of it."""
         return self.attention.weights
 
+    @once
+    def adds(self) -> Float[Tensor, "query d_model"] | None:
+        """What this head alone adds to the joined vector, without any bias: its output · its rows of W_O, where known.
+
+        Of all heads it sums, with W_O's bias, to what was recorded as joined.
+        """
+        whole, width = self.projections.get("output"), self.attention.value.shape[-1]
+        if whole is None:
+            return None
+        output = self.attention.output
+        return output @ whole.weight[self.head * width : (self.head + 1) * width].to(output.dtype)
+
     def entering(self, name: str) -> Tensor | None:
         """What "query", "key" or "value" is made of, a row a token, where known."""
         return _entering(self.entry, name)

@@ -12,6 +12,7 @@ from torch import Tensor
 import attention_viz as av
 from attention_viz.explorer.pipeline_payload import pack_pipeline
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.projection import Projection
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.steps.steps import STEPS, steps_of
 from attention_viz.trace.tokens import Tokens
@@ -29,22 +30,25 @@ def _numbers(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-def _opened(call: Attention, head: int, parts: Mapping[str, Tensor] = MappingProxyType({})) -> OpenHead:
+def _opened(
+    call: Attention, head: int, parts: Mapping[str, Tensor] = MappingProxyType({}), *, knows: bool = False
+) -> OpenHead:
     count = call.shape[-1]
     tokens = Tokens.of_ids(range(count))
-    joined = call.output.transpose(0, 1).flatten(1) @ _numbers(call.shape[0] * call.value.shape[-1], 200)
+    matrix = _numbers(call.shape[0] * call.value.shape[-1], 200)
+    joined = call.output.transpose(0, 1).flatten(1) @ matrix
     layer = Layer(call, "0", _numbers(count, 200), joined, call.query * 0.5, call.key * 0.5, bias_parts=parts)
     axis, measured = {"decoder": tokens}, Fidelity(0.0, 0.0, 1e-5, "nothing")
     trace = Trace({"decoder": (layer,)}, axis, axis, torch.zeros(count, 2), Provenance("made for a test"), measured)
-    return open_head(trace, 0, head)
+    return open_head(trace, 0, head, projections={"output": Projection(matrix)} if knows else {})
 
 
 @cache
 def every_term() -> OpenHead:
-    """Six query heads on two key heads, soft-capped, biased, causal, with sinks, and turned by position."""
+    """Six query heads on two key heads, soft-capped, biased, causal, with sinks, turned by position, its W_O known."""
     query, key, value, bias, sinks = (_numbers(*shape) for shape in ((6, 5, 8), (2, 5, 8), (2, 5, 7), (6, 5, 5), (6,)))
     call = av.attend(query, key, value, av.masks.causal(5), scale=0.3, softcap=2.5, bias=bias, sinks=sinks)
-    return _opened(call, 4)
+    return _opened(call, 4, knows=True)
 
 
 @cache

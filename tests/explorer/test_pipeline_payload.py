@@ -49,6 +49,18 @@ def test_a_wide_vector_is_sent_in_parts_each_its_number_furthest_from_0() -> Non
             assert number == under[under.abs().argmax()]
 
 
+def test_what_the_head_adds_to_the_joined_vector_is_sent_with_its_part_of_it_where_w_o_is_known() -> None:
+    opened, (_, arrays) = every_term(), unpacked(pack_pipeline(every_term(), 3, 1))
+    adds, joined = opened.adds, opened.entry.joined
+    assert adds is not None and joined is not None
+    for part, number in enumerate(arrays["adds"][2]):
+        under = adds[2, part * 200 // STRIP : (part + 1) * 200 // STRIP]
+        assert number == under[under.abs().argmax()]
+    part = float(adds[2] @ joined[2] / (joined[2] @ joined[2]))
+    numpy.testing.assert_allclose(arrays["adding"][2], [adds[2].norm(), joined[2].norm(), part], rtol=1e-5)
+    assert not {"adds", "adding"} & set(unpacked(pack_pipeline(long_text(), 3, 1))[1])
+
+
 def test_of_a_long_text_the_row_is_sent_and_what_has_no_lane_as_one() -> None:
     opened = long_text()
     payload = pack_pipeline(opened, 3, 1)

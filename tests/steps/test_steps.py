@@ -201,6 +201,25 @@ def test_a_matrix_that_does_not_make_the_numbers_is_not_shown_as_if_it_did() -> 
     assert open_head(own().trace, 0, 2, projections=wrong).projections == {}
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_what_each_head_adds_sums_with_the_bias_to_the_joined_vector(name: str) -> None:
+    opened = MADE[name]()
+    trace, known = opened.trace, opened.projections
+    each = [open_head(trace, opened.layer, head, projections=known).adds for head in range(opened.heads)]
+    added = torch.stack([one for one in each if one is not None])
+    bias = known["output"].bias
+    assert len(added) == opened.heads
+    assert_close(added.sum(0) + (0 if bias is None else bias), opened.entry.joined, atol=1e-4, rtol=1e-4)
+
+
+def test_what_a_head_adds_is_what_the_joined_vector_loses_when_it_is_silenced() -> None:
+    opened, silenced = pretrained(), shipped("all-MiniLM-L6-v2").trace(STEEP, edits=[av.Ablate(3, 1)])
+    before, after = opened.entry.joined, silenced.layer(3).joined
+    assert before is not None and after is not None
+    assert_close(opened.adds, before - after, atol=1e-5, rtol=1e-4)
+    assert open_head(silenced, 3, 1).adds is None
+
+
 def test_without_w_o_a_switched_run_has_no_joined_heads() -> None:
     assert open_head(own().trace, 0, 2, scale="none").entry.joined is None
 

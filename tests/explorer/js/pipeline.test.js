@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 
 import {chainOf, reasonOf, scaling, stepTold} from "../../../attention_viz/explorer/static/pipeline/chain.js";
 import {linesOf, termTold} from "../../../attention_viz/explorer/static/pipeline/factors.js";
+import {addsTold} from "../../../attention_viz/explorer/static/pipeline/joined.js";
 import {
   hasPair,
   lanesAmong,
@@ -117,6 +118,19 @@ test("a bias of several parts is told part by part", () => {
   const number = "\u2212?[\\d.]+";
   const shape = `^${number} [+\u2212] ${number} content to position [+\u2212] ${number} position to content = ${number}$`;
   assert.match(stepTold(step, opened.header), new RegExp(shape));
+});
+
+test("what one head adds to the joined vector is told with its part of it, or why it can't be", () => {
+  const header = {head: 4, heads: 12, d_v: 32, known: ["output", "query"]};
+  assert.equal(
+    plain(addsTold(header, [2.09, 4.58, 0.314], true)),
+    "output · rows 128 to 159 of W_O: 2.09 long, joined 4.58; head 4’s part of joined: 31 %, of all heads and the bias 100 %",
+  );
+  assert.match(plain(addsTold(header, [2, 4, -0.12], true)), /part of joined: −12 %/);
+  assert.match(plain(addsTold({...header, heads: 1, head: 0}, [2, 4, 1], true)), /^output · W_O: /);
+  assert.match(plain(addsTold({...header, known: ["query"]}, null, true)), /can’t be told: no W_O is known/);
+  assert.match(plain(addsTold({...header, known: []}, null, true)), /as in a trace from a file/);
+  assert.match(plain(addsTold(header, null, false)), /was not recorded/);
 });
 
 test("what divides the scores is told as it is", () => {

@@ -74,15 +74,23 @@ function subscripted(x, y, role, index) {
 }
 
 /**
+ * How large a number of a vector has the full colour.
+ * @param {Float32Array} vector
+ */
+export function fullOf(vector) {
+  const sizes = [...vector].map(Math.abs).sort((one, other) => one - other);
+  // A few numbers of a hidden state are often a hundred times the others: they may be as deep as it gets.
+  return sizes[Math.floor((sizes.length - 1) * 0.97)] || 1;
+}
+
+/**
  * A vector as a strip of colours: the stronger, the further from 0; grey where it is less than that.
  * @param {Float32Array} vector
  * @param {Box} box
  * @param {string} role
+ * @param {number} full  how large a number has the full colour
  */
-export function stripOf(vector, {x, y, width, height}, role) {
-  const sizes = [...vector].map(Math.abs).sort((one, other) => one - other);
-  // A few numbers of a hidden state are often a hundred times the others: they may be as deep as it gets.
-  const full = sizes[Math.floor((sizes.length - 1) * 0.97)] || 1;
+export function stripOf(vector, {x, y, width, height}, role, full = fullOf(vector)) {
   const each = height / vector.length;
   const parts = [...vector].map((number, at) =>
     svg("rect", {

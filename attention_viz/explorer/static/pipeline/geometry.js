@@ -64,8 +64,8 @@ function beside(width, screen, {lanes, terms, steps}) {
     factors: span(138, 294),
     sum: span(484, 172),
     row: span(698, 312),
-    values: span(1024, 158),
-    joined: {x: 1222 * scale, width: width - 1222 * scale, top: TOP, room},
+    values: span(1024, 148),
+    joined: {x: 1210 * scale, width: width - 1210 * scale, top: TOP, room},
     lane: Math.min(highest, (room - 116) / lanes),
     term: Math.max(20, Math.min(54, (room - total(steps) - 52) / terms)),
   };
@@ -88,8 +88,8 @@ function below(width, {d_k: count}, {lanes, terms, steps}) {
     factors: {x: 62, width: width - 66},
     sum: {x: 4, width: width - 8, top: sum},
     row: {x: 0, width, top: row},
-    values: {x: 0, width: width - 92, top: values},
-    joined: {x: width - 62, width: 62, top: values, room: lanes * lane + 100},
+    values: {x: 0, width: width - 104, top: values},
+    joined: {x: width - 74, width: 74, top: values, room: lanes * lane + 100},
   };
 }
 

@@ -1,19 +1,18 @@
 // The values by their weights, their sum, which is the head's output, and that output among those of all heads.
 
-import {stripOf} from "./entering.js";
+import {drawJoined} from "./joined.js";
 import {cut, flow, label, svg, tidy, upright} from "./scene.js";
-import {present, rowOf, share, written} from "./numbers.js";
+import {furthest, present, rowOf, share, written} from "./numbers.js";
 import {tagOf} from "./row.js";
 
 /**
  * @import {Places} from "./geometry.js"
  * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Box, Said, Scene} from "./scene.js"
+ * @import {Said, Scene} from "./scene.js"
  */
 
 // From this weight on a value is shown itself, too, pale behind what is taken of it.
 const SEEN = 0.02;
-const PARTS = 16;
 // How far the output's bars go, up or down, in pixels.
 const OUTPUT = 30;
 
@@ -44,11 +43,6 @@ export function drawMixture(scene, opened, pair, places) {
  */
 function factorOf({kind, weight}) {
   return kind === "others" ? 1 : weight;
-}
-
-/** @param {ArrayLike<number>} numbers */
-function furthest(numbers) {
-  return Math.max(...Array.from(numbers, Math.abs));
 }
 
 /**
@@ -129,7 +123,7 @@ function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
     }),
   );
   scene.title("output", "Output", x, bottom + 34, {role: "av-v"});
-  if (width > 156)
+  if (width > 148)
     scene.add("output", label(x + width, bottom + 34, "av-below", "sum of solid", {"text-anchor": "end"}));
   scene.add("output", svg("path", {d: `M${tidy(x)} ${tidy(zero)}h${tidy(width)}`, class: "av-axis"}));
   const each = width / output.length;
@@ -166,106 +160,4 @@ function outputTold({lanes}, number, at) {
     [written(number, 3), "av-strong"],
     `; most: ${made} = ${written(part, 3)}`,
   ];
-}
-
-/**
- * All heads' outputs side by side, this head's among them, and what W_O makes of them.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {number} row
- * @param {Places} places
- * @param {number} output  where the head's own output stands
- */
-function drawJoined(scene, opened, row, {joined, values, narrow}, output) {
-  const {header} = opened;
-  const {x, top, width, room} = joined;
-  const made = rowOf(opened, "joined", row);
-  const strip = 16;
-  const wide = width - strip - 12;
-  const outputs = present(rowOf(opened, "heads", row));
-  const largest = Math.max(1e-9, furthest(outputs));
-  const each = room / header.heads;
-  scene.title("joined", "Heads joined", x + width, narrow ? top - 40 : 16, {
-    below: `${header.heads} ${header.heads === 1 ? "head" : "heads"}`,
-    end: true,
-  });
-  for (let head = 0; head < header.heads; head++) {
-    const numbers = outputs.subarray(head * header.d_v, (head + 1) * header.d_v);
-    drawHead(scene, header, head, numbers, {x, y: top + head * each, width: wide, height: each}, largest);
-  }
-  const end = x + wide + 12;
-  /** @type {Said[]} */
-  const told = made
-    ? [
-        `${header.heads} heads side by side${header.known.includes("output") ? " \u00b7 W_O" : ""}: ${header.d_model} numbers`,
-      ]
-    : ["What the heads are joined to was not recorded"];
-  const box = {x: tidy(end), y: top, width: strip, height: room};
-  scene.add("joined", made ? stripOf(made, box, "av-more") : svg("rect", {...box, class: "av-unknown"}));
-  scene.hit(box, {group: "joined", tags: ["joined", "heads"], told, from: "all heads", to: "the rest of the layer"});
-  if (narrow) return;
-  const middle = top + (header.head + 0.5) * each;
-  const [start, before] = [values.x + values.width + 4, x - 22];
-  const path = `M${tidy(start)} ${tidy(output)}C${tidy(before)} ${tidy(output)} ${tidy(start - 4)} ${tidy(middle)} ${tidy(before - 4)} ${tidy(middle)}`;
-  scene.add("output this-head", flow(path, "av-v", 3.5, {x: before + 4, y: middle, towards: "right"}));
-}
-
-/**
- * @param {Scene} scene
- * @param {{head: number, d_v: number, heads: number}} header
- * @param {number} head
- * @param {Float32Array} numbers
- * @param {Box} box
- * @param {number} largest
- */
-function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) {
-  const isOwn = head === header.head;
-  const parts = Math.min(PARTS, numbers.length, Math.max(1, Math.floor(height / 2)));
-  const thick = (height - 4) / parts;
-  const bars = Array.from({length: parts}, (_, part) => {
-    const [from, to] = [part, part + 1].map((one) => Math.floor((one * numbers.length) / parts));
-    const number = numbers
-      .subarray(from, Math.max(from + 1, to))
-      .reduce((best, one) => (Math.abs(one) > Math.abs(best) ? one : best), 0);
-    const length = ((number / largest) * width) / 2;
-    const left = x + width / 2 + Math.min(0, length);
-    return svg("rect", {
-      x: tidy(left),
-      y: tidy(y + 2 + part * thick),
-      width: tidy(Math.abs(length) + 0.4),
-      height: tidy(thick * 0.8),
-      class: `av-solid ${isOwn ? "av-v" : "av-less"}`,
-    });
-  });
-  const frame = {
-    x: tidy(x),
-    y: tidy(y + 0.5),
-    width: tidy(width),
-    height: tidy(height - 1.5),
-    rx: Math.min(4, height / 4),
-  };
-  scene.add(
-    `heads head-${head} ${isOwn ? "this-head" : ""}`.trim(),
-    svg("g", {}, svg("rect", {...frame, class: isOwn ? "av-own-head" : "av-head"}), ...bars),
-  );
-  if (height >= 12 || isOwn)
-    scene.add(
-      `heads head-${head}`,
-      label(x - 5, y + height / 2 + 4, `av-tick ${isOwn ? "av-v av-strong" : ""}`, String(head), {
-        "text-anchor": "end",
-      }),
-    );
-  const [first, last] = [head * header.d_v, (head + 1) * header.d_v - 1];
-  /** @type {Said[]} */
-  const told = [`head ${head}: numbers ${first} to ${last} of ${header.heads * header.d_v}`];
-  scene.hit(
-    {x, y, width, height},
-    {
-      group: "joined",
-      tags: [`head-${head}`, ...(isOwn ? ["output"] : [])],
-      told,
-      from: isOwn ? "output" : `head ${head}`,
-      to: "W_O",
-    },
-  );
 }

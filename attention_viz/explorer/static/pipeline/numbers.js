@@ -217,6 +217,14 @@ export function present(found) {
 }
 
 /**
+ * How far from 0 the furthest of some numbers is.
+ * @param {ArrayLike<number>} numbers
+ */
+export function furthest(numbers) {
+  return Math.max(...Array.from(numbers, Math.abs));
+}
+
+/**
  * A number with so many digits after the point, and with a minus that is one.
  * @param {number} number
  * @param {number} digits
