@@ -21,7 +21,7 @@ def compare(arguments: Namespace) -> int:
     if (where[0] is None) != (where[1] is None):
         arguments.usage_error("needed: --layer and --head together, or neither")
     (one,), model = given(arguments)
-    two = trace_of(arguments, arguments.other, arguments.other_trace, model, "--other")
+    two, _ = trace_of(arguments, arguments.other, arguments.other_trace, one, model, "--other")
     texts = {"text": one.provenance.text, "other": two.provenance.text}
     origin: dict[str, object] = {"model": one.provenance.model, **texts}
     if where[0] is None:
@@ -133,7 +133,7 @@ def patch(arguments: Namespace) -> int:
     import attention_viz as av
 
     (read,), loaded = given(arguments)
-    second = trace_of(arguments, arguments.other, arguments.other_trace, loaded, "--other")
+    second, loaded = trace_of(arguments, arguments.other, arguments.other_trace, read, loaded, "--other")
     model, (text, other) = model_behind(arguments, [read, second], loaded)
     asked = av.Logit(arguments.token, arguments.position, arguments.against)
     table = av.patch(

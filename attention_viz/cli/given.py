@@ -53,25 +53,31 @@ def given(
 
 
 def trace_of(
-    arguments: Namespace, text: str | None, file: str | None, model: "AttentionModel | Scratch | None", option: str
-) -> "Trace":
-    """The trace of the one text that an option gives, or of the file that stands in its place.
+    arguments: Namespace,
+    text: str | None,
+    file: str | None,
+    first: "Trace",
+    model: "AttentionModel | Scratch | None",
+    option: str,
+) -> "tuple[Trace, AttentionModel | Scratch | None]":
+    """The trace of the one text that an option gives, or of the file that stands in its place; and the model.
+
+    Where a model had to be loaded for the text, it is handed back, so that what follows needn't load it again.
 
     Args:
         arguments: with `model` and `usage_error`.
         text: what the option gives.
         file: a trace in place of it.
+        first: the trace that it is to be compared with, whose model reads the text where no other is named.
         model: the one that is loaded already; None where none is.
         option: the text's, such as "--other"; the file's is "--other-trace".
     """
     if (text is None) == (file is None):
         arguments.usage_error(f"needed: {option} TEXT or {option}-trace FILE")
     if file is not None:
-        return _load(file, arguments.model)
-    if model is None and arguments.model is None:
-        arguments.usage_error("the following arguments are required: --model")
-    named = str(arguments.model)
-    return (model or model_of(named)).trace(whole(_no_trace(text or "")))
+        return _load(file, arguments.model), model
+    loaded = model or model_of(arguments.model or first.provenance.model)
+    return loaded.trace(whole(_no_trace(text or ""))), loaded
 
 
 def model_behind(
@@ -174,13 +180,15 @@ def given_text(argument: str) -> str:
 
 def _no_trace(text: str) -> str:
     """The text, refused where it is the path of a trace, which nobody means to have read word by word."""
-    if "\n" in text or not text.endswith(".safetensors"):
-        return text
     try:
-        there = Path(text).is_file()
-    except (OSError, ValueError):
+        if "\n" in text or not Path(text).is_file():
+            return text
+    except (OSError, ValueError):  # a text is often longer than a path may be
         return text
-    if there:
+    # Only where a file has the text for its name is torch loaded to look into it.
+    from attention_viz.trace.storage import is_trace
+
+    if text.endswith(".safetensors") or is_trace(text):
         raise AttentionVizError(f"{text} is a file and no text; a trace is given with --trace {text}")
     return text
 

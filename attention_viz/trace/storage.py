@@ -24,7 +24,7 @@ from attention_viz.trace.whole_file import write_whole
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["read_trace", "write_trace"]
+__all__ = ["is_trace", "read_trace", "write_trace"]
 
 # A version that knows nothing of layers left out would give those that are there other numbers: it reads format 1 only.
 _FORMAT, _FORMAT_OF_SOME = 1, 2
@@ -87,6 +87,15 @@ def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
         raise TraceError(f"{name} is a broken trace: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise TraceError(f"{name} is a broken trace: its header lacks or garbles {error}") from None
+
+
+def is_trace(path: str | PathLike[str]) -> bool:
+    """Whether a file is a trace by its header, whatever its name ends in; no tensor is read for that."""
+    try:
+        with safe_open(fspath(path), framework="pt") as file:
+            return _KEY in (file.metadata() or {})
+    except (SafetensorError, ValueError, OSError):
+        return False
 
 
 def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -484,9 +484,19 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         assert expected[0] == 0, expected
         assert run(*command, *kept, *more, *json_)[:2] == expected[:2]
     assert "Loading" not in run("heads", *kept)[2]
+    for command in (("compare",), ("patch", *token)):
+        code, out, err = run(*command, *kept, "--other", other, *json_)
+        assert (code, out) == run(*command, "--text", MOON, "--other", other, *given, *json_)[:2]
+        assert err.count("Loading") == 1
     assert run("trace", *kept, "--out", str(tmp_path / "w.csv"))[0] == 0
     assert (tmp_path / "w.csv").read_bytes() == to_csv(av.load("induction").trace(MOON).table()).encode()
     refused(run("heads", file, *given), "is a file and no text; a trace is given with --trace")
+    renamed = tmp_path / "moon cheese"
+    renamed.write_bytes(Path(file).read_bytes())
+    refused(run("heads", str(renamed), *given), "moon cheese is a file and no text; a trace is given with --trace")
+    assert run("heads", "--trace", str(renamed), *json_)[0] == 0
+    (tmp_path / "notes").write_text("no trace")
+    assert run("findings", str(tmp_path / "notes"), "--model", "scratch")[0] == 0
     refused(run("heads", *kept, "--model", "scratch"), "is a trace of induction, and --model says scratch")
 
 
