@@ -41,6 +41,9 @@ def begin_edits() -> None:
     """Take the changes from the address at a visitor's first run, and after Back or Forward."""
     if CHANGES.asking:
         before = current_edits()
+        if CHANGES.asked("edits") == "":
+            # Whoever asks for no change has begun.
+            st.session_state[_BEGUN] = True
         CHANGES.settle()
         _remember(before)
 

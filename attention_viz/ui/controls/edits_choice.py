@@ -9,7 +9,7 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Kind, fits_link
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["CHANGES", "Changes", "current_edits"]
+__all__ = ["CHANGES", "CHANGES_OR_NONE", "Changes", "ChangesOrNone", "current_edits"]
 
 
 class EditsText(Kind):
@@ -35,7 +35,16 @@ class Changes:
     edits: str = parameter("", EditsText(), "the changes, in their order", brief=True)
 
 
+@dataclass(frozen=True)
+class ChangesOrNone:
+    """The same for a page that begins with a change: it says that there is none, or a link would bring one."""
+
+    edits: str = parameter("", EditsText(), "the changes, in their order")
+
+
+# Both are the same choice, as they have one prefix.
 CHANGES = Choices(Changes(), "changed-")
+CHANGES_OR_NONE = Choices(ChangesOrNone(), "changed-")
 
 
 def current_edits() -> str:

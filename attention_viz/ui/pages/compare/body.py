@@ -16,7 +16,7 @@ from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls
-from attention_viz.ui.controls.edits_choice import CHANGES
+from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.heads import show_heads
@@ -60,7 +60,7 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
     begin_edits()
     if choice.what == "edit":
         # Until now the address said of the changes what it had been asked for, whether that can be read or not.
-        pickers.keep(chosen, COMPARE_CHOICES, CHANGES)
+        pickers.keep(chosen, COMPARE_CHOICES, CHANGES_OR_NONE)
     state = replace(chosen, second="", more=0)
     first, second = _run(choice, chosen, state, places)
     with places.notes:
@@ -88,7 +88,7 @@ def _run(choice: CompareChoice, chosen: State, state: State, places: Places) -> 
     first = run_first(choice, state, places.first, HEIGHT)
     if choice.what == "edit" and first is not None and not first.from_file:
         begin_with_change(first.drawn, state)
-        pickers.keep(chosen, COMPARE_CHOICES, CHANGES)
+        pickers.keep(chosen, COMPARE_CHOICES, CHANGES_OR_NONE)
         with places.controls:
             show_edit_controls(first.drawn, state)
     return first, run_second(choice, state, first, places.second, HEIGHT)

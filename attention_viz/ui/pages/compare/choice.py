@@ -15,7 +15,7 @@ from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
-from attention_viz.ui.controls.edits_choice import CHANGES
+from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.parts import open_trace as opening
 
 __all__ = [
@@ -104,7 +104,7 @@ class CompareChoice:
 COMPARE_CHOICES = Choices(CompareChoice(), "compare-")
 
 # All that the page keeps in the address beside what all pages share.
-ADDRESS = (COMPARE_CHOICES, CHANGES)
+ADDRESS = (COMPARE_CHOICES, CHANGES_OR_NONE)
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:

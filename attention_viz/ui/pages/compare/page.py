@@ -7,7 +7,7 @@ import streamlit as st
 from attention_viz.ui.address import State
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.edits_choice import CHANGES
+from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.pages.compare.choice import ADDRESS, COMPARE_CHOICES, TRAINED
 from attention_viz.ui.pages.compare.pickers import choose_kind, first_state, show_pickers, take_trained
 from attention_viz.ui.pages.compare.places import HEIGHT, hold_places
@@ -33,7 +33,7 @@ def show_page() -> None:
     state = replace(chosen, second="", more=0)
     choose_kind(state)
     choice = show_pickers(state)
-    pickers.keep(chosen, COMPARE_CHOICES, *((CHANGES,) if choice.what == "edit" else ()))
+    pickers.keep(chosen, COMPARE_CHOICES, *((CHANGES_OR_NONE,) if choice.what == "edit" else ()))
     trained = choice.what == "snapshots"
     if trained and (state.model != TRAINED.model or opening.opened() is not None):
         _offer_trained(state)

@@ -68,8 +68,16 @@ def test_a_change_to_begin_with_cuts_the_chosen_pair_and_goes_for_good_when_it_i
     expect_numbers(screen, av.compare(before, after, 0, 4))
     assert screen.address["edits"] == "block:2>5"
     screen.press("Start over")
-    assert "edits" not in screen.address
+    assert screen.address["edits"] == ""
     expect_numbers(screen, av.compare(before, before, 0, 4))
+
+
+def test_a_link_can_say_that_there_is_no_change(screen: Screen) -> None:
+    address = "/compare?model=scratch&text=the+cat+sat&what=edit"
+    for answered in (Screen().open(f"{address}&edits="), screen.back_to(f"{address}&edits=")):
+        assert answered.address["edits"] == ""
+        assert not [one for one in answered.all("button") if one.label == "Remove"]
+    assert Screen().open(address).address["edits"].startswith("block:")
 
 
 def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(screen: Screen) -> None:
