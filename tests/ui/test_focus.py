@@ -54,7 +54,10 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
         ),
         ("/heads", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified", "Roles")),
         ("/why?why=pair", ("Present", "Sentence", "Model", "Layer", "Head", "Options", "Export", "Verified")),
-        ("/compare", ("Present", "Sentence", "Model", "Layer", "Head", "Compare", "Second sentence")),
+        (
+            "/compare",
+            ("Present", "Sentence", "Second sentence", "Model", "Layer", "Head", "Two sentences", "Options", "Export"),
+        ),
         (
             "/learn",
             ("Sentence", "Notation", "Present", "Answer sheet", "Link", "Progress", "1. Why attention", "Next →"),

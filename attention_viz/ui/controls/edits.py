@@ -1,8 +1,10 @@
 """Several changes of a model, chosen one after the other, undone one by one, and kept in the address."""
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.asks import Drawing, Nothing, Number, OneCell
 from attention_viz.edits.change import Change, Detail
@@ -60,12 +62,13 @@ def made(text: str, drawn: Drawn, state: State) -> "tuple[Edit, ...]":
     return tuple(edit for change in fitting for edit in to_edits(change, drawn.trace))
 
 
-def show_edit_controls(drawn: Drawn, state: State) -> None:
+def show_edit_controls(drawn: Drawn, state: State, listed: DeltaGenerator | None = None) -> None:
     """A change to choose and add, and the list of those that hold, each of which can be taken back.
 
     Args:
         drawn: the run without them, with all its streams, of the text as it was typed.
         state: what the pickers say.
+        listed: where the list stands; by default below the controls.
     """
     show_notices(CHANGES.notices())
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
@@ -88,7 +91,8 @@ def show_edit_controls(drawn: Drawn, state: State) -> None:
         st.caption(plain(_no_pattern_words(drawn, stream)))
     if full:
         st.caption(f"{MOST} changes are the most that can be made at once: remove one to add another.")
-    _show_list(drawn)
+    with contextlib.nullcontext() if listed is None else listed:
+        _show_list(drawn)
 
 
 def begin_with_change(drawn: Drawn, state: State) -> None:

@@ -99,6 +99,7 @@ def choose(
     leave_out: Collection[str] = (),
     with_readings: bool = False,
     beside: Callable[[State], None] | None = None,
+    other_text: Callable[[], None] | None = None,
 ) -> Row:
     """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
 
@@ -107,6 +108,7 @@ def choose(
         leave_out: what of `wording_controls.WORDING` the page has no use for.
         with_readings: whether the page shows weights as weights, so that they can be read otherwise.
         beside: draws a picker of the page's own after that for the head.
+        other_text: draws a box for a text of the page's own after that for the sentence.
     """
     asked = two_texts.asks_target(SHARED.current())
     # The height holds until the page's style has arrived.
@@ -115,6 +117,9 @@ def choose(
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
                 text_box("Sentence", "text", labelled=False)
+            if other_text is not None:
+                with st.container(key="other-text"):
+                    other_text()
             model_choice.pick_model()
             places, bar = st.container(key="places", horizontal=True), _hold_bar()
     chips = st.empty()

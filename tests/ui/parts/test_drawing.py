@@ -62,7 +62,7 @@ def test_a_model_that_its_only_visitor_left_is_given_up(
 ) -> None:
     monkeypatch.setattr(second, "facts_of", nothing_known)
     monkeypatch.setattr(COMPARE_CHOICES, "current", lambda: CompareChoice("heads"))
-    visit = first._load if page == "every page" else second._second_head
+    visit = first._load if page == "every page" else second.load_second
 
     def leave() -> None:
         with pytest.raises(Leaving):

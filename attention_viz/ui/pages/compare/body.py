@@ -90,7 +90,7 @@ def _run(choice: CompareChoice, chosen: State, state: State, places: Places) -> 
         begin_with_change(first.drawn, state)
         pickers.keep(chosen, COMPARE_CHOICES, CHANGES_OR_NONE)
         with places.controls:
-            show_edit_controls(first.drawn, state)
+            show_edit_controls(first.drawn, state, places.changes)
     return first, run_second(choice, state, first, places.second, HEIGHT)
 
 
@@ -100,11 +100,12 @@ def _badges(bar: DeltaGenerator, first: Run | None, second: Run | None) -> list[
     if first is not None and second is not None and first.drawn is second.drawn:
         runs = [("Both", first)]
     found: list[tuple[Badge, Run]] = []
-    for name, run in runs:
-        if run is not None:
-            with bar.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
-                st.caption(name, width="content")
-                found.append((Badge(f"badge-{name}"), run))
+    with bar.container(key="compare-badges", width="content", gap=None):
+        for name, run in runs:
+            if run is not None:
+                with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
+                    st.caption(name, width="content")
+                    found.append((Badge(f"badge-{name}"), run))
     return found
 
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
+from attention_viz.ui.address.codec import parameters
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import (
@@ -31,7 +33,18 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
 
-__all__ = ["choose_kind", "first_state", "show_pickers", "take_head", "take_trained"]
+__all__ = [
+    "choose_kind",
+    "first_state",
+    "load_second",
+    "other_text",
+    "settle_second",
+    "show_choice_notices",
+    "show_moments",
+    "show_pickers",
+    "take_head",
+    "take_trained",
+]
 
 # What the sentence is compared with until somebody types another, as this page last had it.
 _CONTRAST = "compare-contrast"
@@ -64,32 +77,74 @@ def choose_kind(state: State) -> CompareChoice:
     return COMPARE_CHOICES.current()
 
 
-def show_pickers(state: State) -> CompareChoice:
-    """What is compared, and what belongs to it, on one line.
+def settle_second(state: State) -> None:
+    """Bring the second side within what there is, now that the row has settled on a model; its box is drawn by then.
+
+    Args:
+        state: what is chosen of the first side.
+    """
+    COMPARE_CHOICES.settle(state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
+
+
+def other_text() -> None:
+    """The second sentence, beside the first."""
+    st.text_area(
+        "Second sentence",
+        key=COMPARE_CHOICES.key("other"),
+        height=68,
+        max_chars=SETTINGS.longest_input,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+
+
+def show_pickers(state: State) -> DeltaGenerator:
+    """A button that says what is compared; behind it the choice of that, and the second side's pickers.
 
     Returns:
-        The choice as the pickers now hold it.
+        The place behind the button, for what is changed.
     """
-    with st.container(key="compare-pickers", horizontal=True, vertical_alignment="top"):
-        offered = kinds(COMPARE_CHOICES.current(), state, opening.opened())
-        _select("Compare", "what", offered, KINDS.__getitem__, 260)
-        what = COMPARE_CHOICES.current().what
-        if what == "sentences":
-            _second_sentence()
-        if what == "models":
-            _select("Second model", "other_model", list(models(state)), allowed.display_name, 230)
-        if what in ("models", "heads"):
+    choice = COMPARE_CHOICES.current()
+    words = KINDS[choice.what]
+    with st.popover(words[0].upper() + words[1:], key="compare-what-with", width="content"):
+        offered = kinds(choice, state, opening.opened())
+        _select("Compare", "what", offered, KINDS.__getitem__)
+        if choice.what == "models":
+            _select("Second model", "other_model", list(models(state)), allowed.display_name)
+        if choice.what in ("models", "heads"):
             _second_head(state)
-        if what in ("sentences", "models"):
-            _select("Pair", "align", list(PAIRED), PAIRED.__getitem__, 290)
-        # Of another model no moments were kept: there is nothing to pick.
-        if what == "snapshots" and state.model == TRAINED.model and opening.opened() is None:
-            st.select_slider(
-                "Training step", STEPS, key=COMPARE_CHOICES.key("moment"), width=420, persist_state="session"
-            )
-            _select("Compared with step", "other_moment", list(STEPS), str, 170)
+        if choice.what in ("sentences", "models"):
+            _select("Pair", "align", list(PAIRED), PAIRED.__getitem__)
+        return st.container()
+
+
+def show_moments() -> None:
+    """The two moments of training, beside the curve."""
+    st.select_slider("Training step", STEPS, key=COMPARE_CHOICES.key("moment"), persist_state="session")
+    _select("Compared with step", "other_moment", list(STEPS), str)
+
+
+def show_choice_notices() -> None:
+    """What the address asked for in vain, and what a link can't carry."""
     show_notices(COMPARE_CHOICES.notices())
-    return COMPARE_CHOICES.current()
+    if COMPARE_CHOICES.current().what == "sentences":
+        show_link_limit(COMPARE_CHOICES.current().other)
+
+
+def load_second(state: State) -> None:
+    """Load the second model, where nobody knows yet how many heads it has, and then show the page again.
+
+    Why it can't be loaded is told where it would be drawn.
+    """
+    model = _second_model(state)
+    if facts_of(model).heads:
+        return
+    place = st.empty()
+    with contextlib.suppress(AttentionVizError):
+        load_in_place(model, place)
+    place.empty()
+    if facts_of(model).heads:
+        st.rerun()
 
 
 def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
@@ -111,36 +166,19 @@ def take_trained() -> None:
         st.session_state[name] = getattr(TRAINED, name)
 
 
-def _second_head(state: State) -> None:
+def _second_model(state: State) -> str:
     choice = COMPARE_CHOICES.current()
-    model = choice.other_model if choice.what == "models" else state.model
-    if not facts_of(model).heads:
-        # How many heads it has is known once it is loaded; why it can't be is told where it would be drawn.
-        place = st.empty()
-        with contextlib.suppress(AttentionVizError):
-            load_in_place(model, place)
-        place.empty()
-    if not facts_of(model).heads:
+    return choice.other_model if choice.what == "models" else state.model
+
+
+def _second_head(state: State) -> None:
+    if not facts_of(_second_model(state)).heads:
         return
     for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):
         # A picker before may have changed how many there are.
         choice = COMPARE_CHOICES.settle(state, only=("other_model", "other_layer", "other_head"))
-        _select(label, name, range(counts(choice, state, opening.opened())[place]), str, 130)
+        _select(label, name, range(counts(choice, state, opening.opened())[place]), str)
 
 
-def _second_sentence() -> None:
-    with st.container(key="compare-text", gap=None, width=560):
-        st.text_area(
-            "Second sentence",
-            key=COMPARE_CHOICES.key("other"),
-            height=68,
-            max_chars=SETTINGS.longest_input,
-            persist_state="session",
-        )
-    show_link_limit(COMPARE_CHOICES.current().other)
-
-
-def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str], width: int) -> None:
-    st.selectbox(
-        label, options, format_func=called, key=COMPARE_CHOICES.key(name), width=width, persist_state="session"
-    )
+def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str]) -> None:
+    st.selectbox(label, options, format_func=called, key=COMPARE_CHOICES.key(name), persist_state="session")

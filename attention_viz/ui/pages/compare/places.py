@@ -1,5 +1,6 @@
 """Where each part of the Compare page stands, held from the first moment on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -16,7 +17,8 @@ class Places:
     """A place for each part of the page.
 
     Attributes:
-        controls: what is changed, where a change is compared.
+        controls: where a change is chosen, if a change is compared.
+        changes: what is changed, in words.
         bar: the badges, and what can be taken away.
         notes: what was cut, and what is left out.
         claim: what differs most, in a sentence.
@@ -27,6 +29,7 @@ class Places:
     """
 
     controls: DeltaGenerator
+    changes: DeltaGenerator
     bar: DeltaGenerator
     notes: DeltaGenerator
     claim: DeltaGenerator
@@ -41,11 +44,22 @@ class Places:
         return self.first, self.second, self.difference
 
 
-def hold_places(bar: DeltaGenerator, *, curve: bool) -> Places:
-    """Hold them all, top to bottom; `bar` is at the end of the row, and `curve` says whether a training is compared."""
-    controls = st.container()
-    notes = st.container()
+def hold_places(controls: DeltaGenerator, bar: DeltaGenerator, moments: Callable[[], None] | None = None) -> Places:
+    """Hold them all, top to bottom.
+
+    Args:
+        controls: where a change is chosen, behind the page's button in the row.
+        bar: at the end of the row.
+        moments: draws the pickers above the curve, where a training is compared.
+    """
+    changes, notes = st.container(), st.container()
     claim = st.container(key="compare-claim")
+    curve = None
     with st.container(key="compare-views"):
-        *before, first, second, difference = (column.empty() for column in st.columns(4 if curve else 3))
-    return Places(controls, bar, notes, claim, before[0] if before else None, first, second, difference)
+        columns = st.columns(3 if moments is None else 4)
+        if moments is not None:
+            with columns[0]:
+                moments()
+                curve = st.empty()
+        first, second, difference = (column.empty() for column in columns[-3:])
+    return Places(controls, changes, bar, notes, claim, curve, first, second, difference)

@@ -19,12 +19,13 @@ def script() -> None:
     from attention_viz.ui.controls.model import pick_model
     from attention_viz.ui.controls.text_box import text_box
     from attention_viz.ui.pages.compare.choice import ADDRESS
-    from attention_viz.ui.pages.compare.pickers import choose_kind, show_pickers
+    from attention_viz.ui.pages.compare.pickers import choose_kind, other_text, show_pickers
 
     begin_page(ADDRESS)
     text_box("Sentence", "text")
     pick_model()
     choose_kind(SHARED.current())
+    other_text()
     show_pickers(SHARED.current())
 
 

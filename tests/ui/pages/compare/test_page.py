@@ -56,6 +56,13 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
         assert box is not None and box["y"] + box["height"] <= 860
         tops.append(round(box["y"]))
     assert max(tops) - min(tops) <= 2
+    # Both texts and all that is picked stand in one row, and the pictures begin below it.
+    row = [screen.get_by_label(name, exact=True) for name in ("Sentence", "Second sentence", "Model", "Layer", "Head")]
+    row += [screen.get_by_role("button", name=name, exact=True) for name in ("Two sentences", "Options")]
+    middles = [box["y"] + box["height"] / 2 for box in (one.bounding_box() for one in row) if box is not None]
+    assert len(middles) == len(row) and max(middles) - min(middles) <= 12
+    title = screen.locator(".st-key-compare-left .gtitle").bounding_box()
+    assert title is not None and title["y"] <= 200
     assert parameters(screen) | {"what": "sentences", "other": CITY, "text": RIVER} == parameters(screen)
     apart = divergences(one, other)
     numbers = numbers_in(screen, "heads").all_text_contents()
