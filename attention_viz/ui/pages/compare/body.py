@@ -19,6 +19,7 @@ from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.pages.compare.chosen import can_choose, in_first, pair_at, places_of_pair
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
@@ -118,7 +119,7 @@ def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, pla
             show_problem(error, places.difference)
         else:
             with places.claim:
-                _show_claim(choice, comparison, _chosen_places(comparison, first))
+                _show_claim(choice, comparison, places_of_pair(comparison, first))
             _show_parts(choice, first, second, comparison, places)
             return comparison
     else:
@@ -129,38 +130,9 @@ def _show_pair(choice: CompareChoice, first: Run | None, second: Run | None, pla
     return None
 
 
-def _chosen_places(comparison: Comparison, first: Run) -> tuple[int, int] | None:
-    """Where the chosen pair stands on the common axes; it counts the first text's positions."""
-    query, key = first.state.query, first.state.key
-    if query is None or key is None or not _in_tokens(comparison, first):
-        return None
-    if query not in comparison.queries.one or key not in comparison.keys.one:
-        return None
-    return comparison.queries.place_of(query), comparison.keys.place_of(key)
-
-
-def _in_tokens(comparison: Comparison, first: Run) -> bool:
-    """Whether rows and columns are the model's own tokens: a pair counts those, not whole words."""
-    stream, trace = comparison.one.stream, comparison.one.trace
-    own = first.drawn.trace
-    return trace.query_tokens(stream) == own.query_tokens(stream) and trace.key_tokens(stream) == own.key_tokens(stream)
-
-
-def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """A cell of the common axes as positions in the first text: of what only the second has, what stands there."""
-    found: list[int] = []
-    for axis, place in zip((comparison.queries, comparison.keys), cell, strict=True):
-        own = axis.partner(place) if axis.one[place] is None else place
-        position = None if own is None else axis.one[own]
-        if position is None:
-            return None
-        found.append(position)
-    return found[0], found[1]
-
-
-def _take_cell(comparison: Comparison, cell: tuple[int, int]) -> None:
+def _take_cell(comparison: Comparison, first: Run, cell: tuple[int, int]) -> None:
     """A cell that was pressed becomes the chosen pair, where the first text has something there."""
-    if (pair := _in_first(comparison, cell)) is not None:
+    if (pair := pair_at(comparison, first, cell)) is not None:
         take_pair(*pair)
 
 
@@ -183,13 +155,13 @@ def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comp
     tokens, moved = token_words(comparison), moved_words(comparison)
     captions = {"one": tokens, "other": moved, "difference": apart_words(comparison)}
     theme = theme_name()
-    told = _chosen_places(comparison, first) or claimed(comparison)
-    pair = None if told is None else _in_first(comparison, told)
-    pressed = _in_tokens(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
+    told = places_of_pair(comparison, first) or claimed(comparison)
+    pair = None if told is None else in_first(comparison, told)
+    pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
     for part, place in zip(titles, places.pictures, strict=True):
         with place.container():
             figure = views.compare(comparison, part=part, pair=pair, theme=theme)
-            show = functools.partial(_pressable, comparison) if pressed else _chart
+            show = functools.partial(_pressable, comparison, first) if pressed else _chart
             show(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
             if captions[part]:
                 st.caption(plain(captions[part]))
@@ -209,7 +181,7 @@ def _show_alone(choice: CompareChoice, run: Run, place: DeltaGenerator, second: 
         _chart(figure, title, _KEYS["other" if second else "one"], f"{title}, alone")
 
 
-def _pressable(comparison: Comparison, figure: go.Figure, title: str, key: str, alt: str) -> None:
+def _pressable(comparison: Comparison, first: Run, figure: go.Figure, title: str, key: str, alt: str) -> None:
     """A matrix whose cells choose their pair when they are pressed."""
     cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
     drawn: Any = figure.data[0]
@@ -219,7 +191,7 @@ def _pressable(comparison: Comparison, figure: go.Figure, title: str, key: str, 
     # The points lie over the cells, and say what these would.
     points.update(hoverinfo="text", hovertext=told)
     figure.update_layout(title_text=escaped(title), height=HEIGHT)
-    show_to_click(figure, key, alt, functools.partial(_take_cell, comparison))
+    show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))
 
 
 def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:

@@ -87,3 +87,17 @@ def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(screen
     screen.press(button.label)
     assert screen.address["model"] == "induction"
     assert screen.figure("compare-difference")["data"]
+
+
+def test_a_pair_of_pieces_is_told_as_the_pair_of_their_words_in_both_texts(screen: Screen) -> None:
+    one, other = "Zoologists saw the river", "Zoologists saw the city"
+    model = av.load("all-MiniLM-L6-v2")
+    traces = [av.merge_words(model.trace(text)) for text in (one, other)]
+    pieces = model.trace(one).query_tokens("encoder").pieces
+    assert len(pieces[1]) > 1
+    query, key = pieces[1][-1], pieces[4][0]
+    address = f"/compare?model=all-MiniLM-L6-v2&text={one.replace(' ', '+')}&other={other.replace(' ', '+')}&words=on"
+    screen.back_to(f"{address}&layer=0&head=4&query={query}&key={key}")
+    first, second = (float(trace.weights(0, 4)[1, 4]) for trace in traces)
+    told = re.sub("<[^>]*>", "", screen.part("compare-claim"))
+    assert told == f"“zoologists” looks at “river” {first:.2f} in the first; at “city” {second:.2f} in the second"
