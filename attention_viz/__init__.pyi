@@ -29,6 +29,7 @@ from .edits.kinds.replacement import Replace as Replace
 from .edits.kinds.temperature import Temperature as Temperature
 from .edits.registry import EDITS as EDITS
 from .errors import AttentionVizError as AttentionVizError
+from .errors import AttentionVizWarning as AttentionVizWarning
 from .errors import DownloadCancelled as DownloadCancelled
 from .errors import LoadCancelled as LoadCancelled
 from .errors import ModelNotFound as ModelNotFound

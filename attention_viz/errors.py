@@ -2,6 +2,7 @@
 
 __all__ = [
     "AttentionVizError",
+    "AttentionVizWarning",
     "DownloadCancelled",
     "LoadCancelled",
     "ModelNotFound",
@@ -20,6 +21,10 @@ def __dir__() -> list[str]:
 
 class AttentionVizError(Exception):
     """The base of every error raised here on purpose: catch it to show the message instead of a traceback."""
+
+
+class AttentionVizWarning(UserWarning):
+    """What is worth knowing of work that goes on all the same: that it takes long, or that a file holds less."""
 
 
 class ShapeError(AttentionVizError, ValueError):

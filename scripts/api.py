@@ -59,7 +59,7 @@ Every public name, with its signature and what it says of itself, as it stands i
 `.venv/bin/python -m scripts.registries` writes this page. [In Python](python.md) shows the same by example.
 """
 _LONGEST = 110
-_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):$", re.MULTILINE)
+_SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Warns|Yields):$", re.MULTILINE)
 _PUT_OFF = re.compile(
     r"(?:(?<=^)|(?<=: )|(?<=-> )|(?<=\[)|(?<=\| ))'((?:[A-Z]|pandas\.)[\w.]*(?:\[[\w., |]*\])?(?: \| \w+)*)'"
 )

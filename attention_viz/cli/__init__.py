@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from attention_viz.cli.options import parser
 from attention_viz.cli.output import one_line, report
-from attention_viz.errors import AttentionVizError
+from attention_viz.errors import AttentionVizError, AttentionVizWarning
 
 __all__ = ["main"]
 
@@ -34,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: with 2 for wrong usage, and with 0 for `--help`.
     """
-    with _interrupts() as interrupts:
+    with _interrupts() as interrupts, _warnings_on_a_line():
         try:
             return _run(argv)
         except KeyboardInterrupt:
@@ -78,6 +80,23 @@ def _interrupts() -> Generator[list[int]]:
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def _warnings_on_a_line() -> Generator[None]:
+    """What the library warns of is said each time and on a line of its own, without the place in somebody's code."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, AttentionVizWarning):
+                report(f"attention-viz: {one_line(str(message))}")
+            else:
+                others(message, category, *place)
+
+        warnings.simplefilter("always", AttentionVizWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _drop_output() -> None:

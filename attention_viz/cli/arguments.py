@@ -10,7 +10,19 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- has no other
 
-__all__ = ["MODEL", "TEXT", "add_format", "add_model", "add_stream", "add_text", "command_of", "count", "place", "port"]
+__all__ = [
+    "MODEL",
+    "TEXT",
+    "add_format",
+    "add_model",
+    "add_stream",
+    "add_text",
+    "command_of",
+    "count",
+    "place",
+    "places",
+    "port",
+]
 
 TEXT = "the sentence; - reads it from standard input"
 MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
@@ -92,6 +104,11 @@ def count(word: str) -> int:
 def place(word: str) -> int:
     """A whole number from 0."""
     return _number(word, 0, None)
+
+
+def places(word: str) -> tuple[int, ...]:
+    """Whole numbers from 0, such as 0,3,5."""
+    return tuple(place(one.strip()) for one in word.split(","))
 
 
 def _number(word: str, least: int, most: int | None) -> int:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from attention_viz.cli.files import check_target, layout_of, write
+from attention_viz.cli.files import check_target, part_of, write
 from attention_viz.cli.given import given, given_text, model_of, whole
 from attention_viz.cli.output import report, show, show_pairs
 
@@ -17,10 +17,10 @@ _EXAMPLE = "The bank of the river was flooded"
 
 def trace(arguments: Namespace) -> int:
     """Write what a model computed on a text."""
-    path = check_target(arguments)
+    path, part = check_target(arguments), part_of(arguments)
     second, target = (None if one is None else whole(one) for one in (arguments.second, arguments.target))
     (made,), _ = given(arguments, second, target)
-    write(made, path, arguments.layer, arguments.head, arguments.stream, layout_of(arguments))
+    write(made, path, part)
     report(f"Wrote {path}")
     return 0
 

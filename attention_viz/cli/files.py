@@ -2,10 +2,9 @@
 
 import importlib.util
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.errors import AttentionVizError
@@ -16,11 +15,35 @@ from attention_viz.views.export.sheet import Sheet
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-    Writer = Callable[[Trace, Path, int | None, int | None, str | None, Mapping[str, Any]], None]
+    Writer = Callable[[Trace, Path, "Part"], None]
 
-__all__ = ["ENDINGS", "check_target", "layout_of", "write"]
+__all__ = ["ENDINGS", "Part", "check_target", "layout_of", "part_of", "write"]
 
+# Lines of CSV that are written together, and what one core of 2023 writes in a second.
+_AT_ONCE, _LINES = 2**20, 2.5e5
 _LAYOUT = ("width", "height", "title", "footer", "numbers", "font_size")
+_LESS = ("what", "dtype")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a trace is written, and how.
+
+    Attributes:
+        layer: only this layer, or the one that the explorer opens on.
+        head: likewise.
+        stream: which attention of an encoder–decoder.
+        layers: only these layers; of the explorer those whose numbers go along.
+        laid_out: how a picture is, as `heatmap_svg` takes it.
+        less: what a saved trace leaves out, as `Trace.save` takes it.
+    """
+
+    layer: int | None = None
+    head: int | None = None
+    stream: str | None = None
+    layers: Sequence[int] | None = None
+    laid_out: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    less: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -29,7 +52,7 @@ class Kind:
 
     Attributes:
         holds: what it holds, in a few words.
-        write: writes it: trace, path, layer, head, stream, and how a picture is to be laid out.
+        write: writes it.
     """
 
     holds: str
@@ -53,6 +76,7 @@ def check_target(arguments: Namespace) -> Path:
     asked = [f"--{name.replace('_', '-')}" for name in layout_of(arguments)]
     if ending not in PICTURES and asked:
         arguments.usage_error(f"argument --out: {ending} is no picture; leave out {', '.join(asked)}")
+    _check_less(arguments, ending)
     if ending == ".safetensors" and places:
         arguments.usage_error(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
     if ending == ".parquet" and importlib.util.find_spec("pyarrow") is None:
@@ -68,6 +92,28 @@ def check_target(arguments: Namespace) -> Path:
     return path
 
 
+def _check_less(arguments: Namespace, ending: str) -> None:
+    """Refuse --layers where one layer is meant already, and what only a saved trace can leave out elsewhere."""
+    less = [f"--{name}" for name in _LESS if getattr(arguments, name) is not None]
+    if ending != ".safetensors" and less:
+        arguments.usage_error(f"argument --out: {ending} is no saved trace; leave out {', '.join(less)}")
+    if arguments.layers is not None and ending in PICTURES:
+        arguments.usage_error(f"argument --out: {ending} shows one head; leave out --layers")
+    if arguments.layers is not None and arguments.layer is not None and ending != ".html":
+        arguments.usage_error("argument --layers: --layer names one already; leave out either")
+
+
+def part_of(arguments: Namespace) -> Part:
+    """What of a trace the arguments ask for.
+
+    Raises:
+        AttentionVizError: a length or a size that is none.
+    """
+    less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
+    places = (arguments.layer, arguments.head, arguments.stream)
+    return Part(*places, arguments.layers, layout_of(arguments), less)
+
+
 def layout_of(arguments: Namespace) -> dict[str, Any]:
     """How a picture is to be laid out, as far as it was asked for, by the names that `heatmap_svg` has.
 
@@ -79,70 +125,62 @@ def layout_of(arguments: Namespace) -> dict[str, Any]:
     return found
 
 
-def write(
-    trace: "Trace",
-    path: Path,
-    layer: int | None,
-    head: int | None,
-    stream: str | None,
-    laid_out: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
-    """Write a trace, or a part of it, by the path's ending; a picture laid out as `heatmap_svg` takes it.
+def write(trace: "Trace", path: Path, part: Part) -> None:
+    """Write a trace, or a part of it, by the path's ending.
 
     Raises:
         AttentionVizError: there is no such layer, head or stream, or the file can't be written.
     """
     try:
-        ENDINGS[path.suffix.lower()].write(trace, path, layer, head, stream, laid_out)
+        ENDINGS[path.suffix.lower()].write(trace, path, part)
     except OSError as error:
         raise AttentionVizError(f"{path} can't be written: {error.strerror or error}") from None
 
 
-def _safetensors(
-    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
-) -> None:
-    trace.save(path)
+def _safetensors(trace: "Trace", path: Path, part: Part) -> None:
+    trace.save(path, layers=part.layers, **part.less)
 
 
-def _csv(
-    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
-) -> None:
+def _csv(trace: "Trace", path: Path, part: Part) -> None:
+    from attention_viz.trace.ahead import ahead
     from attention_viz.trace.table import to_csv
 
-    write_whole(path, to_csv(trace.table(layer, head, stream)).encode())
+    table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
+    told = ahead(path.name, len(table), len(table) / _LINES, None)
+    lines: list[str] = []
+    for start in range(0, max(1, len(table)), _AT_ONCE):
+        heading, _, rest = to_csv(table.iloc[start : start + _AT_ONCE]).partition("\n")
+        lines += [rest] if start else [f"{heading}\n", rest]
+        told(min(1.0, (start + _AT_ONCE) / max(1, len(table))))
+    write_whole(path, "".join(lines).encode())
 
 
-def _parquet(
-    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
-) -> None:
+def _parquet(trace: "Trace", path: Path, part: Part) -> None:
+    table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
     # By way of Python's own file, so that what goes wrong is said as for the others.
-    write_whole(path, trace.table(layer, head, stream).to_parquet(engine="pyarrow", index=False))
+    write_whole(path, table.to_parquet(engine="pyarrow", index=False))
 
 
-def _html(
-    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
-) -> None:
+def _html(trace: "Trace", path: Path, part: Part) -> None:
     from attention_viz.explorer import explore
 
-    explore(trace, stream=stream, layer=layer or 0, head=head or 0).save_html(path)
+    first = part.layers[0] if part.layers else None
+    layer = first if part.layer is None else part.layer
+    explore(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers).save_html(path)
 
 
-def _svg(
-    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
-) -> None:
+def _svg(trace: "Trace", path: Path, part: Part) -> None:
     from attention_viz.views import heatmap_svg
 
-    if layer is not None and head is not None:
-        write_whole(path, heatmap_svg(trace, layer, head, stream, **laid_out).encode())
+    if part.layer is not None and part.head is not None:
+        write_whole(path, heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out).encode())
 
 
-def _drawn(
-    trace: "Trace", path: Path, layer: int | None, head: int | None, stream: str | None, laid_out: Mapping[str, Any]
-) -> None:
+def _drawn(trace: "Trace", path: Path, part: Part) -> None:
     from attention_viz.views import heatmap_svg, save
 
-    if layer is not None and head is not None:
-        save(heatmap_svg(trace, layer, head, stream, **laid_out), path)
+    if part.layer is not None and part.head is not None:
+        save(heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out), path)
 
 
 ENDINGS: dict[str, Kind] = {

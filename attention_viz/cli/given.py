@@ -186,7 +186,7 @@ def _no_trace(text: str) -> str:
     except (OSError, ValueError):  # a text is often longer than a path may be
         return text
     # Only where a file has the text for its name is torch loaded to look into it.
-    from attention_viz.trace.storage import is_trace
+    from attention_viz.trace.files.read import is_trace
 
     if text.endswith(".safetensors") or is_trace(text):
         raise AttentionVizError(f"{text} is a file and no text; a trace is given with --trace {text}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from attention_viz import __version__
 from attention_viz.cli import commands
 from attention_viz.cli.app import run_app
-from attention_viz.cli.arguments import MODEL, TEXT, add_format, add_stream, add_text, command_of, count, port
+from attention_viz.cli.arguments import MODEL, TEXT, add_format, add_stream, add_text, command_of, count, places, port
 from attention_viz.cli.completion import SHELLS
 from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.questions import add_circuits, add_compare, add_effects, add_patch, add_why
@@ -64,7 +64,21 @@ def _trace(added: "Commands") -> None:
     )
     command.add_argument("--layer", type=int, metavar="N", help="only this layer, from 0; the one that .html opens on")
     command.add_argument("--head", type=int, metavar="N", help="only this head, from 0; the one that .html opens on")
+    command.add_argument(
+        "--layers",
+        type=places,
+        metavar="N,N",
+        help="only these layers; in .html those whose numbers go along, of a long text",
+    )
     add_stream(command)
+    command.add_argument(
+        "--what",
+        choices=("all", "terms", "weights"),
+        help=".safetensors: the calls' terms without what stands around them, or weights alone (default: all)",
+    )
+    command.add_argument(
+        "--dtype", choices=("float16", "float32"), help=".safetensors: numbers of wider kinds are rounded to this one"
+    )
     command.add_argument("--force", action="store_true", help="write over a file that is there already")
     _add_layout(command)
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from os import PathLike
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.style.theme import DARK, LIGHT, SANS
 
@@ -24,6 +26,8 @@ _THEMES = ("auto", "light", "dark")
 _LONGEST_TITLE = 300
 # A file goes with all weights as long as they are no more than this, some thirty megabytes.
 MOST_IN_A_FILE = 64_000_000
+# What two cores of 2023 do in a second: weights, bytes of heads that come as their terms, layers that are pictures.
+_WEIGHTS, _BYTES, _PICTURES = 3e7, 1e7, 15
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,12 +82,14 @@ def explore(
     head: int = 0,
     theme: Literal["auto", "light", "dark"] = "auto",
     layers: Collection[int] | None = None,
+    progress: Progress | None = None,
 ) -> Explorer:
     """Show a trace: arcs over its tokens, the grid of all heads, and one head as a matrix.
 
     A long text, of more than some sixty million weights, comes with the numbers of some layers only: query, key and a
     normaliser a row of each of their heads, from which every weight is computed, exact to 1e-5. Of the other heads
-    there is a small picture.
+    there is a small picture. What takes more than ten seconds says first how large it is and how long it may take, and
+    then on standard error how far it is.
 
     Args:
         trace: what to show; all its streams, layers and heads can be reached.
@@ -93,6 +99,8 @@ def explore(
         theme: "light", "dark", or "auto" for what the reader's system prefers.
         layers: of a long text, the layers of that stream whose numbers go along; by default the one that it opens on.
             Of 8,000 tokens a layer of nine heads with d_k 64 takes some 25 MB.
+        progress: told after each layer which share is done, from 0 to 1, in place of lines on standard error; what it
+            raises stops the work.
 
     Raises:
         TraceError: there is no such stream or layer, or the layer isn't kept.
@@ -115,7 +123,19 @@ def explore(
         terms = [(stream, wanted) for wanted in ([layer] if layers is None else layers)]
         for _, wanted in terms:
             _ = trace.attention(wanted, stream)
-    return Explorer(pack(trace, choice=Choice(stream, layer, head), terms=terms), theme, title)
+    told = ahead("explore", *_size(trace, terms), progress, "bytes")
+    return Explorer(pack(trace, choice=Choice(stream, layer, head), terms=terms, progress=told), theme, title)
+
+
+def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[float, float]:
+    """How many bytes the page will have, at most, and how many seconds it will take."""
+    calls = [layer.attention for layers in trace.layers.values() for layer in layers]
+    if terms is None:
+        weights = sum(math.prod(call.shape) for call in calls)
+        return 2.0 * weights, weights / _WEIGHTS
+    wanted = [trace.attention(layer, stream) for stream, layer in terms]
+    carried = 4 * sum(call.query.numel() + call.key.numel() for call in wanted)
+    return carried * 4 / 3, carried / _BYTES + len(calls) / _PICTURES
 
 
 def _element_text(text: str) -> str:

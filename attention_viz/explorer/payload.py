@@ -17,9 +17,10 @@ head on the screen, in bytes of their own.
 """
 
 import hashlib
+import itertools
 import json
 import struct
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
 from attention_viz.explorer.axes import Axes, generated_by
+from attention_viz.explorer.limits import refuse_large
 from attention_viz.explorer.planes import ERROR, LEVELS, Body, Masks, split_numbers, steps_of
 from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
@@ -37,14 +39,12 @@ from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
 if TYPE_CHECKING:
     from attention_viz.analysis.findings.finding import Finding
     from attention_viz.operation.attention import Attention
+    from attention_viz.trace.ahead import Progress
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "LONG", "MOST_CELLS", "MOST_WEIGHTS", "Choice", "find", "id_of", "is_long", "pack"]
+__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "find", "id_of", "is_long", "pack"]
 
-# The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
-MOST_CELLS = 4096 * 4096
-MOST_WEIGHTS = 16 * MOST_CELLS
 # With more weights than this a page waits for less where heads come as their terms: these are some ten megabytes.
 LONG = 24_000_000
 
@@ -87,6 +87,7 @@ def pack(
     choice: Choice | None = None,
     terms: Collection[tuple[str, int]] | None = None,
     findings: "Sequence[Finding] | None" = None,
+    progress: "Progress | None" = None,
 ) -> bytes:
     """The trace as bytes for the browser component; equal traces give equal bytes.
 
@@ -97,20 +98,26 @@ def pack(
         terms: None for all weights. Else heads come as small pictures, and those of these layers, (stream, layer), with
             what their weights follow from; the host hands over others by `pack_head`.
         findings: what a person should look at, where that is known already.
+        progress: told after each layer which share is done, from 0 to 1; what it raises stops the work.
 
     Raises:
         TraceError: a head has weights that are not numbers, there are more than a browser can hold, or the chosen layer
             isn't kept.
     """
     if terms is None:
-        _refuse_large(trace)
+        refuse_large(trace)
     body, masks, axes = Body(), Masks(), Axes(generated_by(trace))
+    told = _layers_done(trace, progress)
     streams = [
         {
             "name": stream,
             "queries": axes.add(trace.query_tokens(stream)),
             "keys": axes.add(trace.key_tokens(stream)),
-            **(_whole(trace, stream, body, masks) if terms is None else _long(trace, stream, terms, body, masks)),
+            **(
+                _whole(trace, stream, body, masks, told)
+                if terms is None
+                else _long(trace, stream, terms, body, masks, told)
+            ),
         }
         for stream in trace.streams
     ]
@@ -149,18 +156,27 @@ def _digest(axes: list[dict[str, Any]], body: Body) -> str:
     return found.hexdigest()
 
 
-def _whole(trace: "Trace", stream: str, body: Body, masks: Masks) -> dict[str, Any]:
+def _layers_done(trace: "Trace", progress: "Progress | None") -> Callable[[], object]:
+    """What is called when another layer of any stream is done, and tells which share that makes."""
+    done, of = itertools.count(1), sum(map(len, trace.layers.values()))
+    return lambda: None if progress is None else progress(next(done) / of)
+
+
+def _whole(trace: "Trace", stream: str, body: Body, masks: Masks, told: Callable[[], object]) -> dict[str, Any]:
     """A stream with all weights."""
     return {
         "layers": [
             {**_layer(layer, f"layer {number} of the {stream}", body, masks), **_number(trace, stream, number)}
-            for number, layer in _numbered(trace, stream)
+            for number, layer in _numbered(trace, stream, told)
         ]
     }
 
 
-def _numbered(trace: "Trace", stream: str) -> "Iterator[tuple[int, Layer]]":
-    return zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
+def _numbered(trace: "Trace", stream: str, told: Callable[[], object]) -> "Iterator[tuple[int, Layer]]":
+    """Each layer with its number; whoever asks for the next is done with the one before."""
+    for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True):
+        yield number, layer
+        told()
 
 
 def _number(trace: "Trace", stream: str, number: int) -> dict[str, int]:
@@ -174,7 +190,14 @@ def _placed(trace: "Trace", choice: Choice) -> dict[str, Any]:
     return asdict(choice) | {"layer": trace.layer_numbers(choice.stream).index(choice.layer)}
 
 
-def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body: Body, masks: Masks) -> dict[str, Any]:
+def _long(
+    trace: "Trace",
+    stream: str,
+    terms: Collection[tuple[str, int]],
+    body: Body,
+    masks: Masks,
+    told: Callable[[], object],
+) -> dict[str, Any]:
     """A stream of a long text: a picture of each head, and the terms of some layers."""
     calls = [layer.attention for layer in trace.layers[stream]]
     special = _special(trace.query_tokens(stream)), _special(trace.key_tokens(stream))
@@ -192,7 +215,7 @@ def _long(trace: "Trace", stream: str, terms: Collection[tuple[str, int]], body:
                 if (stream, number) in terms
             },
         }
-        for number, layer in _numbered(trace, stream)
+        for number, layer in _numbered(trace, stream, told)
     ]
     return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
 
@@ -222,25 +245,6 @@ def _reading(trace: "Trace") -> dict[str, Any] | None:
 
     found = READINGS.get(trace.provenance.reading)
     return None if found is None or found.function is None else {"label": found.label, "together": not found.per_head}
-
-
-def _refuse_large(trace: "Trace") -> None:
-    """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds."""
-    total = 0
-    for stream in trace.streams:
-        for number, layer in _numbered(trace, stream):
-            heads, queries, keys = layer.attention.shape
-            total += heads * queries * keys
-            if queries * keys > MOST_CELLS:
-                raise TraceError(
-                    f"a head of layer {number} of the {stream} has {queries:,} queries × {keys:,} keys; the explorer "
-                    f"draws at most {MOST_CELLS:,} cells a head, which are {int(MOST_CELLS**0.5):,} tokens"
-                )
-    if total > MOST_WEIGHTS:
-        raise TraceError(
-            f"the trace has {total:,} weights and the explorer draws at most {MOST_WEIGHTS:,}; "
-            "record fewer layers or a shorter text"
-        )
 
 
 def _layer(layer: "Layer", name: str, body: Body, masks: "Masks") -> dict[str, Any]:

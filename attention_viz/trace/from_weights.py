@@ -40,8 +40,9 @@ def check_computed(call: Attention, what: str) -> None:
     """
     if call.value.shape[-1] == 0:
         raise TraceError(
-            f"{what} can't be had of weights alone, as of Trace.from_weights, a reading or words put together: needed "
-            "are the queries, keys and values that the weights came from (Trace.from_qkv, av.record, or a model)"
+            f"{what} can't be had of weights alone, as of Trace.from_weights, a file of weights, a reading or words "
+            "put together: needed are the queries, keys and values that the weights came from (Trace.from_qkv, "
+            "av.record, or a model)"
         )
 
 

@@ -20,6 +20,8 @@ def trace_in_html(trace: "Trace") -> str:
     texts = (("text", origin.text), ("second text", origin.second_text), ("target", origin.target))
     rows += [(name, _shortened(text)) for name, text in texts if text is not None]
     rows += [("edited", _shortened(edit)) for edit in origin.edits]
+    if words := origin.stored_in_words:
+        rows.append(("stored", words))
     if origin.added:
         rows.append(("added", f"{' and '.join(origin.added)}: ones, so every position is read"))
     for stream, layers in trace.layers.items():

@@ -14,7 +14,7 @@ from attention_viz.operation.shapes import is_whole
 if TYPE_CHECKING:
     from attention_viz.trace.layers import Layer
 
-__all__ = ["ByNumber", "Kept", "check_kept", "chosen_layers"]
+__all__ = ["ByNumber", "Kept", "check_kept", "chosen_layers", "some_layers"]
 
 # So many numbers are listed in a message.
 _MOST_LISTED = 20
@@ -99,6 +99,22 @@ def chosen_layers(layers: Sequence[int], counts: Mapping[str, int]) -> Mapping[s
         raise ShapeError(f"layers to keep are named once each; got {list(layers)}")
     found = {stream: Kept(tuple(one for one in numbers if one < count), count) for stream, count in counts.items()}
     return {stream: one for stream, one in found.items() if one.numbers}
+
+
+def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, Kept]:
+    """Which layers of a trace are meant, by stream, where some are named; all that it keeps by default.
+
+    Raises:
+        ShapeError: no numbers, one twice, something else than whole numbers, or one that no stream has.
+        TraceError: one of them isn't kept.
+    """
+    if layers is None:
+        return dict(trace.kept)
+    found = dict(chosen_layers(layers, {stream: kept.of for stream, kept in trace.kept.items()}))
+    for stream, wanted in found.items():
+        for number in wanted.numbers:
+            _ = trace.attention(number, stream)
+    return found
 
 
 class ByNumber:

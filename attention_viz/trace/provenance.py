@@ -31,6 +31,10 @@ class Provenance:
             "interception" where it stands in for products and softmaxes that the model's own code asks torch for.
         output: which of the things that the model returns `Trace.output` is, by its name there: "logits",
             "last_hidden_state", "text_embeds" …; empty where that isn't known.
+        stored: what a file kept of the run, where that was less than all: "terms" or "weights", "float16", or both, as
+            `Trace.save` was told; empty where nothing was lost.
+        stored_weight_error: the largest absolute difference between a weight of the run and that which the file gives.
+        stored_output_error: likewise of the output's numbers.
         added: masks of ones, by name, that the model was given though nobody passed them: every position is read.
     """
 
@@ -50,10 +54,25 @@ class Provenance:
     route: str = "interface"
     output: str = ""
     added: tuple[str, ...] = ()
+    stored: str = ""
+    stored_weight_error: float = 0.0
+    stored_output_error: float = 0.0
 
     def __post_init__(self) -> None:
         """Close it to changes."""
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    @property
+    def stored_in_words(self) -> str:
+        """What became of the run's numbers in a file, as a part of a sentence; empty where they are the run's."""
+        *_, last = self.stored.split(", ")
+        if last in ("", "terms"):
+            return ""
+        said = ["only the weights were stored, no queries, keys and values"] if "weights" in self.stored else []
+        said += [f"the numbers were rounded to {last}"] if last != "weights" else []
+        far = f"no weight is further than {self.stored_weight_error:.1e} from the run's"
+        more = f", no number of the output than {self.stored_output_error:.1e}" if self.stored_output_error else ""
+        return f"{'; '.join(said)}: {far}{more}"
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, for a file's header."""

@@ -43,6 +43,7 @@ class Rerun:
             of what the model says; None where no model stands behind the trace.
         zero: finds how far each layer's output turns without the value of each key, of a stream; None as well.
         run: what stands behind the trace, for whoever made it.
+        seconds: what the recorded run took; 0 where nobody measured it.
     """
 
     measure: Callable[[], Fidelity]
@@ -50,6 +51,7 @@ class Rerun:
     differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
     zero: Callable[[str], tuple[Float[Tensor, "query key"], ...]] | None = None
     run: object = None
+    seconds: float = 0.0
 
     def relevance(self, of: tuple[int, int] | None) -> Relevance:
         """What `differentiate` finds.

@@ -2,10 +2,16 @@
 
 import csv
 import functools
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
 import pandas
+
+from attention_viz.errors import ShapeError
+from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.kept import some_layers
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -27,18 +33,43 @@ COLUMNS = (
     "key_written",
 )
 
+# What two cores of 2023 do in a second.
+_ROWS = 2e6
+
 # What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection"), the full-width forms included.
 _FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
 
 
-def weights_table(trace: "Trace", layer: int | None, head: int | None, stream: str | None) -> pandas.DataFrame:
-    """Every weight of the chosen part of a trace as a row; None stands for all."""
-    pieces = [
-        _head_table(trace, number, one, name)
-        for name in (trace.streams if stream is None else (trace.stream(stream),))
-        for number in (trace.layer_numbers(name) if layer is None else (layer,))
+def weights_table(
+    trace: "Trace",
+    layer: int | None,
+    head: int | None,
+    stream: str | None,
+    layers: Sequence[int] | None = None,
+    progress: Progress | None = None,
+) -> pandas.DataFrame:
+    """Every weight of the chosen part of a trace as a row; None stands for all; see `Trace.table`.
+
+    Raises:
+        TraceError: there is no such layer or stream.
+        ShapeError: there is no such head; or layer and layers were both given.
+    """
+    if layer is not None and layers is not None:
+        raise ShapeError(f"layer={layer!r} and layers={layers!r} were both given; one of them says which layers")
+    kept = some_layers(trace, layers)
+    streams = kept if stream is None else (trace.stream(stream),)
+    chosen = [
+        (name, number, one)
+        for name in streams
+        for number in ((kept[name].numbers if name in kept else ()) if layer is None else (layer,))
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
+    rows = sum(math.prod(trace.attention(number, name).shape[1:]) for name, number, _ in chosen)
+    told = ahead("Trace.table", rows, rows / _ROWS, progress)
+    pieces: list[pandas.DataFrame] = []
+    for done, (name, number, one) in enumerate(chosen, start=1):
+        pieces.append(_head_table(trace, number, one, name))
+        told(done / len(chosen))
     return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
 
 

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 from types import MappingProxyType
 
 # Only tables need it, and it is loaded with the first trace all the same: Plotly looks whether pandas is there, and
 # fails on one that another thread of a server is just loading.
-import pandas
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.operation.told import told
 from attention_viz.trace.by_hand.given import Given
+from attention_viz.trace.filed import Filed
 from attention_viz.trace.in_html import trace_in_html
 from attention_viz.trace.kept import ByNumber, Kept, check_kept
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
@@ -20,8 +19,6 @@ from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun, attach, behind
 from attention_viz.trace.resting import bytes_of
-from attention_viz.trace.storage import read_trace, write_trace
-from attention_viz.trace.table import weights_table
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
@@ -30,7 +27,7 @@ _Layers = Mapping[str, tuple[Layer, ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Trace(Given, ByNumber):
+class Trace(Given, Filed, ByNumber):
     """What one pass through a model computed, layer by layer.
 
     Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
@@ -89,7 +86,8 @@ class Trace(Given, ByNumber):
             f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
             for stream, layers in self.layers.items()
         )
-        return f"Trace({self.provenance.model!r}, {told(self.provenance.text)}, {sizes})"
+        stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
+        return f"Trace({self.provenance.model!r}, {told(self.provenance.text)}, {sizes}{stored})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: where it comes from, and what is in it; nothing is computed for that."""
@@ -252,36 +250,6 @@ class Trace(Given, ByNumber):
         """
         stream, place = self._place(layer, stream)
         return self.whole_layers[stream][place]
-
-    def table(self, layer: int | None = None, head: int | None = None, stream: str | None = None) -> pandas.DataFrame:
-        """Every weight as a row.
-
-        Columns stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written.
-        A token is the tokenizer's own piece, such as "Ġbank"; written is how people read it, "·bank".
-
-        Args:
-            layer: only this layer; all by default.
-            head: only this head; all by default.
-            stream: only this stream; all by default.
-
-        Raises:
-            TraceError: there is no such layer or stream.
-            ShapeError: there is no such head.
-        """
-        return weights_table(self, layer, head, stream)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the trace to one file at exactly that path: safetensors, with JSON in its header."""
-        write_trace(self, path)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> "Trace":
-        """Read a trace back from a file that `save` wrote.
-
-        Raises:
-            TraceError: the file is missing, broken, or not a trace of ours.
-        """
-        return read_trace(cls, path)
 
 
 def _counted(kept: Kept) -> str:

@@ -196,6 +196,37 @@ def test_csv_and_parquet_hold_the_weights_asked_for(
     pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "w.parquet"), own)
 
 
+def test_some_layers_and_fewer_numbers_are_the_library_s(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, words = av.load("induction").trace(MOON), ("trace", MOON, "--model", "induction", "--layers", "1", "--force")
+    path = tmp_path / "w.safetensors"
+    assert run(*words, "--out", str(path), "--what", "weights", "--dtype", "float16")[::2] == (
+        0,
+        f"Loading induction …\nWrote {path}\n",
+    )
+    code, _, err = run("heads", "--trace", str(path))
+    assert code == 0
+    said = (
+        r"^attention-viz: w\.safetensors: only the weights were stored.*rounded to float16: no weight is further than"
+    )
+    assert re.search(said, err, re.MULTILINE)
+    with pytest.warns(av.AttentionVizWarning):
+        read = av.Trace.load(path)
+    assert read.layer_numbers() == (1,) and read.provenance.stored == "weights, float16"
+    assert run(*words, "--out", str(tmp_path / "w.csv"))[0] == 0
+    assert (tmp_path / "w.csv").read_bytes() == to_csv(own.table(1)).encode()
+    assert run(*words, "--out", str(tmp_path / "w.html"))[0] == 0
+    assert (tmp_path / "w.html").read_text("utf-8") == av.explore(own, layer=1, layers=[1]).html()
+    # As if this were a machine that writes a line of the table in a second; the file is put together from pieces.
+    monkeypatch.setattr("attention_viz.cli.files._LINES", 1)
+    monkeypatch.setattr("attention_viz.cli.files._AT_ONCE", 50)
+    code, _, err = run(*words, "--out", str(tmp_path / "w.csv"))
+    assert (code, err.count("attention-viz: w.csv: 196 rows, which takes about 3 minutes")) == (0, 1)
+    assert [line for line in err.splitlines() if " % done" in line][-1] == "w.csv: 100 % done"
+    assert (tmp_path / "w.csv").read_bytes() == to_csv(own.table(1)).encode()
+
+
 def test_a_picture_is_laid_out_for_print_as_it_is_asked_for(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "head.svg"
     words = ("trace", MOON, "--model", "induction", "--layer", "0", "--head", "1", "--out")
@@ -266,6 +297,10 @@ def test_standard_input_that_is_no_text_is_refused(run: Run, monkeypatch: pytest
         (("w.svg",), "needs --layer and --head"),
         (("w.svg", "--layer", "0"), "needs --layer and --head"),
         (("w.safetensors", "--layer", "0", "--stream", "encoder"), "whole trace; leave out --layer, --stream"),
+        (("w.csv", "--what", "weights", "--dtype", "float16"), "is no saved trace; leave out --what, --dtype"),
+        (("w.svg", "--layer", "0", "--head", "0", "--layers", "0,1"), "shows one head; leave out --layers"),
+        (("w.csv", "--layer", "0", "--layers", "0,1"), "--layer names one already; leave out either"),
+        (("w.csv", "--layers", "0,first"), "'first': it has to be a whole number, 0 or more"),
     ],
 )
 def test_endings_and_options_that_don_t_go_together(words: tuple[str, ...], message: str, run: Run) -> None:

@@ -77,7 +77,7 @@ class FullDisk:
 
 
 def as_cli(ending: str) -> Callable[[Trace, Path], None]:
-    return lambda trace, path: files.ENDINGS[ending].write(trace, path, 0, 0, None, {})
+    return lambda trace, path: files.ENDINGS[ending].write(trace, path, files.Part(0, 0))
 
 
 WRITERS: dict[str, Callable[[Trace, Path], None]] = {

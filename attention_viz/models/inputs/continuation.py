@@ -68,6 +68,8 @@ class Growing:
             raise UnsupportedModel(
                 f"{name} goes on from a run of its own, without padding, not from what was made of it"
             )
+        if stored := origin.stored_in_words:
+            raise UnsupportedModel(f"{name} goes on by a run's own keys and values, and of this trace {stored}")
         if any(not kept.whole for kept in trace.kept.values()):
             raise UnsupportedModel(
                 f"the trace keeps {trace.kept[trace.stream()]}, and {name} goes on by the keys and values of every "

@@ -3,6 +3,7 @@
 import inspect
 import platform
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ class Pass:
         modules: which module made each call, of those that weren't kept, too.
         numbers: of each kept call, its place among all.
         named: what the output is called among the things that the model returns; empty where nobody asked.
+        seconds: what the run took; 0 where nobody measured it.
     """
 
     output: Tensor
@@ -43,6 +45,7 @@ class Pass:
     modules: tuple[nn.Module, ...]
     numbers: tuple[int, ...]
     named: str = ""
+    seconds: float = 0.0
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
@@ -104,7 +107,9 @@ class Runner:
             rest: where what is kept is written, that of a long text; None for memory.
         """
         recorder = Recorder(edits, places, keep, rest)
+        started = time.perf_counter()
         recorded = Pass.of(self._run(recorder, inputs), recorder)
+        recorded = replace(recorded, seconds=time.perf_counter() - started)
         return recorded if rest is None else replace(recorded, output=rest.put(recorded.output))
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:

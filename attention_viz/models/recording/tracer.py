@@ -171,6 +171,7 @@ class Tracer:
             differentiate=lambda of: relevance(run, of),
             zero=lambda stream: value_zeroing(run, stream),
             run=run,
+            seconds=recorded.seconds,
         )
         kept = anatomy.kept(numbers)
         trace = Trace(

@@ -53,6 +53,7 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
     if math.isnan(fidelity.output_error):
         return "orange", "Not verified: weights that were handed over"
     if from_file:
+        far = _power(max(fidelity.output_error, fidelity.weight_error, trace.provenance.stored_weight_error))
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
     if _evicted(trace):
@@ -84,7 +85,13 @@ def comparison_words(trace: "Trace") -> str:
         f"difference in the output is {_power(fidelity.output_error)} and in any weight{rows} "
         f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
         f"as the same: that is how far two orders of adding the same numbers can lie apart.{by}"
-    ) + _edit_words(trace)
+    ) + (_edit_words(trace) + _stored_words(trace))
+
+
+def _stored_words(trace: "Trace") -> str:
+    """What a file kept of the run, in words."""
+    said = trace.provenance.stored_in_words
+    return f" Of this run, {said}." if said else ""
 
 
 _OWN_CODE = (

@@ -1,67 +1,37 @@
-"""A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
+"""A trace out of a safetensors file, with every reference, shape and kind of number checked; nothing is executed."""
 
 import json
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
-from attention_viz.errors import AttentionVizError, TraceError
+from attention_viz.errors import AttentionVizError, AttentionVizWarning, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
+from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS
+from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.kept import Kept
 from attention_viz.trace.layers import AROUND, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.whole_file import write_whole
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["is_trace", "read_trace", "write_trace"]
+__all__ = ["is_trace", "read_trace"]
 
-# A version that knows nothing of layers left out would give those that are there other numbers: it reads format 1 only.
-_FORMAT, _FORMAT_OF_SOME = 1, 2
-_KEY = "attention_viz"
 # Bytes: what is larger stays where the file lies in memory.
 _SMALL = 1_000_000
 _TERMS = terms_of(Attention)
-
-
-def write_trace(trace: "Trace", path: str | PathLike[str]) -> None:
-    """Write a trace to exactly that path; masks that layers share are stored once.
-
-    It is written beside and put in its place when it is whole: whatever happens meanwhile, what was there stays.
-
-    Raises:
-        TraceError: nothing can be written there.
-    """
-    shelf = _Shelf()
-    header = {
-        "format": _FORMAT if all(kept.whole for kept in trace.kept.values()) else _FORMAT_OF_SOME,
-        "streams": {
-            stream: {
-                "queries": asdict(trace.queries[stream]),
-                "keys": asdict(trace.keys[stream]),
-                "layers": [_pack_layer(layer, shelf) for layer in layers],
-                **({} if trace.kept[stream].whole else {"kept": asdict(trace.kept[stream])}),
-            }
-            for stream, layers in trace.whole_layers.items()
-        },
-        "output": shelf.put(trace.output),
-        "provenance": trace.provenance.as_dict(),
-        "fidelity": asdict(trace.fidelity),
-    }
-    try:
-        write_whole(path, save(shelf.tensors, metadata={_KEY: json.dumps(header, ensure_ascii=True)}))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
+_KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
 def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
@@ -76,24 +46,37 @@ def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
     """
     name = Path(path).name
     header, tensors = _open(path)
-    if header.get("format") not in (_FORMAT, _FORMAT_OF_SOME):
-        raise TraceError(
-            f"{name} has trace format {header.get('format')!r}; this version reads formats {_FORMAT} and "
-            f"{_FORMAT_OF_SOME}"
-        )
+    if header.get("format") not in FORMATS:
+        *most, last = FORMATS
+        told = f"{', '.join(map(str, most))} and {last}"
+        raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads formats {told}")
     try:
-        return _unpack(kind, header, tensors)
+        found = _unpack(kind, header, _widened(header, tensors))
     except AttentionVizError as error:
         raise TraceError(f"{name} is a broken trace: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise TraceError(f"{name} is a broken trace: its header lacks or garbles {error}") from None
+    if told := found.provenance.stored_in_words:
+        warnings.warn(f"{name}: {told}", AttentionVizWarning, stacklevel=3)
+    return found
+
+
+def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """The tensors with those that were rounded for the file in the kind of number that the run had."""
+    if header["format"] != FORMAT_OF_LESS:
+        return tensors
+    kinds = {_as(str, name): _KINDS[_as(str, kind)] for name, kind in header["rounded"].items()}
+    wrong = [name for name in kinds if tensors[name].dtype not in FLOATING]
+    if wrong:
+        raise TraceError(f"{wrong[0]} is rounded, and not of floating numbers")
+    return {name: tensor.to(kinds[name]) if name in kinds else tensor for name, tensor in tensors.items()}
 
 
 def is_trace(path: str | PathLike[str]) -> bool:
     """Whether a file is a trace by its header, whatever its name ends in; no tensor is read for that."""
     try:
         with safe_open(fspath(path), framework="pt") as file:
-            return _KEY in (file.metadata() or {})
+            return HEADER in (file.metadata() or {})
     except (SafetensorError, ValueError, OSError):
         return False
 
@@ -106,7 +89,7 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
             raise TraceError(f"no file at {fspath(path)}; a trace is a file that trace.save wrote")
         with safe_open(fspath(path), framework="pt") as file:
             metadata = file.metadata() or {}
-            header = json.loads(metadata.get(_KEY, "null"))
+            header = json.loads(metadata.get(HEADER, "null"))
             names = file.keys() if header else ()
             tensors = {key: _aligned(file.get_tensor(key)) for key in names}
     except SafetensorError:
@@ -122,42 +105,13 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
             "whole trace, as “Trace (safetensors)” or trace.save writes it"
         )
     if not isinstance(header, dict):
-        raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {_KEY!r} entry")
+        raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {HEADER!r} entry")
     return cast("dict[str, Any]", header), tensors
 
 
 def _aligned(tensor: Tensor) -> Tensor:
     """A small tensor where torch's own would lie: what is computed of it is then the same to the last digit."""
     return tensor if tensor.nbytes > _SMALL else tensor.clone()
-
-
-class _Shelf:
-    """Tensors to be stored, each once, however often it is used."""
-
-    def __init__(self) -> None:
-        self.tensors: dict[str, Tensor] = {}
-        self._names: dict[int, str] = {}
-
-    def put(self, tensor: Tensor) -> str:
-        """The name a tensor is stored under."""
-        if id(tensor) not in self._names:
-            name = f"t{len(self.tensors):04d}"
-            self._names[id(tensor)] = name
-            self.tensors[name] = tensor.detach().cpu().contiguous().clone()
-        return self._names[id(tensor)]
-
-
-def _pack_layer(layer: Layer, shelf: _Shelf) -> dict[str, object]:
-    parts = layer.bias_parts
-    terms = {term.name: getattr(layer.attention, term.name) for term in _TERMS if not term.is_number}
-    tensors = {name: tensor for name, tensor in {**terms, **layer.around}.items() if tensor is not None}
-    return {
-        "label": layer.label,
-        **{term.name: getattr(layer.attention, term.name) for term in _TERMS if term.is_number},
-        "tensors": {name: shelf.put(tensor) for name, tensor in tensors.items()},
-        # Beside the others, since versions that know nothing of parts refuse tensors of names they don't know.
-        **({"bias_parts": {name: shelf.put(part) for name, part in parts.items()}} if parts else {}),
-    }
 
 
 def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Trace":
@@ -199,6 +153,9 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         reading=_as(str, entry.get("reading", "raw")),
         route=_as(str, entry.get("route", "interface")),
         output=_as(str, entry.get("output", "")),
+        stored=_as(str, entry.get("stored", "")),
+        stored_weight_error=float(_as(float, entry.get("stored_weight_error", 0.0))),
+        stored_output_error=float(_as(float, entry.get("stored_output_error", 0.0))),
         added=tuple(_as(str, name) for name in _as(list, entry.get("added", []))),
     )
 
@@ -211,6 +168,8 @@ def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
 
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:
     found: dict[str, Any] = {name: tensors[reference] for name, reference in entry["tensors"].items()}
+    if WEIGHTS in found:
+        return _layer_of_weights(found, _as(str, entry["label"]))
     parts = {_as(str, name): tensors[reference] for name, reference in entry.get("bias_parts", {}).items()}
     known = {term.name for term in _TERMS if not term.is_number}
     needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
@@ -220,6 +179,16 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
     return Layer(Attention(**terms), _as(str, entry["label"]), **around, bias_parts=parts)
+
+
+def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:
+    """A layer of a file that holds its weights and neither queries, keys nor values."""
+    if not set(found) <= {WEIGHTS, "allowed"}:
+        raise TraceError(f"a layer has the tensors {', '.join(sorted(found))}")
+    weights = found[WEIGHTS]
+    if weights.dtype not in FLOATING or weights.ndim != 3 or not bool((weights >= 0).all()):
+        raise TraceError(f"layer {label} has weights that are none: (head, query, key) of numbers from 0 are needed")
+    return Layer(attention_of(weights, found.get("allowed")), label)
 
 
 def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:

@@ -217,7 +217,7 @@ LAYER = ("streams", "decoder", "layers", 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("format", 3), "trace format 3; this version reads formats 1 and 2"),
+        (put("format", 4), "trace format 4; this version reads formats 1, 2 and 3"),
         (put("streams", {}), "got none"),
         (put("streams", [1]), "garbles"),
         (put("streams", "decoder", "layers", []), "the decoder has none"),

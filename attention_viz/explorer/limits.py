@@ -1,0 +1,37 @@
+"""What is more than a browser can hold, and is refused before any weight is computed."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import TraceError
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["MOST_CELLS", "MOST_WEIGHTS", "refuse_large"]
+
+# The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
+MOST_CELLS = 4096 * 4096
+MOST_WEIGHTS = 16 * MOST_CELLS
+
+
+def refuse_large(trace: "Trace") -> None:
+    """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds.
+
+    Raises:
+        TraceError: a head has too many cells, or the trace too many weights.
+    """
+    total = 0
+    for stream, layers in trace.layers.items():
+        for number, layer in zip(trace.layer_numbers(stream), layers, strict=True):
+            heads, queries, keys = layer.attention.shape
+            total += heads * queries * keys
+            if queries * keys > MOST_CELLS:
+                raise TraceError(
+                    f"a head of layer {number} of the {stream} has {queries:,} queries × {keys:,} keys; the explorer "
+                    f"draws at most {MOST_CELLS:,} cells a head, which are {int(MOST_CELLS**0.5):,} tokens"
+                )
+    if total > MOST_WEIGHTS:
+        raise TraceError(
+            f"the trace has {total:,} weights and the explorer draws at most {MOST_WEIGHTS:,}; "
+            "record fewer layers or a shorter text"
+        )

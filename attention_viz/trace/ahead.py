@@ -1,0 +1,67 @@
+"""What takes long says so first: how large it is and how long it may take, and then how far it is."""
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+from attention_viz.errors import AttentionVizWarning
+
+__all__ = ["Progress", "ahead"]
+
+Progress = Callable[[float], object]
+
+# Seconds; what takes no longer is done before anybody has read about it.
+_LONG = 10.0
+_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def ahead(what: str, size: float, seconds: float, progress: Progress | None, unit: str = "rows") -> Progress:
+    """Say of some work that it takes long, where it does, before it begins.
+
+    Args:
+        what: is done, as it is called: "Trace.table".
+        size: of what comes out of it.
+        seconds: that it takes on two cores, as far as one can tell.
+        progress: who is told which share is done, from 0 to 1; of long work, by default, lines on standard error.
+        unit: of the size: "rows", or "bytes".
+
+    Returns:
+        What has to be told how far the work is.
+
+    Warns:
+        AttentionVizWarning: it takes more than ten seconds.
+    """
+    if seconds <= _LONG:
+        return (lambda _share: None) if progress is None else progress
+    told = _in_bytes(size) if unit == "bytes" else f"{size:,.0f} {unit}"
+    warnings.warn(
+        f"{what}: {told}, which takes about {_lasting(seconds)} on two cores; layers=[…] takes some layers only",
+        AttentionVizWarning,
+        stacklevel=4,
+    )
+    return _Lines(what) if progress is None else progress
+
+
+class _Lines:
+    """Says on standard error each time that another tenth is done."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._tenth, self._since = what, 0, time.perf_counter()
+
+    def __call__(self, share: float) -> None:
+        tenth = int(share * 10 + 1e-9)
+        if tenth <= self._tenth:
+            return
+        self._tenth = tenth
+        left = (time.perf_counter() - self._since) * (1 - share) / share
+        more = f", about {_lasting(left)} to go" if share < 1 else ""
+        print(f"{self._what}: {tenth * 10} % done{more}", file=sys.stderr, flush=True)
+
+
+def _in_bytes(size: float) -> str:
+    return next((f"{size / of:,.1f} {name}" for name, of in _UNITS if size >= of), f"{size:.0f} bytes")
+
+
+def _lasting(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"

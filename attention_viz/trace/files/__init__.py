@@ -1,0 +1,1 @@
+"""A trace as a file: written whole or made smaller, and read back with everything checked."""

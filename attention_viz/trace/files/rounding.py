@@ -1,0 +1,135 @@
+"""How a file keeps less of a run than the run had, and how far the weights that it gives back are from the run's."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import map_terms
+from attention_viz.trace.files.format import WEIGHTS
+from attention_viz.trace.from_weights import attention_of
+
+if TYPE_CHECKING:
+    from attention_viz.trace.provenance import Provenance
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["DTYPES", "Rounding", "weights_of"]
+
+# bfloat16 isn't among them: its logits are so far off that a model couldn't be recognised by them.
+DTYPES: Mapping[str, torch.dtype] = MappingProxyType({"float16": torch.float16, "float32": torch.float32})
+# Weights that are computed at a time.
+_AT_ONCE = 2**22
+
+
+@dataclass
+class Rounding:
+    """What of a run a file keeps, in which kind of number, and the error that it brings, once calls were measured.
+
+    Attributes:
+        what: "all", "terms" or "weights".
+        dtype: the kind of number that wider ones are rounded to; None for their own.
+        weight_error: the largest absolute difference of any weight so far between the run and the file.
+    """
+
+    what: str
+    dtype: torch.dtype | None
+    weight_error: float = 0.0
+
+    @property
+    def measures(self) -> bool:
+        """Whether the file's weights may be others than the run's."""
+        return self.what == WEIGHTS or self.dtype is not None
+
+    @property
+    def change(self) -> str:
+        """What was done to the numbers, in words that follow "before"; empty where nothing was."""
+        return "" if self.dtype is None else f"the numbers were rounded to {self._named}"
+
+    @property
+    def _named(self) -> str:
+        return str(self.dtype).removeprefix("torch.")
+
+    def item_size(self, own: torch.dtype) -> int:
+        """How many bytes a number of some kind takes in the file."""
+        return own.itemsize if self.dtype is None else min(own.itemsize, self.dtype.itemsize)
+
+    def of(self, tensor: Tensor, where: str) -> Tensor:
+        """A tensor as the file keeps it.
+
+        Args:
+            tensor: what is stored.
+            where: it stands, for the message.
+
+        Raises:
+            TraceError: it has a number that the kind of number can't hold.
+        """
+        if self.dtype is None or not tensor.is_floating_point() or tensor.dtype.itemsize <= self.dtype.itemsize:
+            return tensor
+        rounded = tensor.to(self.dtype)
+        if bool((rounded.isinf() & tensor.isfinite()).any()):
+            largest = float(tensor[tensor.isfinite()].abs().max())
+            raise TraceError(
+                f"{where} has numbers up to {largest:.4g}, and {self._named} holds none beyond "
+                f'{torch.finfo(self.dtype).max:.5g}; leave out dtype, or save what="weights"'
+            )
+        return rounded
+
+    def measure(self, call: Attention, where: str) -> None:
+        """Find how far the weights that the file will give back are from a call's.
+
+        Raises:
+            TraceError: the call can't be told by its weights, or has a number that the kind of number can't hold.
+        """
+        if not self.measures:
+            return
+        if self.what == WEIGHTS and call.sinks is not None:
+            raise TraceError(
+                f"{where} has attention sinks, which take a share of each row, so its weights alone don't tell what "
+                'ran; save what="terms"'
+            )
+        for some in _some_rows(call):
+            own = some.weights.detach()
+            back = self._back(some, own, where).weights
+            if own.numel():
+                self.weight_error = max(self.weight_error, float((own.double() - back.double()).abs().max()))
+
+    def _back(self, call: Attention, weights: Tensor, where: str) -> Attention:
+        """The call as it will be read."""
+        if self.what == WEIGHTS:
+            return attention_of(self.of(weights, where).to(weights.dtype), call.allowed)
+
+        def there_and_back(_: object, value: Any) -> Any:
+            return self.of(value, where).to(value.dtype) if isinstance(value, Tensor) else value
+
+        return map_terms(call, there_and_back)
+
+    def told(self, trace: "Trace") -> "Provenance":
+        """Where the trace comes from, with what the file keeps of it, beside what an earlier file kept."""
+        origin, output = trace.provenance, trace.output.detach()
+        off = (output.double() - self.of(output, "the output").double()).abs()
+        added = [*([] if self.what == "all" else [self.what]), *([] if self.dtype is None else [self._named])]
+        said = dict.fromkeys([*filter(None, origin.stored.split(", ")), *added])
+        return replace(
+            origin,
+            stored=", ".join(one for one in said if one != "terms" or WEIGHTS not in said),
+            stored_weight_error=origin.stored_weight_error + self.weight_error,
+            stored_output_error=origin.stored_output_error + (float(off.nan_to_num().max()) if off.numel() else 0.0),
+        )
+
+
+def weights_of(call: Attention) -> Float[Tensor, "head query key"]:
+    """All weights of a call, computed some rows at a time."""
+    return torch.cat([some.weights.detach() for some in _some_rows(call)], dim=-2)
+
+
+def _some_rows(call: Attention) -> Iterator[Attention]:
+    heads, queries, keys = call.shape
+    step = max(1, _AT_ONCE // max(1, heads * keys))
+    for start in range(0, queries, step):
+        yield call.rows(slice(start, min(start + step, queries)))

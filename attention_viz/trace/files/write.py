@@ -1,0 +1,182 @@
+"""A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError
+from safetensors.torch import save
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import terms_of
+from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.files.format import (
+    FORMAT_OF_ALL,
+    FORMAT_OF_LESS,
+    FORMAT_OF_SOME,
+    HEADER,
+    WEIGHTS,
+    WHAT,
+)
+from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
+from attention_viz.trace.kept import Kept, some_layers
+from attention_viz.trace.layers import Layer
+from attention_viz.trace.rerun import behind
+from attention_viz.trace.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["write_trace"]
+
+_TERMS = terms_of(Attention)
+# What two cores of 2023 do in a second: bytes that are copied and written, and weights that are computed twice, for the
+# run and for the file, and held against each other.
+_BYTES, _WEIGHTS = 1.5e8, 3e7
+
+
+def write_trace(
+    trace: "Trace",
+    path: str | PathLike[str],
+    *,
+    layers: Sequence[int] | None = None,
+    what: str = "all",
+    dtype: str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Write a trace to exactly that path; see `Trace.save`. Masks that layers share are stored once.
+
+    It is written beside and put in its place when it is whole: whatever happens meanwhile, what was there stays.
+
+    Raises:
+        TraceError: nothing can be written there, or what is asked for can't be had of this trace.
+        ShapeError: no such layers, or another word for what or for the kind of number.
+    """
+    if what not in WHAT:
+        raise ShapeError(f"{what!r} of a trace was to be saved; there are {', '.join(map(repr, WHAT))}")
+    if dtype is not None and dtype not in DTYPES:
+        raise ShapeError(f"numbers were to be saved as {dtype!r}; there are {', '.join(map(repr, DTYPES))}, or None")
+    kept = some_layers(trace, layers)
+    rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
+    told = ahead("Trace.save", *_size(trace, kept, rounding), progress, "bytes")
+    chosen = trace.whole_layers if what == "all" else trace.layers
+    told(0.3)
+    shelf, packed, done = _Shelf(rounding), dict[str, list[dict[str, object]]](), 0
+    count = sum(len(one.numbers) for one in kept.values())
+    for stream, one in kept.items():
+        packed[stream] = []
+        for number in one.numbers:
+            layer = _of(trace, chosen, stream, number)
+            packed[stream].append(_pack_layer(layer, shelf, f"layer {number} of the {stream}"))
+            done += 1
+            told(0.3 + 0.4 * done / count)
+    header = _header(trace, kept, packed, shelf)
+    told(0.8)
+    try:
+        write_whole(path, save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)}))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
+    told(1.0)
+
+
+def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
+    """A layer by its number."""
+    return layers[stream][trace.kept[stream].numbers.index(number)]
+
+
+def _header(
+    trace: "Trace", kept: dict[str, Kept], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
+) -> dict[str, Any]:
+    """Everything that is no tensor; the output goes onto the shelf."""
+    rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
+    less = rounding.what == WEIGHTS or rounding.dtype is not None
+    whole = all(one.whole for one in kept.values())
+    return {
+        "format": FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME,
+        "streams": {
+            stream: {
+                "queries": asdict(trace.queries[stream]),
+                "keys": asdict(trace.keys[stream]),
+                "layers": packed[stream],
+                **({} if one.whole else {"kept": asdict(one)}),
+            }
+            for stream, one in kept.items()
+        },
+        "output": output,
+        "provenance": rounding.told(trace).as_dict(),
+        "fidelity": asdict(trace.fidelity.before(rounding.change)),
+        **({"rounded": shelf.rounded} if less else {}),
+    }
+
+
+def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[float, float]:
+    """How many bytes the file will have, by shapes alone, and how many seconds it will take."""
+    chosen = [_of(trace, trace.layers, stream, number) for stream, one in kept.items() for number in one.numbers]
+    weights = sum(math.prod(layer.attention.shape) for layer in chosen)
+    numbers = sum(tensor.numel() for layer in chosen for tensor in layer.tensors)
+    surrounded = "whole_layers" not in vars(trace) and behind(trace).complete is not None and rounding.what == "all"
+    # What stands around the calls isn't known yet, and has as many numbers again.
+    numbers = weights if rounding.what == WEIGHTS else numbers * (2 if surrounded else 1)
+    size = (numbers + trace.output.numel()) * rounding.item_size(trace.output.dtype)
+    passes = surrounded + ("fidelity" not in vars(trace))
+    compared = weights if rounding.measures else 0
+    return size, size / _BYTES + compared / _WEIGHTS + passes * behind(trace).seconds
+
+
+class _Shelf:
+    """Tensors to be stored, each once, however often it is used.
+
+    Attributes:
+        rounding: how their numbers are kept.
+        tensors: by name.
+        rounded: by name, what kind of number those had that are kept as another.
+    """
+
+    def __init__(self, rounding: Rounding) -> None:
+        self.rounding = rounding
+        self.tensors: dict[str, Tensor] = {}
+        self.rounded: dict[str, str] = {}
+        self._names: dict[int, str] = {}
+        # What was put here lives as long as its number is known by.
+        self._held: list[Tensor] = []
+
+    def put(self, tensor: Tensor, where: str) -> str:
+        """The name a tensor is stored under.
+
+        Args:
+            tensor: what is stored.
+            where: it stands, for the message where it can't be rounded.
+        """
+        if id(tensor) not in self._names:
+            name = f"t{len(self.tensors):04d}"
+            self._names[id(tensor)] = name
+            self._held.append(tensor)
+            stored = self.rounding.of(tensor.detach(), where)
+            if stored.dtype != tensor.dtype:
+                self.rounded[name] = str(tensor.dtype).removeprefix("torch.")
+            self.tensors[name] = stored.cpu().contiguous().clone()
+        return self._names[id(tensor)]
+
+
+def _pack_layer(layer: Layer, shelf: _Shelf, where: str) -> dict[str, object]:
+    call, rounding = layer.attention, shelf.rounding
+    rounding.measure(call, where)
+    if rounding.what == WEIGHTS:
+        terms = {WEIGHTS: weights_of(call), "allowed": call.allowed}
+        around, parts, numbers = {}, {}, {}
+    else:
+        terms = {term.name: getattr(call, term.name) for term in _TERMS if not term.is_number}
+        numbers = {term.name: getattr(call, term.name) for term in _TERMS if term.is_number}
+        around, parts = (layer.around, layer.bias_parts) if rounding.what == "all" else ({}, {})
+    tensors = {name: tensor for name, tensor in {**terms, **around}.items() if tensor is not None}
+
+    def put(named: Mapping[str, Tensor]) -> dict[str, str]:
+        return {name: shelf.put(tensor, f"{name} of {where}") for name, tensor in named.items()}
+
+    # Parts stand beside the others, since versions that know nothing of them refuse tensors of names they don't know.
+    return {"label": layer.label, **numbers, "tensors": put(tensors), **({"bias_parts": put(parts)} if parts else {})}

@@ -1,0 +1,60 @@
+"""What takes long says so before it begins, and how far it is; what doesn't says nothing."""
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.errors import AttentionVizWarning
+from attention_viz.trace import table
+from attention_viz.trace.ahead import ahead
+from attention_viz.trace.files import write
+
+
+def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    told = ahead("work", 5, 9.9, None)
+    told(0.5)
+    assert capsys.readouterr() == ("", "")
+    heard: list[float] = []
+    ahead("work", 5, 9.9, heard.append)(0.5)
+    assert heard == [0.5]
+
+
+def test_long_work_says_its_size_and_time_and_then_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(AttentionVizWarning, match=r"^work: 2.5 GB, which takes about 40 seconds on two cores"):
+        told = ahead("work", 2.5e9, 40, None, "bytes")
+    for share in (0.01, 0.1, 0.15, 0.3, 1.0):
+        told(share)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" %")[0] for line in lines] == ["work: 10", "work: 30", "work: 100"]
+    assert "to go" in lines[0] and "to go" not in lines[-1]
+    heard: list[float] = []
+    with pytest.warns(AttentionVizWarning, match="12,000 rows, which takes about 3 minutes"):
+        ahead("work", 12_000, 180, heard.append)(0.5)
+    assert (heard, capsys.readouterr().err) == ([0.5], "")
+
+
+def test_table_save_and_explorer_warn_by_size_before_they_begin(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    # As if this were a machine on which a row takes a second, and a byte.
+    monkeypatch.setattr(table, "_ROWS", 1)
+    monkeypatch.setattr(write, "_BYTES", 1)
+    monkeypatch.setattr("attention_viz.explorer.page._WEIGHTS", 1)
+    trace, said = av.scratch("the moon is made of cheese"), []
+    with pytest.warns(AttentionVizWarning, match=r"^Trace.table: 72 rows, which takes about 72 seconds"):
+        trace.table(progress=said.append)
+    with pytest.warns(AttentionVizWarning, match=r"^Trace.save: .* kB"):
+        trace.save(f"{tmp_path}/x.safetensors", progress=said.append)
+    with pytest.warns(AttentionVizWarning, match=r"^explore: 144 bytes, which takes about 72 seconds"):
+        av.explore(trace, progress=said.append)
+    assert said[:2] == [0.5, 1.0] and said[-1] == 1.0
+    assert sorted(said[2:-1]) == said[2:-1]
+
+
+def test_a_saved_file_is_about_as_large_as_is_said(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "_BYTES", 1)
+    query = torch.randn(4, 60, 16)
+    trace = av.Trace.from_qkv(query, query, query)
+    for how, size in (({}, 4 * 4 * 60 * 16 * 4), ({"dtype": "float16"}, 2 * 4 * 4 * 60 * 16)):
+        with pytest.warns(AttentionVizWarning, match=f"{size / 1000:.1f} kB"):
+            trace.save(f"{tmp_path}/x.safetensors", **how)  # pyright: ignore[reportArgumentType]
