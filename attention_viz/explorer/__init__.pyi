@@ -5,6 +5,7 @@ from .payload import id_of as id_of
 from .payload import is_long as is_long
 from .payload import pack as pack
 from .source import atlas_source as atlas_source
+from .source import behind_source as behind_source
 from .source import channel_source as channel_source
 from .source import component_source as component_source
 from .source import masks_source as masks_source

@@ -39,6 +39,7 @@ from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palett
 
 __all__ = [
     "atlas_source",
+    "behind_source",
     "channel_source",
     "component_source",
     "masks_source",
@@ -77,6 +78,12 @@ def atlas_source(height: int) -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the atlas of all heads, `height` pixels high at most; its data are `pack_atlas`'s."""
     html = f'<div class="av-explorer av-atlas" data-testid="atlas" data-height="{height}"></div>\n'
     return html, style_sheet() + _read("atlas/atlas.css") + _read("atlas/cards.css"), script("atlas/atlas.js")
+
+
+def behind_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of the place where the atlas puts its cards on a phone."""
+    html = '<div class="av-explorer av-atlas av-behind"></div>\n'
+    return html, style_sheet() + _read("atlas/atlas.css") + _read("atlas/cards.css"), script("atlas/behind.js")
 
 
 def pipeline_source() -> tuple[str, str, str]:

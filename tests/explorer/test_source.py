@@ -17,6 +17,7 @@ MODULES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*
 # What a page is given; everything else is imported by one of them.
 ENTRIES = (
     "atlas/atlas.js",
+    "atlas/behind.js",
     "hosts/channel.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",

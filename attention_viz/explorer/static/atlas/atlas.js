@@ -11,6 +11,7 @@ import {readPayload, readPlane} from "../data/payload.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {axesOf} from "../heads/cells.js";
 import {element, focused, within} from "../parts/element.js";
+import {followPlace, placeCards} from "./placing.js";
 import {layHeads} from "../heads/layout.js";
 
 /**
@@ -58,7 +59,7 @@ function create(parentElement, setStateValue, setTriggerValue) {
   };
   const atlas = /** @type {Atlas} */ (bare);
   atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));
-  root.replaceChildren(element("header", {}, title, legend), table, atlas.cards.node);
+  root.replaceChildren(element("header", {}, title, legend), table);
   atlas.card = createCard(atlas);
   listen(atlas);
   mounted.set(parentElement, atlas);
@@ -95,6 +96,7 @@ function draw(atlas) {
   paintAtlas(atlas, drawing);
   markAtlas(atlas);
   writeTitle(atlas, drawing);
+  placeCards(atlas);
   atlas.cards.draw(drawing);
   atlas.card.refresh();
 }
@@ -200,6 +202,7 @@ function listen(atlas) {
   root.addEventListener("focusout", (event) => isInside(root, event.relatedTarget) || card.leave(), {signal});
   document.addEventListener("scroll", () => card.follow(), {signal, capture: true, passive: true});
   listenToChannel((message) => follow(atlas, message), signal);
+  followPlace(atlas, signal);
   const observer = new ResizeObserver(() => draw(atlas));
   observer.observe(root);
   signal.addEventListener("abort", () => observer.disconnect());
@@ -263,5 +266,6 @@ function cleanUp(parentElement, atlas, wait = LEAVING) {
 function destroy(parentElement, atlas) {
   atlas.listening.abort();
   atlas.card.hide();
+  atlas.cards.node.remove();
   mounted.delete(parentElement);
 }

@@ -13,8 +13,10 @@
 
 /**
  * Where the channel component leaves its messages: the latest for each component and subject, and an event for each that comes. So
- * does the packet component with the last head of a long text that was handed over.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null}} Channel
+ * does the packet component with the last head of a long text that was handed over. `behind` is the place behind the chosen head, where
+ * a page has one.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null,
+ *   behind: HTMLElement | null}} Channel
  */
 
 /**
@@ -33,7 +35,7 @@
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
-  const channel = page[place] ?? {latest: new Map(), target: new EventTarget(), packet: null};
+  const channel = page[place] ?? {latest: new Map(), target: new EventTarget(), packet: null, behind: null};
   page[place] = channel;
   return channel;
 }

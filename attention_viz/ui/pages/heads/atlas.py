@@ -6,10 +6,10 @@ from typing import Any
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.explorer import atlas_source
+from attention_viz.explorer import atlas_source, behind_source
 from attention_viz.ui.parts.explorer import show_channel
 
-__all__ = ["HEIGHT", "asked_role", "chosen_head", "show_atlas"]
+__all__ = ["HEIGHT", "asked_role", "chosen_head", "hold_cards", "show_atlas"]
 
 HEIGHT = 420
 
@@ -17,6 +17,8 @@ _KEY = "heads-grid"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _html, _css, _js = atlas_source(HEIGHT)
+_behind_html, _behind_css, _behind_js = behind_source()
+_behind = components.component("attention_viz_behind", html=_behind_html, css=_behind_css, js=_behind_js)
 _atlas = components.component("attention_viz_atlas", html=_html, css=_css, js=_js)
 
 
@@ -90,6 +92,11 @@ def show_atlas(
         effects=list(effects),
         over=over,
     )
+
+
+def hold_cards() -> None:
+    """The place behind the chosen head, where the cards of the roles stand on a phone."""
+    _behind(key="heads-behind", height="content")
 
 
 def _whole(choice: Mapping[str, Any], name: str) -> int | None:

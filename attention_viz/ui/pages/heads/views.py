@@ -43,7 +43,7 @@ def _pick_metric(name: str, label: str) -> None:
         list(METRICS),
         format_func=lambda one: METRICS[one].label,
         key=HEADS_CHOICES.key(name),
-        width=130,
+        width=150,
         label_visibility="collapsed",
         persist_state="session",
     )
