@@ -16,15 +16,18 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
 from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COUNT", "ERROR", "few_behind", "head_table", "mean_table"]
+__all__ = ["COUNT", "ERROR", "RANDOM", "few_behind", "head_table", "mean_table"]
 
 # What the names of columns with standard errors end in, and of those that say behind how many queries a mean stands.
 ERROR, COUNT = "_error", "_n"
+# The column of the test with random tokens that are said twice.
+RANDOM = "induction_random"
 # A mean of fewer queries than these says little.
 _FEW = 5
 
@@ -41,6 +44,7 @@ def head_table(
     stream: str | None = None,
     *,
     rows: int | Literal["all"] | None = None,
+    repeated_random: bool = False,
     progress: Progress | None = None,
 ) -> "pandas.DataFrame":
     """Every metric of every head.
@@ -51,6 +55,9 @@ def head_table(
         stream: which attention; the only one there is, if none is named.
         rows: from how many queries of each text the means are taken, spread over it and the same each time; "all" for
             all of them. By default all, or 256 where a text has more than 2²⁹ weights in all heads together.
+        repeated_random: whether the model behind the (first) trace also reads 50 random tokens twice, the standard test
+            of induction: a last column "induction_random" has its score, and "induction_random_n" of how many tokens.
+            Source: Olsson et al. 2022, "In-context Learning and Induction Heads"; see `model.repeated_random`.
         progress: told now and then which share of the work is done, from 0 to 1; what it raises stops the work.
 
     Returns:
@@ -64,19 +71,26 @@ def head_table(
         a number, a sample may miss them, and its error then doesn't tell.
 
     Raises:
-        TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads.
+        TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads; or
+            repeated_random of a trace with no model behind it, or of an encoder–decoder's.
         ShapeError: fewer rows than 1.
     """
     if rows not in (None, "all") and (not is_whole(rows) or int(rows) < 1):
         raise ShapeError(f"{rows!r} rows were asked for; it has to be a whole number, 1 or more, “all”, or None")
-    if isinstance(traces, Trace):
-        return _table(traces, traces.stream(stream), rows, progress)
-    if not traces:
+    several = [traces] if isinstance(traces, Trace) else list(traces)
+    if not several:
         raise TraceError("a table of heads was asked for without a trace; needed: one or more")
-    parts = [_part(progress, number, len(traces)) for number in range(len(traces))]
-    return mean_table(
-        [_table(trace, trace.stream(stream), rows, part) for trace, part in zip(traces, parts, strict=True)]
-    )
+    tests = [behind(several[0]).repeated_random()] if repeated_random else []
+    count = len(several) + len(tests)
+    tables = [
+        _table(trace, trace.stream(stream), rows, _part(progress, number, count))
+        for number, trace in enumerate(several)
+    ]
+    table = tables[0] if isinstance(traces, Trace) else mean_table(tables)
+    for test in tests:
+        found = _table(test, test.stream(), "all", _part(progress, count - 1, count)).reindex(table.index)
+        table = table.assign(**{RANDOM + ending: found["induction" + ending] for ending in ("", COUNT)})
+    return table
 
 
 def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":

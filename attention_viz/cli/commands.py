@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from attention_viz.cli.files import check_target, part_of, write
-from attention_viz.cli.given import given, given_text, model_of, whole
+from attention_viz.cli.given import given, given_text, model_behind, model_of, whole
 from attention_viz.cli.output import report, show, show_pairs
 
 if TYPE_CHECKING:
@@ -46,16 +46,21 @@ def findings(arguments: Namespace) -> int:
 def heads(arguments: Namespace) -> int:
     """Print the metrics of every head, or some of them with the largest of the first on top."""
     import attention_viz as av
-    from attention_viz.analysis.head_table import COUNT
+    from attention_viz.analysis.head_table import COUNT, RANDOM
 
+    known = [*av.METRICS, *([RANDOM] if arguments.repeated_random else [])]
     names: list[str] = [] if arguments.metric is None else [one.strip() for one in arguments.metric.split(",")]
     for name in names:
-        if name not in av.METRICS:
-            arguments.usage_error(f"argument --metric: there is no {name!r}; there are {', '.join(av.METRICS)}")
+        if name not in known:
+            needs = "; it needs --repeated-random" if name == RANDOM else f"; there are {', '.join(known)}"
+            arguments.usage_error(f"argument --metric: there is no {name!r}{needs}")
     if arguments.top is not None and not names:
         arguments.usage_error("argument --top: the largest of which metric? name it with --metric")
-    traces, _ = given(arguments)
-    table = av.head_table(traces[0] if len(traces) == 1 else traces, arguments.stream)
+    traces, model = given(arguments)
+    if arguments.repeated_random:
+        _, traces = model_behind(arguments, traces, model)
+    asked = traces[0] if len(traces) == 1 else traces
+    table = av.head_table(asked, arguments.stream, repeated_random=arguments.repeated_random)
     if names:
         table = table.sort_values(by=names[0], ascending=False, kind="stable")
         kept = [name + ending for name in dict.fromkeys(names) for ending in ("", "_spread", "_error", COUNT)]

@@ -116,6 +116,11 @@ def _heads(added: "Commands") -> None:
         help="only this one, largest first, or several as a,b,c by the first; by default all, by layer and head",
     )
     command.add_argument("--top", type=count, metavar="N", help="with --metric: only so many heads (default: all)")
+    command.add_argument(
+        "--repeated-random",
+        action="store_true",
+        help="also the standard test of induction, the column induction_random: 50 random tokens are read twice",
+    )
     add_stream(command)
     add_format(command)
 

@@ -28,9 +28,11 @@ from attention_viz.models.recording.batched_edits import batch_outputs
 from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.repeating import Repeating
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.scratch.text_model import TextModel
+from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(Continuing, Described, TextModel):
+class AttentionModel(Continuing, Repeating, Described, TextModel):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
     Attributes:
@@ -277,7 +279,8 @@ class AttentionModel(Continuing, Described, TextModel):
         self, reading: Reading, edits: Sequence[Edit], provenance: Provenance, keep: frozenset[int] | None = None
     ) -> Trace:
         axes, inputs = Axes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
-        return self._tracer.trace(inputs, lambda _output: axes, edits, provenance, keep)
+        trace = self._tracer.trace(inputs, lambda _output: axes, edits, provenance, keep)
+        return attach(trace, replace(behind(trace), repeat=self.repeated_random))
 
     @property
     def _answering(self) -> Answering:

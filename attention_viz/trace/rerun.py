@@ -42,6 +42,7 @@ class Rerun:
         differentiate: finds the gradients of one number of the output, that of a (position, token id) or, given None,
             of what the model says; None where no model stands behind the trace.
         zero: finds how far each layer's output turns without the value of each key, of a stream; None as well.
+        repeat: runs random tokens twice through the same model; None where that makes no sense, or nobody can.
         run: what stands behind the trace, for whoever made it.
         seconds: what the recorded run took; 0 where nobody measured it.
     """
@@ -50,6 +51,7 @@ class Rerun:
     complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
     differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
     zero: Callable[[str], tuple[Float[Tensor, "query key"], ...]] | None = None
+    repeat: "Callable[[], Trace] | None" = None
     run: object = None
     seconds: float = 0.0
 
@@ -65,6 +67,20 @@ class Rerun:
                 "of another trace, or is of our own module, whose random weights were never trained to say anything"
             )
         return self.differentiate(of)
+
+    def repeated_random(self) -> "Trace":
+        """What `repeat` finds.
+
+        Raises:
+            TraceError: there is no model to run, or it reads no text in which tokens could be repeated.
+        """
+        if self.repeat is None:
+            raise TraceError(
+                "random tokens were to be said twice to the model behind a trace that has none: it comes from a file, "
+                "was made of another trace, or is of our own module or an encoder–decoder; model.repeated_random() of "
+                "an encoder or decoder is that test by itself"
+            )
+        return self.repeat()
 
     def without_values(self, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
         """What `zero` finds.

@@ -369,6 +369,18 @@ def test_heads_by_a_metric_are_the_largest_first(run: Run) -> None:
     assert first.split() == [str(read[0]["layer"]), str(read[0]["head"]), f"{values[0]:.4f}"]
 
 
+def test_heads_make_the_standard_test_of_induction_beside_the_text(run: Run, tmp_path: Path) -> None:
+    trace = av.load("induction").trace(MOON)
+    own = av.head_table(trace, repeated_random=True).sort_values("induction_random", ascending=False)
+    asked = ("--repeated-random", "--metric", "induction_random,induction", "--format", "json")
+    columns = ["layer", "head", "induction_random", "induction_random_n", "induction", "induction_n"]
+    code, out, _ = run("heads", MOON, "--model", "induction", *asked)
+    pandas.testing.assert_frame_equal(pandas.DataFrame(json.loads(out)), own.reset_index()[columns])
+    trace.save(tmp_path / "moon.safetensors")
+    assert run("heads", "--trace", str(tmp_path / "moon.safetensors"), *asked)[:2] == (code, out)
+    refused(run("heads", MOON, "--model", "induction", "--metric", "induction_random"), "needs --repeated-random", 2)
+
+
 def test_what_is_no_number_is_null_nothing_or_nan(run: Run) -> None:
     words = ("heads", "moon cheese", "--model", "induction", "--metric", "induction", "--format")
     assert math.isnan(av.head_table(av.load("induction").trace("moon cheese"))["induction"].iloc[0])
