@@ -5,7 +5,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import compare
-from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides
+from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides, role_slides
 from attention_viz.trace.trace import Trace
 
 LONG = " ".join(f"word{number} and" for number in range(60))
@@ -126,3 +126,21 @@ def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -
 
 def test_heads_without_a_word_in_common_have_no_slide() -> None:
     assert compared_slides(compare(av.scratch("a b"), av.scratch("c d"), 0, 0, align="token")) == ()
+
+
+def test_a_role_has_a_slide_where_a_head_has_it_with_the_head_that_has_it_most() -> None:
+    trace = av.load("induction").trace("moon cheese frog ring moon cheese frog")
+    jobs = av.roles(trace)
+    slides = role_slides(trace, jobs)
+    had = {name for name in jobs["role"] if name != "mixed"}
+    assert len(slides) == len(had)
+    (induction,) = [one for one in slides if "followed a word last time" in said(one.ask)]
+    scores = jobs.loc[jobs["role"] == "induction", "score"]
+    layer, head = scores.idxmax()
+    assert said(induction.tell).startswith(f"Layer {layer}, head {head}: {scores.max():.2f}. ")
+    picture = induction.picture
+    assert picture is not None and picture.key is not None
+    assert picture.tokens[picture.key] == f"layer {layer}, head {head}"
+    assert picture.values[picture.key] == pytest.approx(scores.max(), abs=1e-6)
+    assert not any(role == "number" for _, role in induction.ask)
+    assert role_slides(av.scratch("cat"), av.roles(av.scratch("cat"))) == ()

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.analysis.slides import Slide, Wrote, changed_slides, compared_slides, found_slides, written_slides
+from attention_viz.analysis.slides import (
+    Slide,
+    Wrote,
+    changed_slides,
+    compared_slides,
+    found_slides,
+    role_slides,
+    written_slides,
+)
 from attention_viz.explorer import present_source
 from attention_viz.serving.drawn import Drawn
 from attention_viz.ui.address import State
@@ -15,9 +23,20 @@ from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked
 
 if TYPE_CHECKING:
-    from attention_viz.analysis.comparison.compare import Comparison
+    import pandas
 
-__all__ = ["present", "present_change", "present_comparison", "present_findings", "present_written"]
+    from attention_viz.analysis.comparison.compare import Comparison
+    from attention_viz.steps.head import OpenHead
+
+__all__ = [
+    "present",
+    "present_change",
+    "present_comparison",
+    "present_findings",
+    "present_roles",
+    "present_steps",
+    "present_written",
+]
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _html, _css, _js = present_source()
@@ -62,6 +81,30 @@ def present_change(before: Drawn, after: Drawn | None, state: State) -> None:
     query, key = pair_of(before, state)
     changed = changed_slides(before.trace, after.trace, stream, number, head, query, key)
     present((*changed, *found_slides(after.trace, after.findings)))
+
+
+def present_steps(opened: "OpenHead", query: int, key: int) -> None:
+    """Hand over the way of one score to what the head adds, a slide a step.
+
+    Args:
+        opened: the head, as it is shown.
+        query: the position that looks.
+        key: the position that is looked at.
+    """
+    from attention_viz.steps.slides import step_slides
+
+    present(step_slides(opened, query, key))
+
+
+def present_roles(drawn: Drawn, state: State, jobs: "pandas.DataFrame") -> None:
+    """Hand over what heads do, a slide a role, and then the link on the screen.
+
+    Args:
+        drawn: what ran.
+        state: what the pickers say.
+        jobs: of its heads, from `roles`.
+    """
+    present((*role_slides(drawn.trace, jobs), *_slides(drawn, state)[:1]))
 
 
 def present_comparison(comparison: "Comparison") -> None:

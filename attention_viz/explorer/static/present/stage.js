@@ -34,6 +34,8 @@ export function showSlide(root, stage, slide, {step, vote}) {
   );
   const place = element("div", {class: "av-picture"});
   const section = element("section", {class: "av-slide", "aria-roledescription": "slide"});
+  // Where the question names the word that is looked at, its bar is marked from the beginning; else it is the answer.
+  section.toggleAttribute("data-named", named(slide.ask));
   section.append(claim, place, element("p", {class: "av-source"}, slide.source));
   stage.replaceChildren(section);
   if (slide.picture) {
@@ -56,6 +58,11 @@ export function showStep(stage, step) {
   stage.querySelector(".av-ask")?.toggleAttribute("hidden", false);
   for (const [own, name] of [".av-ask", ".av-tell"].entries())
     stage.querySelector(name)?.setAttribute("aria-hidden", String(own !== step));
+}
+
+/** @param {Words[]} words */
+function named(words) {
+  return words.some(([, role]) => role === "key");
 }
 
 /**

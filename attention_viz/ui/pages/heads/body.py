@@ -27,7 +27,7 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of, settle_selection
 from attention_viz.ui.parts.writes import show_writes
-from attention_viz.ui.presenting.host import present_findings
+from attention_viz.ui.presenting.host import present_roles
 
 __all__ = ["show_body"]
 
@@ -70,7 +70,7 @@ def show_body(
         badge = Badge()
     with picture.container():
         writes = _show_parts(atlas, drawn, state, choice, exports)
-    present_findings(drawn, state)
+    present_roles(drawn, state, atlas.jobs)
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)

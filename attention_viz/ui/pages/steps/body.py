@@ -30,7 +30,7 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of, settle_selection, show_why, take_pair
-from attention_viz.ui.presenting.host import present_findings
+from attention_viz.ui.presenting.host import present_steps
 
 __all__ = ["show_body"]
 
@@ -60,7 +60,7 @@ def show_body(state: State, places: Places, height: int) -> None:
             show_problem(error, places.picture)
     pickers.keep(state, STEP_CHOICES)
     if drawn is not None and heads is not None:
-        present_findings(drawn, state)
+        present_steps(heads[0], *pair_of(drawn, state))
         with places.bar:
             _show_bar(*heads, drawn, state)
 

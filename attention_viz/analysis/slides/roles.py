@@ -1,0 +1,58 @@
+"""Slides of what heads do: one a role that some head has, with those that have it most."""
+
+from typing import TYPE_CHECKING
+
+from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.slides.slide import Part, Picture, Slide, source_of
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["role_slides"]
+
+# So many heads of a role are named.
+_BEST = 5
+# What is asked of each role; "mixed" says nothing of a head that could be asked.
+_ASKED = {
+    "previous": "Which head looks most at the word before?",
+    "next": "Which head looks most at the word after?",
+    "itself": "Which head lets each word look most at itself?",
+    "same token": "Which head looks back most at where a word came before?",
+    "induction": "Which head looks most at what followed a word last time?",
+    "punctuation": "Which head looks most at punctuation marks?",
+    "first": "Which head rests most on tokens that say nothing?",
+    "broad": "Which head spreads its weight most evenly?",
+}
+
+
+def role_slides(trace: Trace, jobs: "pandas.DataFrame") -> tuple[Slide, ...]:
+    """A slide for each role that a head has: which head has it most, among the five that do.
+
+    Args:
+        trace: the run.
+        jobs: of its heads, from `roles`.
+    """
+    slides = (_of_role(trace, jobs, name, ask) for name, ask in _ASKED.items())
+    return tuple(one for one in slides if one is not None)
+
+
+def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str) -> Slide | None:
+    scores = jobs.loc[jobs["role"] == name, "score"].dropna()
+    if scores.empty:
+        return None
+    best = scores.sort_values(ascending=False, kind="stable").head(_BEST)
+    layer, head = best.index[0]
+    # In the model's order, which doesn't give the answer away.
+    shown = best.sort_index()
+    labels = tuple(f"layer {one}, head {other}" for one, other in shown.index)
+    values = tuple(round(float(score), 6) for score in shown)
+    place = list(shown.index).index((layer, head))
+    picture = Picture("bars", labels, (False,) * len(labels), values, None, place, unit="share")
+    heads = "head has" if len(scores) == 1 else "heads have"
+    tell: tuple[Part, ...] = (
+        (f"Layer {layer}, head {head}: ", ""),
+        (f"{float(best.iloc[0]):.2f}", "number"),
+        (f". {len(scores)} of {len(jobs)} {heads} the role “{ROLES[name].label}”", ""),
+    )
+    return Slide(((ask, ""),), tell, picture, source_of(trace, "means over the words of this text", picture))

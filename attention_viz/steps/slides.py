@@ -1,0 +1,172 @@
+"""One head opened as slides for a room: one a step that changes something, each with its question and its numbers."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.analysis.slides.slide import Part, Picture, Slide, begun, named, picture_of, source_of
+from attention_viz.steps.head import OpenHead
+
+__all__ = ["step_slides"]
+
+# So many terms of a score are named, and so many heads at most.
+_TERMS, _HEADS = 6, 9
+# What some models do to the scaled scores, in this order.
+_CHANGES = ("This model keeps large scores in bounds", "This model adds a number that depends on the two positions")
+
+
+def step_slides(opened: OpenHead, query: int, key: int) -> tuple[Slide, ...]:
+    """The way of one score to a weight and on to what the head adds, a slide a step; what changes nothing has none.
+
+    Args:
+        opened: the head.
+        query: the position that looks.
+        key: the position that is looked at.
+    """
+    row = _Row(replace(opened, queries=slice(query, query + 1)), query, key)
+    slides = (row.terms(), row.scaled(), *row.changed(), row.blocked(), row.weights(), row.values(), row.joined())
+    return tuple(one for one in slides if one is not None)
+
+
+class _Row:
+    """One query of a head, and the key that is told of."""
+
+    def __init__(self, opened: OpenHead, query: int, key: int) -> None:
+        self.opened, self.key = opened, key
+        self.keys = opened.trace.key_tokens(opened.stream)
+        queries = opened.trace.query_tokens(opened.stream)
+        self.query = query if opened.stream != "cross" and queries == self.keys else None
+        self.looking, self.seen = named(queries, query, "query"), named(self.keys, key, "key")
+        self.pair: tuple[Part, ...] = (*self.looking, (" · ", ""), *self.seen)
+        self.scores = _first(opened.attention.scores)
+
+    def slide(self, ask: tuple[Part, ...], tell: tuple[Part, ...], picture: Picture) -> Slide:
+        """With where it is from."""
+        where = f"layer {self.opened.layer}, head {self.opened.head}"
+        return Slide(begun(ask), begun(tell), picture, source_of(self.opened.trace, where, picture))
+
+    def bars(self, values: Tensor, unit: str, before: Tensor | None = None, key: int | None = None) -> Picture:
+        """Numbers over the keys."""
+        return picture_of("bars", self.keys, values, None, self.key if key is None else key, before=before, unit=unit)
+
+    def terms(self) -> Slide:
+        """The score as the sum of its terms: the largest by dimension, and all others together."""
+        call = self.opened.attention
+        terms = _first(call.query) * call.key[self.key].detach().double().cpu()
+        order = terms.abs().argsort(descending=True, stable=True).tolist()
+        shown, others = sorted(order[:_TERMS]), order[_TERMS:]
+        names = [f"dimension {one}" for one in shown] + [f"{len(others)} others"] * bool(others)
+        values = [float(terms[one]) for one in shown] + [float(terms[others].sum())] * bool(others)
+        ask = ((f"Of {len(terms)} terms of ", ""), *self.pair, (", which is largest?", ""))
+        tell: tuple[Part, ...] = (
+            ("The score is ", ""),
+            _number(self.scores[self.key]),
+            (f": dimension {order[0]} gives ", ""),
+            _number(terms[order[0]]),
+        )
+        return self.slide(ask, tell, _listed(names, values, shown.index(order[0]), "part of the score"))
+
+    def scaled(self) -> Slide | None:
+        """What the scores are multiplied by."""
+        scale, width = self.opened.attention.scale, self.opened.d_k
+        if scale == 1:
+            return None
+        how = f"÷ √{width}" if math.isclose(scale * math.sqrt(width), 1, rel_tol=1e-6) else f"× {scale:.3g}"
+        after = _first(self.opened.attention.scaled)
+        ask = (*self.pair, (" is ", ""), _number(self.scores[self.key]), (f". What is it {how}?", ""))
+        tell = (_number(self.scores[self.key]), (f" {how} is ", ""), _number(after[self.key]))
+        return self.slide(ask, tell, self.bars(after, "score", self.scores))
+
+    def changed(self) -> list[Slide]:
+        """What a model does to the scaled scores, where that changes them."""
+        rows = [_first(one) for one in (self.opened.attention.scaled, self.opened.capped, self.opened.biased)]
+        found: list[Slide] = []
+        for what, (before, after) in zip(_CHANGES, pairwise(rows), strict=True):
+            if not torch.equal(before, after):
+                ask = ((f"{what}. ", ""), *self.pair, (" is ", ""), _number(before[self.key]), (". And then?", ""))
+                tell = (_number(before[self.key]), (" becomes ", ""), _number(after[self.key]))
+                found.append(self.slide(ask, tell, self.bars(after, "score", before)))
+        return found
+
+    def blocked(self) -> Slide | None:
+        """The keys at which the query may not look."""
+        before, after = _first(self.opened.biased), _first(self.opened.attention.masked)
+        count = int(torch.isneginf(after).sum())
+        if not count:
+            return None
+        ask = (("Where may ", ""), *self.looking, (" not look?", ""))
+        tell = (*self.looking, (" may not look at ", ""), (f"{count}", "number"), (f" of {len(after)} words", ""))
+        return self.slide(ask, tell, self.bars(after, "score", before))
+
+    def weights(self) -> Slide:
+        """The row's shares."""
+        row = _first(self.opened.weights)
+        ask = (("The softmax makes shares of the scores. How much does ", ""), *self.looking, (" give to ", ""))
+        tell = (*self.looking, (" gives to ", ""), *self.seen, (": ", ""), _number(row[self.key]))
+        form = "bars" if self.query is None else "line"
+        return self.slide((*ask, *self.seen, ("?", "")), tell, picture_of(form, self.keys, row, self.query, self.key))
+
+    def values(self) -> Slide:
+        """Whose value makes most of what is fetched: by its weight, times how long it is."""
+        row = _first(self.opened.weights)
+        lengths = self.opened.attention.value.detach().double().cpu().norm(dim=-1)
+        brought = row * lengths
+        best = int(brought.argmax())
+        ask = (("Whose value counts most in what ", ""), *self.looking, (" fetches?", ""))
+        tell = (
+            *named(self.keys, best, "key"),
+            (" counts most: weight ", ""),
+            _number(row[best]),
+            (" × a value of length ", ""),
+            _number(lengths[best]),
+        )
+        return self.slide(ask, tell, self.bars(brought, "weight × length of the value", key=best))
+
+    def joined(self) -> Slide | None:
+        """Which part of the joined vector each head adds; nothing where W_O isn't known."""
+        parts = _parts(self.opened)
+        if parts is None or len(parts) == 1:
+            return None
+        own, best = self.opened.head, int(parts.argmax())
+        ranked = parts.abs().argsort(descending=True, stable=True).tolist()
+        shown = sorted(list(dict.fromkeys([own, best, *ranked]))[:_HEADS])
+        ask: tuple[Part, ...] = (
+            (f"Which of {len(parts)} heads adds most to what leaves the attention at ", ""),
+            *self.looking,
+            ("?", ""),
+        )
+        tell: tuple[Part, ...] = ((f"Head {best} adds most: ", ""), _number(parts[best]), (" of it", ""))
+        if best != own:
+            tell = (*tell, (f"; head {own} adds ", ""), _number(parts[own]))
+        names, values = [f"head {one}" for one in shown], [float(parts[one]) for one in shown]
+        return self.slide(ask, tell, _listed(names, values, shown.index(best), "part of the joined vector"))
+
+
+def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
+    """Each head's part of an opened head's first joined row, along it: with the bias of W_O they sum to 1."""
+    matrix, joined, rows = opened.projections.get("output"), opened.entry.joined, opened.queries
+    if matrix is None or joined is None or rows is None:
+        return None
+    outputs = opened.entry.attention.rows([rows.start]).output[:, 0].detach().double().cpu()
+    weight = matrix.weight.detach().double().cpu().unflatten(0, (len(outputs), -1))
+    whole = joined[rows.start].detach().double().cpu()
+    length = float(whole.square().sum())
+    return torch.einsum("hv,hvm,m->h", outputs, weight, whole) / length if length else None
+
+
+def _listed(names: list[str], values: list[float], key: int, unit: str) -> Picture:
+    """Bars of what is no token."""
+    rounded = tuple(round(one, 6) for one in values)
+    return Picture("bars", tuple(names), (False,) * len(names), rounded, None, key, unit=unit)
+
+
+def _first(rows: Tensor) -> Tensor:
+    return rows[0].detach().double().cpu()
+
+
+def _number(value: Tensor) -> Part:
+    return f"{float(value):.2f}".replace("-", "−"), "number"

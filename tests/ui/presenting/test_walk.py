@@ -1,0 +1,56 @@
+"""Slides as a teacher goes through them before a class, in a real browser."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.conftest import OpenPage
+
+SMALLEST = """() => {
+    const dialog = [...document.querySelectorAll("*")].map(one => one.shadowRoot?.querySelector("dialog.av-present"))
+        .find(Boolean);
+    const stage = dialog.querySelector(".av-stage");
+    const scale = stage.getBoundingClientRect().width / stage.offsetWidth;
+    const written = [...stage.querySelectorAll("*")].filter(one => one.getClientRects().length
+        && [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim()));
+    return Math.min(...written.map(one => parseFloat(getComputedStyle(one).fontSize) * scale));
+}"""
+
+
+def test_a_class_is_led_through_the_steps_and_the_roles_by_the_keys(
+    stay: OpenPage, idle: Callable[[Page], None]
+) -> None:
+    for address, count, last in (
+        ("/steps?model=all-MiniLM-L6-v2&text=The+bank+of+the+river&layer=0&head=4&query=2&key=5", 5, "adds most"),
+        ("/heads?model=all-MiniLM-L6-v2&text=The+bank+of+the+river&layer=0&head=4&view=roles", 3, "looks at “river”"),
+    ):
+        screen = stay(address, width=1280, height=720)
+        idle(screen)
+        screen.get_by_role("button", name="Present").click()
+        dialog = screen.locator("dialog.av-present")
+        claim = dialog.locator("h1")
+        asked = list[str]()
+        for slide in range(1, 20):
+            asked.append(claim.locator(".av-ask").inner_text())
+            # A question shows no answer: no bar is marked but of the word that it names.
+            marked = dialog.locator(".av-slide:not([data-named]) .av-is-key .av-label")
+            for label in marked.all():
+                expect(label).to_have_css("font-weight", "400")
+            assert f"slide={slide}.1" in screen.url
+            assert screen.evaluate(SMALLEST) >= 20
+            screen.keyboard.press("ArrowRight")
+            assert f"slide={slide}.2" in screen.url
+            expect(claim.locator(".av-tell")).to_have_attribute("aria-hidden", "false")
+            screen.keyboard.press("ArrowRight")
+            if f"slide={slide}.2" in screen.url:
+                break
+        assert len(asked) == len(set(asked)) >= count
+        expect(claim.locator(".av-tell")).to_contain_text(last)
+        screen.keyboard.press("ArrowLeft")
+        assert screen.url.endswith(f"slide={len(asked)}.1")
+        screen.keyboard.down("Shift")
+        expect(dialog.locator(".av-dot")).to_be_visible()
+        screen.keyboard.up("Shift")
+        screen.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        assert "slide=" not in screen.url
