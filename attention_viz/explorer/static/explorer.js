@@ -84,7 +84,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
   const view = createView(root, store, recording, onChoice, onOpen ?? null);
-  const parts = addParts(view);
+  const parts = drawnInTurn(addParts(view));
   let gone = false;
   store.listen(draw);
   const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
@@ -100,7 +100,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     if (recording.header.long && hasAny(changed, "stream", "layer", "head")) loadHead(view, () => gone);
     view.now = look(store.state, recording);
     if (hasAny(changed, "loaded", "stream", "layer", "head", "pairChosen")) choosePair(view);
-    for (const part of parts) part.draw(changed);
+    parts.draw(changed);
   }
 
   return {
@@ -127,6 +127,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     settings: () => settingsOf(store.state),
     destroy() {
       gone = true;
+      parts.stop();
       observer.disconnect();
       window.removeEventListener("resize", measure);
       store.stop();
@@ -178,8 +179,10 @@ function followTheme(view, theme) {
 }
 
 /**
+ * What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
+ * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
  * @param {OwnView} view
- * @returns {Part[]}
+ * @returns {{first: Part[], later: Part[]}}
  */
 function addParts(view) {
   const [claim, findings, controls, legend, strip, grid] = [
@@ -202,7 +205,33 @@ function addParts(view) {
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
   top.append(claim.node, findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
-  return [claim, findings, controls, legend, strip, grid, heatmap, bars, notes, search, table];
+  return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table]};
+}
+
+/**
+ * What changed, drawn: whoever points at a head sees it at once, and a frame later what is told of it in lists.
+ * @param {{first: Part[], later: Part[]}} parts
+ */
+function drawnInTurn({first, later}) {
+  /** @type {Set<keyof State>} */
+  let unseen = new Set();
+  let next = 0;
+  const drawLater = () => {
+    cancelAnimationFrame(next);
+    const changed = unseen;
+    [unseen, next] = [new Set(), 0];
+    for (const part of later) part.draw(changed);
+  };
+  return {
+    /** @param {Set<keyof State>} changed */
+    draw(changed) {
+      for (const part of first) part.draw(changed);
+      for (const name of changed) unseen.add(name);
+      if (changed.size > 1 || !changed.has("preview")) drawLater();
+      else next ||= requestAnimationFrame(drawLater);
+    },
+    stop: () => cancelAnimationFrame(next),
+  };
 }
 
 /**

@@ -28,10 +28,29 @@ const BLOCKED_PIXEL = 0xffff;
 export function sample(head, rows, columns, width, height) {
   const pixels = new Uint16Array(width * height);
   const [across, down] = [spans(columns.length, width), spans(rows.length, height)];
-  for (let x = 0; x < width; x++)
-    for (let y = 0; y < height; y++)
-      pixels[y * width + x] = pooled(head, rows, columns, down[y], down[y + 1], across[x], across[x + 1]);
+  for (let y = 0; y < height; y++) {
+    // Of a short text many pixels lie in one cell: it is looked up once.
+    if (y > 0 && isSameSpan(down, y)) {
+      pixels.copyWithin(y * width, (y - 1) * width, y * width);
+      continue;
+    }
+    for (let x = 0; x < width; x++)
+      pixels[y * width + x] =
+        x > 0 && isSameSpan(across, x)
+          ? pixels[y * width + x - 1]
+          : pooled(head, rows, columns, down[y], down[y + 1], across[x], across[x + 1]);
+  }
   return pixels;
+}
+
+/**
+ * Whether a pixel has the same cells as the one before it.
+ * @param {Int32Array} starts
+ * @param {number} at
+ */
+function isSameSpan(starts, at) {
+  const end = (/** @type {number} */ one) => Math.max(starts[one + 1], starts[one] + 1);
+  return starts[at] === starts[at - 1] && end(at) === end(at - 1);
 }
 
 /**

@@ -93,16 +93,23 @@ export function onRamp(ramp, place) {
   return low.map((channel, i) => channel + (high[i] - channel) * (at % 1));
 }
 
+/** @type {{of: unknown[], table: Uint32Array}} */
+let lastTable = {of: [], table: new Uint32Array(0)};
+
 /**
- * The colour of every weight that there can be, as pixels.
+ * The colour of every weight that there can be, as pixels; nobody writes into it, as the next head may have the same.
  * @param {ArrayLike<number>} values
  * @param {ScaleName} scale
  * @param {number} maximum
  * @param {Colour[]} ramp
  */
 export function colourTable(values, scale, maximum, ramp) {
-  const {place} = SCALES[scale];
-  return Uint32Array.from(values, (weight) => pixel(onRamp(ramp, place(weight, maximum))));
+  const of = [values, scale, maximum, ramp];
+  if (of.some((one, at) => one !== lastTable.of[at])) {
+    const {place} = SCALES[scale];
+    lastTable = {of, table: Uint32Array.from(values, (weight) => pixel(onRamp(ramp, place(weight, maximum))))};
+  }
+  return lastTable.table;
 }
 
 /**
