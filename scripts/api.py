@@ -29,6 +29,7 @@ QUESTIONS = {
     "What should I look at first?": "av.findings(trace)",
     "What does each head mostly do?": "av.roles(trace)",
     "How do heads differ in numbers?": "av.head_table(trace)",
+    "Which are the induction heads?": "av.head_table(trace, repeated_random=True)",
     "Which heads link one word to another?": "av.find_heads(trace, query, key)",
     "Which heads look like a pattern of mine?": "av.similarity(trace, pattern)",
     "How do two runs differ in a head?": "av.compare(a, b, layer, head)",
@@ -50,6 +51,7 @@ QUESTIONS = {
     "How is attention computed, by itself?": "av.attend(query, key, value)",
     "Does my module do the same as torch's?": "av.from_torch(module)",
     "How do I see it?": "av.explore(trace), av.views.heatmap(trace, layer, head)",
+    "How do I keep it, in less room?": "trace.save(path, layers=…, what=…, dtype=…), av.Trace.load(path)",
     "How do I print it?": "av.views.save(figure, path, trace, width=…)",
 }
 

@@ -1,9 +1,9 @@
 """What takes long says so first: how large it is and how long it may take, and then how far it is."""
 
 import sys
-import time
 import warnings
 from collections.abc import Callable
+from time import perf_counter
 
 from attention_viz.errors import AttentionVizWarning
 
@@ -13,6 +13,7 @@ Progress = Callable[[float], object]
 
 # Seconds; what takes no longer is done before anybody has read about it.
 _LONG = 10.0
+_TELLING = 0.5
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -47,15 +48,16 @@ class _Lines:
     """Says on standard error each time that another tenth is done."""
 
     def __init__(self, what: str) -> None:
-        self._what, self._tenth, self._since = what, 0, time.perf_counter()
+        self._what, self._tenth, self._since = what, 0, perf_counter()
 
     def __call__(self, share: float) -> None:
         tenth = int(share * 10 + 1e-9)
         if tenth <= self._tenth:
             return
         self._tenth = tenth
-        left = (time.perf_counter() - self._since) * (1 - share) / share
-        more = f", about {_lasting(left)} to go" if share < 1 else ""
+        spent = perf_counter() - self._since
+        # What took no time at all says nothing of what is to come.
+        more = f", about {_lasting(spent * (1 - share) / share)} to go" if share < 1 and spent > _TELLING else ""
         print(f"{self._what}: {tenth * 10} % done{more}", file=sys.stderr, flush=True)
 
 

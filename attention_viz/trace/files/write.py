@@ -37,7 +37,7 @@ __all__ = ["write_trace"]
 _TERMS = terms_of(Attention)
 # What two cores of 2023 do in a second: bytes that are copied and written, and weights that are computed twice, for the
 # run and for the file, and held against each other.
-_BYTES, _WEIGHTS = 1.5e8, 3e7
+_BYTES, _WEIGHTS = 1.5e8, 1.5e7
 
 
 def write_trace(
@@ -63,9 +63,12 @@ def write_trace(
         raise ShapeError(f"numbers were to be saved as {dtype!r}; there are {', '.join(map(repr, DTYPES))}, or None")
     kept = some_layers(trace, layers)
     rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
-    told = ahead("Trace.save", *_size(trace, kept, rounding), progress, "bytes")
-    chosen = trace.whole_layers if what == "all" else trace.layers
-    told(0.3)
+    size, running, packing = _size(trace, kept, rounding)
+    told = ahead("Trace.save", size, running + packing, progress, "bytes")
+    chosen, _ = trace.whole_layers if what == "all" else trace.layers, trace.fidelity
+    # Of what is done after the model ran again, writing the file is a fifth or less.
+    ran = running / (running + packing)
+    told(ran)
     shelf, packed, done = _Shelf(rounding), dict[str, list[dict[str, object]]](), 0
     count = sum(len(one.numbers) for one in kept.values())
     for stream, one in kept.items():
@@ -74,9 +77,8 @@ def write_trace(
             layer = _of(trace, chosen, stream, number)
             packed[stream].append(_pack_layer(layer, shelf, f"layer {number} of the {stream}"))
             done += 1
-            told(0.3 + 0.4 * done / count)
+            told(ran + (1 - ran) * 0.8 * done / count)
     header = _header(trace, kept, packed, shelf)
-    told(0.8)
     try:
         write_whole(path, save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)}))
     except (SafetensorError, OSError, ValueError) as error:
@@ -114,8 +116,8 @@ def _header(
     }
 
 
-def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[float, float]:
-    """How many bytes the file will have, by shapes alone, and how many seconds it will take."""
+def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[float, float, float]:
+    """By shapes alone, how many bytes the file will have, and how many seconds runs of the model and the rest take."""
     chosen = [_of(trace, trace.layers, stream, number) for stream, one in kept.items() for number in one.numbers]
     weights = sum(math.prod(layer.attention.shape) for layer in chosen)
     numbers = sum(tensor.numel() for layer in chosen for tensor in layer.tensors)
@@ -125,7 +127,7 @@ def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[fl
     size = (numbers + trace.output.numel()) * rounding.item_size(trace.output.dtype)
     passes = surrounded + ("fidelity" not in vars(trace))
     compared = weights if rounding.measures else 0
-    return size, size / _BYTES + compared / _WEIGHTS + passes * behind(trace).seconds
+    return size, passes * behind(trace).seconds, size / _BYTES + compared / _WEIGHTS
 
 
 class _Shelf:
