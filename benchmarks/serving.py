@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,10 +15,62 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 from scripts import serve
 from scripts.browser import LAUNCH_FLAGS, NONE_FOUND, find, install
 
-__all__ = ["chromium", "serving"]
+__all__ = ["Memory", "chromium", "serving"]
 
 ROOT = Path(__file__).parents[1]
 VIEWPORT = ViewportSize(width=1360, height=860)
+
+
+class Memory(threading.Thread):
+    """Looks again and again at what the processes started from here take, until it is stopped.
+
+    Attributes:
+        own: the most megabytes that they had at once of their own, which nobody can take back.
+        files: the most megabytes of files, such as traces that rest on disk, that stood in memory for them; the
+            system takes these pages back when it needs room.
+    """
+
+    _PAUSE = 0.2  # seconds
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        super().__init__(daemon=True, name="memory")
+        self.own = self.files = 0.0
+        self._over = threading.Event()
+
+    def __enter__(self) -> "Memory":
+        """Begin to look."""
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Look no longer."""
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        """Look, as Linux tells it."""
+        while not self._over.wait(self._PAUSE):
+            told = [_status(number) for number in _children(os.getpid())]
+            self.own = max(self.own, sum(one.get("RssAnon", 0) for one in told) / 1e3)
+            self.files = max(self.files, sum(one.get("RssFile", 0) for one in told) / 1e3)
+
+
+def _children(process: int) -> list[int]:
+    found = list[int]()
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, path.read_text().split())
+    return found
+
+
+def _status(process: int) -> dict[str, int]:
+    """Kilobytes of each kind of memory; nothing of a process that is gone."""
+    try:
+        told = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return {}
+    return {name: int(size) for name, size in re.findall(r"^(Rss\w+):\s+(\d+) kB", told, re.MULTILINE)}
 
 
 @contextlib.contextmanager

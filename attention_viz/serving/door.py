@@ -1,34 +1,64 @@
-"""The door before whatever takes the machine's cores: so many at once, the others wait their turn."""
+"""The door before whatever takes the machine's cores: so many at once, the others wait their turn.
+
+One page takes several entries: the run, its comparison, what is worked out of it. If each began anew at the end of the
+line, a crowd that comes at once would have all of its runs under way together: everybody's page would be done last, and
+the memory of all of them taken at the same time. So an entry counts by when the visitor came, see `keep_turn`.
+"""
 
 import contextlib
+import itertools
 import threading
+from bisect import insort
 from collections.abc import Callable, Generator
 from types import TracebackType
 
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["ANALYSES", "FORWARDS", "Door"]
+__all__ = ["ANALYSES", "FORWARDS", "Door", "keep_turn", "new_turn", "turn"]
 
 
 # Seconds after which whoever waits hears how many are still before them.
 _PAUSE = 1.0
 
 
+_numbers = itertools.count()
+_thread = threading.local()
+
+
+def new_turn() -> int:
+    """The turn of somebody who comes now; those of everybody who came before are less."""
+    return next(_numbers)
+
+
+def turn() -> int | None:
+    """By which turn this thread enters doors; None where each entry is a new one."""
+    return getattr(_thread, "turn", None)
+
+
+def keep_turn(kept: int | None) -> None:
+    """Have this thread enter every door by one turn from now on, however often it enters.
+
+    Args:
+        kept: from `new_turn`, for the same visitor and the same request; None for a new turn at each entry.
+    """
+    _thread.turn = kept
+
+
 class Door:
-    """Places that are entered by `with`, in the order of coming; whoever is inside may enter again without another."""
+    """Places that are entered by `with`, in the order of turns; whoever is inside may enter again without another."""
 
     def __init__(self, places: int) -> None:
         """Begin with all of them free."""
         self._inside = threading.local()
-        self._places = places
-        # Everybody who is inside or waits, in the order of coming: the first ones are those inside.
-        self._line, self._moved = list[object](), threading.Condition()
+        self._places, self._taken = places, 0
+        # Whoever waits, in the order of turns; of two entries by one turn, the earlier one first.
+        self._line, self._moved = list[tuple[int, int]](), threading.Condition()
 
     @property
     def ahead(self) -> int:
         """How many are before whoever came now, inside or waiting; 0 where a place is free."""
         with self._moved:
-            return len(self._line) if len(self._line) >= self._places else 0
+            return self._taken + len(self._line) if self._taken >= self._places else 0
 
     @contextlib.contextmanager
     def telling(self, tell: Callable[[int], object]) -> Generator[None]:
@@ -47,14 +77,8 @@ class Door:
         """Take a place, and wait for one where there is none."""
         depth = self._depth()
         if depth == 0:
-            self._inside.ticket = ticket = object()
-            with self._moved:
-                self._line.append(ticket)
-            try:
-                self._wait(ticket)
-            except BaseException:  # whoever waited was stopped
-                self._leave(ticket)
-                raise
+            number = next(_numbers)
+            self._wait((number if (kept := turn()) is None else kept, number))
         self._inside.depth = depth + 1
 
     def __exit__(
@@ -63,27 +87,41 @@ class Door:
         """Give the place back with the last of the entries."""
         self._inside.depth = self._depth() - 1
         if self._inside.depth == 0:
-            self._leave(self._inside.ticket)
+            with self._moved:
+                self._taken -= 1
+                self._moved.notify_all()
 
-    def _wait(self, ticket: object) -> None:
+    def _wait(self, ticket: tuple[int, int]) -> None:
+        """Take a place once there is one and nobody of an earlier turn waits for it."""
         tell = getattr(self._inside, "tell", None)
-        while True:
-            with self._moved:
-                ahead = self._line.index(ticket)
-                if ahead < self._places:
-                    return
-                if tell is None:
-                    self._moved.wait()
-                    continue
-            # Without the lock: to tell somebody takes as long as it takes.
-            tell(ahead)
-            with self._moved:
-                self._moved.wait_for(lambda: self._line.index(ticket) < self._places, _PAUSE)
-
-    def _leave(self, ticket: object) -> None:
         with self._moved:
+            insort(self._line, ticket)
+        try:
+            seconds = None if tell is None else 0.0
+            while not self._enter(ticket, seconds):
+                assert tell is not None
+                # Without the lock: to tell somebody takes as long as it takes.
+                tell(self._before(ticket))
+                seconds = _PAUSE
+        except BaseException:  # whoever waited was stopped
+            with self._moved:
+                self._line.remove(ticket)
+                self._moved.notify_all()
+            raise
+
+    def _enter(self, ticket: tuple[int, int], seconds: float | None) -> bool:
+        """Wait so long at most for a place that is this ticket's, and take it; whether there was one."""
+        with self._moved:
+            if not self._moved.wait_for(lambda: self._taken + self._line.index(ticket) < self._places, seconds):
+                return False
             self._line.remove(ticket)
-            self._moved.notify_all()
+            self._taken += 1
+            return True
+
+    def _before(self, ticket: tuple[int, int]) -> int:
+        """How many are inside, or wait by an earlier turn."""
+        with self._moved:
+            return self._taken + self._line.index(ticket)
 
     def _depth(self) -> int:
         return getattr(self._inside, "depth", 0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from attention_viz.serving.door import keep_turn, turn
 from attention_viz.serving.drawn import Drawn
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _MOMENT = 0.2
 
 
 def verify(drawn: Drawn, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Make the comparison behind the trace's fidelity; its runs wait their turn at the door, as every run does.
+    """Make the comparison behind the trace's fidelity; its runs enter the door by the turn of whoever asked first.
 
     Of a long text it takes as long as the run did, so it goes on by itself, and whoever left may come back to it.
 
@@ -43,9 +44,10 @@ class _Comparison(threading.Thread):
 
     def __init__(self, make: "Callable[[], object]") -> None:
         super().__init__(daemon=True, name="comparison")
-        self._make = make
+        self._make, self._turn = make, turn()
 
     def run(self) -> None:
+        keep_turn(self._turn)
         with contextlib.suppress(Exception):
             _ = self._make()
         del self._make  # it keeps the trace

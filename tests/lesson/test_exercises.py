@@ -235,7 +235,7 @@ def solve_mask(exercise: Exercise) -> frozenset[tuple[int, int]]:
         for row in range(len(names))
         for column in range(len(names))
         if ("looks ahead" in question and column > row)
-        or ("looks at [PAD]" in question and names[column].startswith("[PAD]"))
+        or ("at [PAD]" in question and names[column].startswith("[PAD]"))
     )
 
 

@@ -20,8 +20,10 @@ from attention_viz.serving.door import Door
 from attention_viz.serving.models import Source, open_source
 from attention_viz.serving.request import Request
 from attention_viz.serving.verifying import verify
+from attention_viz.trace.trace import Fidelity
 from tests.models.families import build, ids
 from tests.models.sources.test_load_folder import word_tokenizer
+from tests.serving.test_verifying import drawn_with
 
 TEXT = "the bank of the river"
 
@@ -252,6 +254,53 @@ def test_whoever_waits_hears_again_how_many_are_first_and_goes_in_when_it_is_the
         visitor.join(60)
     assert order == [0, 1]
     assert set(told[0]) == {1} and told[1][0] == 2 and len(told[1]) >= 2
+
+
+def test_whoever_came_first_goes_first_through_all_stages() -> None:
+    one, order = Door(1), list[tuple[int, str]]()
+    turns = [door.new_turn() for _ in range(3)]
+
+    def wait_for(ahead: int) -> None:
+        until = time.monotonic() + 60
+        while one.ahead < ahead and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def visit(kept: int, *stages: str) -> None:
+        door.keep_turn(kept)
+        for stage in stages:
+            with one:
+                order.append((kept, stage))
+                if (kept, stage) == (turns[1], "run") and (turns[0], "comparison") not in order:
+                    wait_for(3)  # this one, the first one again, and the third
+
+    with one:  # as a fourth, who came before them
+        visitors = [threading.Thread(target=visit, args=(kept, "run", "comparison")) for kept in reversed(turns)]
+        for waiting, visitor in enumerate(visitors, start=1):
+            visitor.start()
+            wait_for(waiting + 1)
+    for visitor in visitors:
+        visitor.join(60)
+    # Whoever has an earlier turn is let in first, and stands before the later ones when it comes again at once.
+    assert [kept for kept, stage in order if stage == "run"] == turns
+    assert order.index((turns[0], "comparison")) < order.index((turns[2], "run"))
+
+
+def test_a_turn_is_the_threads_own_and_a_comparison_takes_that_of_whoever_asked_for_it() -> None:
+    heard = list[int | None]()
+
+    def measure() -> Fidelity:
+        heard.append(door.turn())
+        return Fidelity(0.0, 0.0, 1e-5, "nothing")
+
+    def visit() -> None:
+        door.keep_turn(7)
+        verify(drawn_with(measure))
+
+    visitor = threading.Thread(target=visit)
+    visitor.start()
+    visitor.join(60)
+    assert heard == [7]
+    assert door.turn() is None
 
 
 def test_whoever_left_while_waiting_is_before_nobody() -> None:

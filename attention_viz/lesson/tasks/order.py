@@ -18,7 +18,7 @@ _MOST_WORDS = 4
 _RULES = {
     "causal": "causal: nobody looks ahead at a later word",
     "padding": "a padding mask: nobody looks at [PAD]",
-    "both": "causal, and a padding mask besides: nobody looks ahead, and nobody looks at [PAD]",
+    "both": "causal with a padding mask: nobody looks ahead or at [PAD]",
 }
 # Outputs that differ by less are the same but for the order in which numbers were added.
 _SAME = 1e-5
@@ -41,9 +41,8 @@ def mask(scene: Scene, seed: int) -> Exercise:
     cells = Cells(names, names, right ^ frozenset(wrong), right)
     return Exercise(
         "mask",
-        f"{note}This mask is to be {_RULES[kind]}. Marked cells are blocked, a row looks and a column is looked at"
-        f"{'; the rows of [PAD] follow the same rule' if padded else ''}. {len(wrong)} cells are wrong: "
-        "make them right.",
+        f"{note}This mask is to be {_RULES[kind]}{', in the rows of [PAD], too' if padded else ''}. Rows look, "
+        f"columns are looked at, ✕ is blocked. {len(wrong)} cells are wrong: press them.",
         (),
         cells,
         _mask_hints(kind, names, right, wrong[0]),

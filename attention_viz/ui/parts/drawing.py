@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.door import FORWARDS
+from attention_viz.serving.door import FORWARDS, keep_turn, new_turn
 from attention_viz.serving.runs import Drawn, draw, is_drawn, is_loaded, load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
@@ -22,7 +22,9 @@ from attention_viz.ui.parts.model_words import stopped_words, unknown_words, wit
 if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
 
-__all__ = ["draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
+__all__ = ["arrive", "draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
+
+_TURN = "turn"
 
 
 def draw_in_place(
@@ -50,6 +52,7 @@ def draw_in_place(
     Returns:
         The open trace, where one is open; None where there was a problem.
     """
+    arrive(state)
     if (open_trace := opening.opened()) is not None:
         settle(open_trace)
         return open_trace if whole else open_trace.alone(state.stream)
@@ -66,6 +69,19 @@ def draw_in_place(
     if not keep:
         place.empty()
     return drawn
+
+
+def arrive(state: State) -> None:
+    """Take a turn for what is asked for; whoever asks for the same again, also on another page, keeps the turn it had.
+
+    All that the page works out from here on counts as asked for when the visitor came, so that whoever came first is
+    also done first.
+    """
+    asked, kept = st.session_state.get(_TURN, (None, 0))
+    if asked != state.request:
+        kept = new_turn()
+        st.session_state[_TURN] = state.request, kept
+    keep_turn(kept)
 
 
 def _draw(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Drawn:

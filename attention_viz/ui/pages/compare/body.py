@@ -34,7 +34,7 @@ from attention_viz.ui.pages.compare.words import (
     token_words,
 )
 from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.drawing import arrive, show_problem
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, show_reading
@@ -59,6 +59,7 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
         places: from `hold_places`.
     """
     begin_edits()
+    arrive(chosen)
     if choice.what == "edit":
         # Until now the address said of the changes what it had been asked for, whether that can be read or not.
         pickers.keep(chosen, COMPARE_CHOICES, CHANGES_OR_NONE)

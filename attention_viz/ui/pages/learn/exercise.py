@@ -81,9 +81,9 @@ def _ask(exercise: Exercise, key: str) -> None:
 
 
 def _ask_cells(answer: Cells, key: str) -> None:
-    """A line of switches for each row; the columns stand under each other, as every line has the same names."""
-    st.caption("Marked cells are blocked. Each line is a row; press a column's name to mark or to free it.")
+    """A matrix whose cells are pressed; each is a button that says its column, in a group that says its row."""
     with st.container(key="learn-cells", gap=None):
+        st.html(_column_names(answer.columns))
         for row, name in enumerate(answer.rows):
             place = f"{key}-{row}"
             st.session_state.setdefault(place, sorted(column for at, column in answer.start if at == row))
@@ -94,6 +94,12 @@ def _ask_cells(answer: Cells, key: str) -> None:
                 selection_mode="multi",
                 key=place,
             )
+
+
+def _column_names(names: Sequence[str]) -> str:
+    """What the columns are called, above them; whoever hears the page hears it at each cell."""
+    cells = "".join(f'<span title="{html.escape(name)}">{html.escape(name)}</span>' for name in names)
+    return f'<div class="learn-columns" aria-hidden="true">{cells}</div>'
 
 
 def _typed_answer(exercise: Exercise, key: str) -> str | None:

@@ -21,7 +21,7 @@ from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_ma
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
-from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
+from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, show_problem
 from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.presenting.host import present_change
@@ -91,6 +91,7 @@ def _unmasked(state: State, choice: MaskChoice, place: DeltaGenerator) -> tuple[
 
     None where there was a problem, which is told in the place that was kept.
     """
+    arrive(state)
     if (open_trace := opening.opened()) is not None:
         return open_trace.alone(state.stream), state, None
     run = replace(state, layer=0, head=0, query=None, key=None), choice.batch if choice.batched else None

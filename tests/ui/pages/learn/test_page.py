@@ -41,6 +41,30 @@ def test_an_answer_is_given_from_the_keyboard(stay: OpenPage, idle: Idle) -> Non
     expect(screen.get_by_test_id("stAlert")).to_contain_text("Not yet.")
 
 
+def test_a_mask_is_a_matrix_that_is_pressed_from_the_keyboard_and_checked_on_the_first_screen(
+    stay: OpenPage, idle: Idle
+) -> None:
+    screen = stay("/learn?lesson=masks&exercise_seed=3&guess=shown")
+    rows = screen.locator(".st-key-learn-cells").get_by_role("toolbar")
+    expect(rows).to_have_count(6)
+    places = [[cell.bounding_box() for cell in row.get_by_role("button").all()] for row in rows.all()]
+    assert all(len(row) == 6 and None not in row for row in places)
+    lefts = [[round(cell["x"]) for cell in row if cell] for row in places]
+    assert all(row == lefts[0] for row in lefts), "the cells of a column stand under each other"
+    names = screen.locator(".learn-columns span").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect().x)"
+    )
+    assert all(abs(name - left) <= 2 for name, left in zip(names, lefts[0], strict=True))
+    check = screen.get_by_role("button", name="Check").bounding_box()
+    assert check is not None and check["y"] + check["height"] <= 862
+    cell = rows.nth(2).get_by_role("button").nth(5)
+    before = cell.get_attribute("aria-pressed")
+    cell.focus()
+    cell.press("Space")
+    expect(cell).to_have_attribute("aria-pressed", "false" if before == "true" else "true")
+    idle(screen)
+
+
 def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idle) -> None:
     screen = stay("/learn?lesson=why&present=on")
     expect(screen.locator(".st-key-learn-lessons, .st-key-header, form")).to_have_count(0)
