@@ -10,16 +10,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
+from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import run_behind
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import output_of
-from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
-from attention_viz.models.recording.wiring import entering
+from attention_viz.models.recording.wiring import entering, hooked
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -185,21 +185,12 @@ def _opened(run: Run) -> _Lens:
             turns.append(_Turn(module, entered, first))
         left.append(first)
 
-    handles = [module.register_forward_hook(hear, with_kwargs=True) for module in twin.model.modules()]
-    token = recording.set(Recorder(run.edits, run.anatomy.places, frozenset()))
-    try:
-        with twin.door, torch.no_grad(), twin.turned(OURS):
-            told = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
-    except AttentionVizError:
-        raise
-    except Exception as error:
-        raise UnsupportedModel(
-            f"{run.name} doesn't tell what leaves its layers: {type(error).__name__}: {first_line(error)}"
-        ) from error
-    finally:
-        recording.reset(token)
-        for handle in handles:
-            handle.remove()
+    recorder = Recorder(run.edits, run.anatomy.places, frozenset())
+    with (
+        hooked(twin.model.modules(), hear),
+        twin.recorded(recorder, run.name, "doesn't tell what leaves its layers"),
+    ):
+        told = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
     states: Sequence[Tensor] = getattr(told, "hidden_states", None) or ()
     if len(states) < 2 or any(state.shape != states[0].shape or len(state) != 1 for state in states):
         raise UnsupportedModel(f"{run.name} doesn't tell what leaves each of its layers, as one vector a token")

@@ -10,12 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.circuits.ledger import Leaf, Ledger, Written, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import output_of
-from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
+from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.twin import Twin
 
 __all__ = ["OpenCall", "Opened", "open_run"]
@@ -115,26 +114,15 @@ def _opened(run: Run, late: frozenset[str]) -> Opened:
     model, where = twin.model, Written(late)
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
-    token = recording.set(scribe)
-    try:
-        with (
-            twin.door,
-            torch.inference_mode(False),
-            torch.enable_grad(),
-            _followed(twin, where),
-            ledger,
-            twin.turned(OURS),  # innermost, so that what it follows is what the model asked for
-        ):
-            inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
-            output = output_of(model(**inputs, **twin.settings))
-    except AttentionVizError:
-        raise
-    except Exception as error:
-        raise UnsupportedModel(
-            f"{run.name} can't be opened into what wrote its numbers: {type(error).__name__}: {first_line(error)}"
-        ) from error
-    finally:
-        recording.reset(token)
+    with (
+        torch.inference_mode(False),
+        _followed(twin, where),
+        ledger,
+        # Innermost, so that what it follows is what the model asked for.
+        twin.recorded(scribe, run.name, "can't be opened into what wrote its numbers", slopes=True),
+    ):
+        inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
+        output = output_of(model(**inputs, **twin.settings))
     return Opened(tuple(ledger.leaves), tuple(scribe.heard), output)
 
 

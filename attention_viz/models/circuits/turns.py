@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import output_of
-from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
-from attention_viz.models.recording.wiring import entering, rows
+from attention_viz.models.recording.wiring import entering, hooked, rows
 
 __all__ = ["Event", "Turns", "listened", "same"]
 
@@ -53,7 +51,7 @@ class Turns:
 def listened(run: Run) -> Turns:
     """A run of a twin in which every module is listened to; no other run of the model notices."""
     twin: Twin = run.runner.twin(frozen=True)
-    recorder, events, handles = Recorder(keep=frozenset()), list[Event](), list[Any]()
+    recorder, events = Recorder(keep=frozenset()), list[Event]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         entered = entering(inputs, named)
@@ -61,23 +59,9 @@ def listened(run: Run) -> Turns:
             own = twin.original[module]
             events.append(Event(own, entered.detach().clone(), output.detach().clone(), recorder.count))
 
-    handles = [
-        module.register_forward_hook(hear, with_kwargs=True)
-        for module in twin.model.modules()
-        if next(module.children(), None) is None
-    ]
-    token = recording.set(recorder)
-    try:
-        with twin.door, torch.no_grad(), twin.turned(OURS):
-            output_of(twin.model(**run.inputs, **twin.settings))
-    except AttentionVizError:
-        raise
-    except Exception as error:
-        raise UnsupportedModel(f"{run.name} can't be run: {type(error).__name__}: {first_line(error)}") from error
-    finally:
-        recording.reset(token)
-        for handle in handles:
-            handle.remove()
+    leaves = (module for module in twin.model.modules() if next(module.children(), None) is None)
+    with hooked(leaves, hear), twin.recorded(recorder, run.name):
+        output_of(twin.model(**run.inputs, **twin.settings))
     return Turns(events)
 
 

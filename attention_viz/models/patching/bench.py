@@ -14,8 +14,9 @@ from attention_viz.models.circuits.rows import Parts
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import outputs_of
-from attention_viz.models.recording.recorder import OURS, Call, recording
+from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.wiring import hooked
 
 __all__ = ["Bench", "Change", "Mlp", "slopes_of"]
 
@@ -97,18 +98,12 @@ class Bench:
         if only is not None and self.can_limit:
             given["logits_to_keep"] = torch.tensor([only], device=self.twin.model.device)
         batch = _Changed(places=self.run.anatomy.places, rows=rows, change=change)
-        token = recording.set(batch)
-        try:
-            with (
-                self.twin.door,
-                torch.inference_mode(False),
-                torch.set_grad_enabled(slopes),
-                self.twin.turned(OURS),
-                self._heard(rows, change),
-            ):
-                found = outputs_of(self.twin.model(**given, **self.twin.settings))
-        finally:
-            recording.reset(token)
+        with (
+            torch.inference_mode(False),
+            self._heard(rows, change),
+            self.twin.recorded(batch, self.run.name, "doesn't run a batch as it runs its rows", slopes=slopes),
+        ):
+            found = outputs_of(self.twin.model(**given, **self.twin.settings))
         if batch.heard != self.calls or len(found) != rows:
             raise UnsupportedModel(f"{self.run.name} doesn't run a batch as it runs its rows")
         return found
@@ -154,16 +149,12 @@ def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
     parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
     left: list[tuple[nn.Module, Tensor]] = []
 
-    def hear(module: nn.Module, _inputs: object, output: object) -> None:
+    def hear(module: nn.Module, _inputs: object, _named: object, output: object) -> None:
         if isinstance(output, Tensor):
             left.append((module, output.detach().clone()))
 
-    handles = [module.register_forward_hook(hear) for module in bench.twin.model.modules()]
-    try:
+    with hooked(bench.twin.model.modules(), hear):
         _ = bench.outputs(run.inputs, 1, lambda _site, output: output)
-    finally:
-        for handle in handles:
-            handle.remove()
     found: list[Mlp] = []
     for leaf in opened.leaves:
         layer = parts.place(leaf)[1] if leaf.kind == "mlp" else None

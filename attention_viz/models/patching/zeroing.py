@@ -5,8 +5,7 @@ of one token is zero in all heads of a layer, and the whole layer runs on, with 
 by itself from what entered it, in batches with a row for each key.
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,12 +17,12 @@ from torch.nn.functional import normalize
 from attention_viz.edits.apply import edited
 from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs import output_of
 from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
 from attention_viz.models.recording.twin import Twin
-from attention_viz.models.recording.wiring import entering
-from attention_viz.operation.attention import fused, fusible
+from attention_viz.models.recording.wiring import entering, hooked
 
 __all__ = ["value_zeroing"]
 
@@ -108,29 +107,9 @@ def _listened(run: Run, twin: Twin, stream: str) -> dict[int, _Turn]:
         if len(own) == 1 and isinstance(left, Tensor) and whole:
             found[own[0]] = _Turn(module, inputs, named, left, first)
 
-    token = recording.set(recorder)
-    try:
-        with twin.door, torch.no_grad(), twin.turned(OURS), _hooked(twin, enter, leave):
-            output_of(twin.model(**run.inputs, **twin.settings))
-    except AttentionVizError:
-        raise
-    except Exception as error:
-        raise UnsupportedModel(f"{run.name} can't be run: {type(error).__name__}: {first_line(error)}") from error
-    finally:
-        recording.reset(token)
+    with hooked(twin.model.modules(), leave, enter), twin.recorded(recorder, run.name):
+        output_of(twin.model(**run.inputs, **twin.settings))
     return found
-
-
-@contextmanager
-def _hooked(twin: Twin, enter: Any, leave: Any) -> Generator[None]:
-    """The twin is ours alone: no other run is hooked."""
-    handles = [module.register_forward_pre_hook(enter) for module in twin.model.modules()]
-    handles += [module.register_forward_hook(leave, with_kwargs=True) for module in twin.model.modules()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _turned(run: Run, turn: _Turn, number: int) -> Tensor:
@@ -142,8 +121,8 @@ def _turned(run: Run, turn: _Turn, number: int) -> Tensor:
 
 
 def _columns(run: Run, turn: _Turn, number: int, keys: range) -> Tensor:
-    rows = _Zeroed(run.edits, run.anatomy.places, frozenset(), first=turn.first, number=number, keys=keys)
-    token = recording.set(rows)
+    batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
+    token = recording.set(batch)
     try:
         whole, *others = turn.again(1 + len(keys)).double()
     finally:
@@ -166,7 +145,7 @@ def _repeated(one: Any, rows: int) -> Any:
 
 
 @dataclass(eq=False)
-class _Zeroed(Recorder):
+class _Zeroed(Batch):
     """Hears a layer's calls of a batch. In one of them each row but the first has the value of a key set to zero.
 
     Attributes:
@@ -179,23 +158,16 @@ class _Zeroed(Recorder):
     number: int = 0
     keys: Sequence[int] = ()
 
-    def hear(self, call: Call) -> Tensor:
-        """What one call computes, each row without its value: (row, head, query, d_v)."""
-        again = self._last is not None and self._last.again(call)
-        self._last = call
-        if not again:
-            self._modules.append(call.module)
-        number = self.first + self.count - 1
-        if call.attention.query.ndim != 4 or len(call.attention.query) != 1 + len(self.keys):
-            raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """What a call hands back, each row without its value: (row, head, query, d_v)."""
+        number += self.first
         if number == self.number:
             value = call.attention.value.clone()
             for row, key in enumerate(self.keys, start=1):
                 value[row, :, key] = 0
             call = replace(call, attention=replace(call.attention, value=value))
-        place = self.places[number]
-        here = [edit for edit in self.edits if concerns(edit, place)]
-        output = fused(call.attention, closed=False) if fusible(call.attention) else call.attention.output
+            output = whole_output(call.attention)
+        here = [edit for edit in self.edits if concerns(edit, self.places[number])]
         for row in range(len(output)) if here else ():
-            output[row] = edited(here, place, call.of_row(row).attention).output
+            output[row] = edited(here, self.places[number], call.of_row(row).attention).output
         return output

@@ -8,7 +8,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.operation.attention import Attention, fused, fusible
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "whole_output"]
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class Batch(Recorder):
             raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
         self._last = call
         self._heard += 1
-        return self.changed(self._heard - 1, call, _whole(call.attention))
+        return self.changed(self._heard - 1, call, whole_output(call.attention))
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What a call hands back; its output as it is, unless a batch of another kind says otherwise.
@@ -53,6 +53,6 @@ class Batch(Recorder):
         return output
 
 
-def _whole(attention: Attention) -> Tensor:
-    """The batch's output without any changes."""
+def whole_output(attention: Attention) -> Tensor:
+    """What a call of a batch computes in every row, without any changes: (row, head, query, d_v)."""
     return fused(attention, closed=False) if fusible(attention) else attention.output

@@ -11,13 +11,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
 from attention_viz.models.recording.interception.following import Following, Heard, Soften
 from attention_viz.models.recording.interception.plan import NO_PLAN, Plan, parameters_of
 from attention_viz.models.recording.outputs import output_of
-from attention_viz.models.recording.recorder import OURS
+from attention_viz.models.recording.recorder import OURS, Recorder, recording
 from attention_viz.models.recording.wiring import HOOKS
 
 __all__ = ["Hear", "Twin"]
@@ -180,6 +180,32 @@ class Twin:
         finally:
             setattr(self.model, self.model.base_model_prefix, body)
         return (last, hidden) if again.shape == last.shape and torch.equal(again, last) else None
+
+    @contextlib.contextmanager
+    def recorded(
+        self, recorder: Recorder, name: str, cannot: str = "can't be run", *, slopes: bool = False
+    ) -> Generator[None]:
+        """Whatever the twin runs inside computes our attention, and a recorder hears its calls.
+
+        Args:
+            recorder: hears them, and may change what they hand back.
+            name: of the model, for the refusal.
+            cannot: what a model can't do that fails inside, as the refusal says it.
+            slopes: whether gradients are asked for afterwards.
+
+        Raises:
+            UnsupportedModel: something failed inside, by an error that is none of ours.
+        """
+        token = recording.set(recorder)
+        try:
+            with self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
+                yield
+        except AttentionVizError:
+            raise
+        except Exception as error:
+            raise UnsupportedModel(f"{name} {cannot}: {type(error).__name__}: {first_line(error)}") from error
+        finally:
+            recording.reset(token)
 
     @contextlib.contextmanager
     def turned(self, implementation: str | None) -> Generator[None]:

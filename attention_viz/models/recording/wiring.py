@@ -152,10 +152,21 @@ class Listener:
 
 
 @contextlib.contextmanager
-def hooked(modules: Iterable[nn.Module], hear: Callable[..., None]) -> Generator[None]:
-    """With a forward hook on each module, gone afterwards."""
+def hooked(
+    modules: Iterable[nn.Module], hear: Callable[..., object], enter: Callable[..., None] | None = None
+) -> Generator[None]:
+    """With a forward hook on each module, gone afterwards.
+
+    Args:
+        modules: which modules.
+        hear: given the module, its inputs, those by name, and its output; what it returns takes the output's place.
+        enter: given the module and its inputs before it runs.
+    """
+    modules = list(modules)
     with HOOKS:
         handles = [module.register_forward_hook(hear, with_kwargs=True) for module in modules]
+        if enter is not None:
+            handles += [module.register_forward_pre_hook(enter) for module in modules]
     try:
         yield
     finally:

@@ -56,8 +56,8 @@ def test_a_batch_that_comes_out_otherwise_is_not_believed(monkeypatch: pytest.Mo
     model = av.load("induction")
     before = model.trace(TEXT)
     expected = model.trace(TEXT, edits=[av.Ablate(0, 1)]).output
-    whole = batch._whole  # pyright: ignore[reportPrivateUsage] -- to break it
-    monkeypatch.setattr(batch, "_whole", lambda heard: whole(heard) * 1.01)
+    whole = batch.whole_output
+    monkeypatch.setattr(batch, "whole_output", lambda heard: whole(heard) * 1.01)
     first, _ = try_each(model, before, [(av.Ablate(0, 1),), (av.Ablate(1, 1),)])
     assert torch.equal(first, expected)
 
