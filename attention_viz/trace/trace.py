@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-# Only tables need it, and it is loaded with the first trace all the same: Plotly looks whether pandas is there, and
-# fails on one that another thread of a server is just loading.
 from jaxtyping import Float
 from torch import Tensor
 

@@ -235,7 +235,13 @@ def test_a_model_is_the_same_as_the_function() -> None:
 def test_it_has_the_surface_of_a_pretrained_model() -> None:
     # Read rather than imported, which would take transformers along.
     package = Path(from_scratch.__file__).parents[1]
-    files = ("models/model.py", "models/continuing.py", "models/described.py", "scratch/text_model.py")
+    files = (
+        "models/model.py",
+        "models/continuing.py",
+        "models/described.py",
+        "models/repeating.py",
+        "scratch/text_model.py",
+    )
     trees = [ast.parse((package / name).read_text()) for name in files]
     classes = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
     above = [base.id for base in classes["AttentionModel"].bases if isinstance(base, ast.Name)]

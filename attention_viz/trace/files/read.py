@@ -1,6 +1,7 @@
 """A trace out of a safetensors file, with every reference, shape and kind of number checked; nothing is executed."""
 
 import json
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
 from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS
+from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.kept import Kept
 from attention_viz.trace.layers import AROUND, Layer
@@ -153,11 +155,27 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         reading=_as(str, entry.get("reading", "raw")),
         route=_as(str, entry.get("route", "interface")),
         output=_as(str, entry.get("output", "")),
-        stored=_as(str, entry.get("stored", "")),
-        stored_weight_error=float(_as(float, entry.get("stored_weight_error", 0.0))),
-        stored_output_error=float(_as(float, entry.get("stored_output_error", 0.0))),
+        stored=_as_stored(entry.get("stored", "")),
+        stored_weight_error=_as_error(entry.get("stored_weight_error", 0.0)),
+        stored_output_error=_as_error(entry.get("stored_output_error", 0.0)),
         added=tuple(_as(str, name) for name in _as(list, entry.get("added", []))),
     )
+
+
+def _as_stored(value: object) -> str:
+    """What a file says that it kept of a run, which is told to whoever loads it: only what can have been written."""
+    stored = _as(str, value)
+    if wrong := [part for part in stored.split(", ") if stored and part not in ("terms", WEIGHTS, *DTYPES)]:
+        raise TraceError(f"of the run it keeps {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}")
+    return stored
+
+
+def _as_error(value: object) -> float:
+    """The largest difference that a file's numbers have from a run's."""
+    error = float(_as(float, value))
+    if not 0 <= error < math.inf:
+        raise TraceError(f"its numbers are said to be {error} from the run's; a difference is a number from 0 on")
+    return error
 
 
 def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:

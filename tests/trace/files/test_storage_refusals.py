@@ -218,6 +218,10 @@ LAYER = ("streams", "decoder", "layers", 0)
     ("change", "message"),
     [
         (put("format", 4), "trace format 4; this version reads formats 1, 2 and 3"),
+        (put("provenance", "stored", "t0000"), "keeps 't0000'; a file keeps terms or weights, in float16 or float32"),
+        (put("provenance", "stored", "weights, "), "keeps ''"),
+        (put("provenance", "stored_weight_error", float("nan")), "said to be nan from the run's"),
+        (put("provenance", "stored_output_error", -1), "said to be -1.0 from the run's"),
         (put("streams", {}), "got none"),
         (put("streams", [1]), "garbles"),
         (put("streams", "decoder", "layers", []), "the decoder has none"),

@@ -9,6 +9,7 @@ from attention_viz.ui.pages.why.board import tell_put
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, runs_at_once
+from attention_viz.ui.pages.why.taking import offer_puts
 from attention_viz.ui.parts.markdown import as_sentence, plain
 
 __all__ = ["ask_other", "put_all"]
@@ -60,7 +61,7 @@ def _put(one: Silenced, places: Places, other: str) -> None:
         tell_put(one.name, one.place, other, found.known, "estimated")
     count = len(found.estimates)
     if len(found.runs) == count:
-        places.told.caption(_words(found))
+        _end(one, found, other, places)
         return
     stopped = st.session_state.get(_STOPPED) == (other, one.name)
     with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -68,6 +69,7 @@ def _put(one: Silenced, places: Places, other: str) -> None:
             if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
                 but = f", but for {len(found.runs)} heads that were run" if found.runs else ""
                 st.caption(f"Estimated by a gradient{but}.")
+                offer_puts(one.drawn.trace, of, other, found)
                 return
         # A press anywhere ends the run; what was done by then is kept.
         st.button("Stop", key="why-put-stop", on_click=_stop, args=(other, one.name))
@@ -78,9 +80,17 @@ def _put(one: Silenced, places: Places, other: str) -> None:
 
     found = run_patches(one.drawn, request, other, of, report)
     st.session_state.pop(_STOPPED, None)
-    places.told.caption(_words(found))
+    _end(one, found, other, places)
     with places.board:
         tell_put(one.name, one.place, other, found.known, "run")
+
+
+def _end(one: Silenced, found: Patched, other: str, places: Places) -> None:
+    """What was run, in a sentence, and the heads to take away."""
+    assert not isinstance(one.of, Score)
+    with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_words(found))
+        offer_puts(one.drawn.trace, one.of, other, found)
 
 
 def _stop(other: str, name: str) -> None:

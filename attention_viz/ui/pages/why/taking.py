@@ -6,12 +6,14 @@ import json
 import pandas
 import streamlit as st
 
+from attention_viz.models.circuits.asked import Logit
 from attention_viz.models.circuits.decomposition import HELD
+from attention_viz.serving.patches import Patched
 from attention_viz.serving.why import Written
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts.exports import csv_bytes, model_part
 
-__all__ = ["offer_rows"]
+__all__ = ["offer_puts", "offer_rows"]
 
 
 def offer_rows(trace: Trace, found: Written) -> None:
@@ -36,6 +38,44 @@ def offer_rows(trace: Trace, found: Written) -> None:
             on_click="ignore",
             key=f"download-why-{ending}",
         )
+
+
+def offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
+    """A button for the heads that were put from another text, as CSV.
+
+    Args:
+        trace: the run of the text that they were put into.
+        of: the number.
+        other: the text that they were put from.
+        found: what the number is with each of them.
+    """
+    st.download_button(
+        "These heads (CSV)",
+        functools.partial(_puts, trace, of, other, found),
+        f"attention_{model_part(trace)}_put.csv",
+        "text/csv",
+        help="By how much each head's output of the other text changes the number: estimated, and run where it was run",
+        on_click="ignore",
+        key="download-why-put",
+    )
+
+
+def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
+    """A row a head, what changes most first; empty where a head wasn't run."""
+    best = {**found.estimates, **found.runs}  # the effect that was run, else its estimate
+    rows = [
+        (*head, estimate - found.number, found.runs[head] - found.number if head in found.runs else None)
+        for head, estimate in sorted(found.estimates.items(), key=lambda one: -abs(best[one[0]] - found.number))
+    ]
+    origin = {
+        "of": str(of),
+        "model": trace.provenance.model,
+        "text": trace.provenance.text,
+        "other_text": other,
+        "number": found.number,
+        "other_number": found.other_number,
+    }
+    return csv_bytes(pandas.DataFrame(rows, columns=["layer", "head", "estimate", "effect"]).assign(**origin))
 
 
 def _csv(trace: Trace, found: Written) -> bytes:

@@ -159,6 +159,14 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
         for place, change in table[column].items():
             assert put[place] == pytest.approx(number + change, abs=1e-3)
     assert f"Each of {len(table)} heads was put and run" in screen.words
+    rows = list(csv.DictReader(io.StringIO(screen.download("These heads (CSV)").decode("utf-8-sig"))))
+    assert len(rows) == len(table) and {(row["text"], row["other_text"]) for row in rows} == {(given, other)}
+    for row in rows:
+        place = int(row["layer"]), int(row["head"])
+        for column in ("estimate", "effect"):
+            assert float(row[column]) == pytest.approx(table[column][place], abs=1e-3)
+    effects = [abs(float(row["effect"])) for row in rows]
+    assert effects == sorted(effects, reverse=True) and effects[0] > effects[-1]
     assert screen.address["put_from"] == other
     # Another length is paired; a score isn't put into.
     screen.picker("Other text").set_value("moon lamp frog")
