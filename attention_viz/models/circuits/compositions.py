@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["compositions"]
+__all__ = ["compositions", "compositions_of"]
 
 # By what each column is read, and what comes after it in the later head.
 _READERS = {"q": ("query", "key"), "k": ("key", "query"), "v": ("value", "output")}
@@ -43,15 +43,29 @@ def compositions(
 
     Returns:
         Columns from_layer, from_head, to_layer, to_head, q, k and v; a row for each pair of heads in different layers.
+        `attrs["random"]` is 1 / √d_model.
 
     Raises:
         UnsupportedModel: our own module, or a model whose later heads don't read what earlier ones write through its
             matrices alone.
         ShapeError: there is no such stream, or none was named where there are several; or no such head.
     """
+    return compositions_of(proven(model, stream), into)
+
+
+def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> "pandas.DataFrame":
+    """The table of `compositions`.
+
+    Args:
+        known: the stream's matrices, from `proven`.
+        into: the later heads, as (layer, head); None for all.
+
+    Raises:
+        UnsupportedModel: none of its numbers is to be had.
+        ShapeError: there is no such head.
+    """
     import pandas
 
-    known = proven(model, stream)
     missing = {name: why for name in _READERS if (why := _missing(known, name)) is not None}
     if len(missing) == len(_READERS):
         raise UnsupportedModel(f"{known.name} has no compositions that weights alone tell: {missing['v']}")
@@ -72,6 +86,7 @@ def compositions(
     columns |= {name: told[name].tolist() if name in told else float("nan") for name in _READERS}
     table = pandas.DataFrame(columns)
     table.attrs["missing"] = missing
+    table.attrs["random"] = known.width**-0.5
     return table
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["Proven", "circuits", "ov_fractions", "product_norm", "proven"]
+__all__ = ["Proven", "circuits", "circuits_of", "ov_fractions", "product_norm", "proven"]
 
 _SIGNS = {"query": "W_Q", "key": "W_K", "value": "W_V", "output": "W_O"}
 
@@ -45,6 +45,12 @@ class Proven:
     layers: tuple[Around, ...]
     words: Words
     proof: Proof
+
+    @property
+    def width(self) -> int:
+        """How many numbers the stream has, d_model; it takes a matrix that is known."""
+        found = (getattr(one, name) for one in self.layers for name in ("value", "query", "key"))
+        return next(matrix.shape[1] for matrix in found if matrix is not None)
 
     def lacking(self, *names: str) -> str | None:
         """Why a number that takes these matrices of every layer isn't to be had; None where they are all known."""
@@ -127,9 +133,20 @@ def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.Data
         UnsupportedModel: our own module, or a model of which none of these numbers is to be had.
         ShapeError: there is no such stream, or none was named where there are several.
     """
+    return circuits_of(proven(model, stream))
+
+
+def circuits_of(known: Proven) -> "pandas.DataFrame":
+    """The table of `circuits`.
+
+    Args:
+        known: the stream's matrices, from `proven`.
+
+    Raises:
+        UnsupportedModel: none of its numbers is to be had.
+    """
     import pandas
 
-    known = proven(model, stream)
     told = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
     missing = {name: one for name, one in told.items() if isinstance(one, str)}
     if len(missing) == len(told):

@@ -15,6 +15,7 @@ from attention_viz.serving.why import Written, words_written, written
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
+from attention_viz.ui.pages.why.beneath import show_beneath
 from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why, tell_writes
 from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
 from attention_viz.ui.pages.why.patching import ask_other, put_all
@@ -86,6 +87,8 @@ def show_body(state: State, places: Places, height: int) -> None:
         _tell_words(opened.silenced, places)
         silence_all(opened.silenced, places)
         put_all(opened.silenced, places)
+    if not _untold(drawn, state):
+        show_beneath(drawn, state, places.beneath)
 
 
 def _tell_words(of: Silenced, places: Places) -> None:

@@ -7,12 +7,14 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.address.session import Choices
 
-__all__ = ["ADDRESS", "ASKED", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
+__all__ = ["ADDRESS", "ASKED", "BENEATH", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
 
 # What can be asked, by its name in the address.
 ASKED = {"word": "Next word", "pair": "Score of a pair"}
 SIDES = {"key": "the key", "query": "the query"}
 RANKED = {"wrote": "What each wrote", "silenced": "When silenced", "put": "From another text"}
+# What opens beneath the number, where somebody asks for it.
+BENEATH = {"weights": "By weights alone"}
 _LARGEST = "that which wrote most"
 
 
@@ -52,6 +54,9 @@ class WhyChoice:
     )
     writer_head: int | None = parameter(
         None, Number(_heads, _LARGEST), "of a pair's score, the head that is told of", applies=_is_pair
+    )
+    open: str | None = parameter(
+        None, OneOf(tuple(BENEATH), nothing="nothing"), "what is open beneath the number", brief=True
     )
 
 

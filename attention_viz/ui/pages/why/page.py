@@ -36,6 +36,7 @@ def show_page() -> None:
     with st.container(key="stage", height=HEIGHT, border=False):
         picture = st.empty()
         board = st.container()
+    beneath = st.container(key="why-beneath")
     with importing("why", state, picture, HEIGHT):
         from attention_viz.ui.pages.why.body import show_body
-    show_body(state, Places(row.bar, asked, ranked, running, other, told, notes, picture, board), HEIGHT)
+    show_body(state, Places(row.bar, asked, ranked, running, other, told, notes, picture, board, beneath), HEIGHT)

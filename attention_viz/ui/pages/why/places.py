@@ -24,6 +24,7 @@ class Places:
         notes: what was cut and what can't be had.
         picture: kept while the number is worked out, an `st.empty`.
         board: the number and what wrote it.
+        beneath: what opens below that.
     """
 
     bar: DeltaGenerator
@@ -35,3 +36,4 @@ class Places:
     notes: DeltaGenerator
     picture: DeltaGenerator
     board: DeltaGenerator
+    beneath: DeltaGenerator

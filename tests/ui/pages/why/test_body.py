@@ -182,3 +182,37 @@ def test_where_no_head_can_be_put_it_is_said_and_what_was_typed_stays() -> None:
     assert screen.picker("Other text").value == "the blue house"
     (told,) = screen.alerts
     assert "Translation is an encoder–decoder" in told
+
+
+def test_what_weights_alone_tell_of_the_chosen_head_opens_beneath_and_is_the_library_s() -> None:
+    toy = "/why?model=induction&text=moon+cheese+frog+ring+moon+cheese&why=pair&layer=1&head=1&query=6&key=3"
+    screen = Screen().open(toy)
+    assert "open" not in screen.address and "by its weights alone" not in screen.words
+    screen.pick("Open beneath", "weights")
+    assert screen.address["open"] == "weights"
+    model = shipped("induction")
+    circuits, into = av.circuits(model), av.compositions(model, into=[(1, 1)])
+    told = {one.label: one.value for one in screen.app.metric}
+    assert told == {
+        "What it writes, W_V·W_O": f"{circuits['ov'][1, 1]:.2f}",
+        "Where it looks, W_Q·W_K": f"{circuits['qk'][1, 1]:.2f}".replace("-", "−"),
+    }
+    best = into.nlargest(4, "k")
+    keys = screen.app.dataframe[1].value  # of query, key and value
+    assert keys["head"].tolist() == best["from_head"].tolist()
+    assert keys["composition"].tolist() == pytest.approx(best["k"].tolist(), abs=6e-4)
+    assert f"here {into.attrs['random']:.3f}" in screen.words and into.attrs["random"] == 64**-0.5
+    assert "in SmolLM2 the correlation of this fraction with copying in texts is 0.15" in screen.words
+    rows = list(csv.DictReader(io.StringIO(screen.download("Circuits (CSV)").decode("utf-8-sig"))))
+    assert [float(row["ov"]) for row in rows] == pytest.approx(circuits["ov"].tolist(), abs=1e-6)
+    rows = list(csv.DictReader(io.StringIO(screen.download("What it reads (CSV)").decode("utf-8-sig"))))
+    assert [float(row["k"]) for row in rows] == pytest.approx(into["k"].tolist(), abs=1e-6)
+    screen.pick("Layer", 0)
+    assert "No head comes before this layer" in screen.words
+
+
+def test_what_weights_do_not_tell_is_refused_in_words() -> None:
+    screen = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat&layer=1&head=0&open=weights")
+    assert not screen.app.metric and "no head that makes words of its last layer" in screen.words
+    assert "has no compositions that weights alone tell" in screen.words
+    assert "Weights alone don't find" not in screen.words

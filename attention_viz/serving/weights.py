@@ -1,0 +1,76 @@
+"""What a model's weights alone tell of its heads, each model's worked out once for all who ask."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import ask
+from attention_viz.serving.why import Head, pretrained
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.scratch.protocol import Model
+
+__all__ = ["ByWeights", "by_weights"]
+
+# What all tables may take together, in bytes.
+_ROOM = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ByWeights:
+    """What weights alone tell of a head; a sentence stands where that isn't to be had.
+
+    Attributes:
+        circuits: as `av.circuits`, of all heads of the stream.
+        into: as `av.compositions`, of all heads before this one.
+    """
+
+    circuits: "pandas.DataFrame | str"
+    into: "pandas.DataFrame | str"
+
+
+def by_weights(request: Request, stream: str, place: Head) -> ByWeights:
+    """What weights alone tell of a head.
+
+    Args:
+        request: what was run; its text doesn't matter.
+        stream: whose head.
+        place: the layer, counted among those with attention, and the head.
+
+    Raises:
+        AttentionVizError: the model can't be opened at all; the message says why.
+    """
+    asked = request.model, stream, place
+    return _found.get(asked, lambda: ask(request, lambda model: _open(model, request.model, stream, place)))
+
+
+def _open(model: "Model", name: str, stream: str, place: Head) -> ByWeights:
+    from attention_viz.models.circuits.compositions import compositions_of
+    from attention_viz.models.circuits.weights import circuits_of, proven
+
+    # Both come of the same matrices, which are too large to be kept.
+    known = proven(pretrained(model), stream)
+    circuits = _circuits.get((name, stream), lambda: _told(lambda: circuits_of(known)))
+    return ByWeights(circuits, _told(lambda: compositions_of(known, [place])))
+
+
+def _told(make: "Callable[[], pandas.DataFrame]") -> "pandas.DataFrame | str":
+    try:
+        return make()
+    except AttentionVizError as error:
+        return str(error)
+
+
+def _size(table: "pandas.DataFrame | str") -> int:
+    return 2 * len(table) if isinstance(table, str) else int(table.memory_usage(deep=True).sum())
+
+
+_circuits: "SharedCache[tuple[str, str], pandas.DataFrame | str]" = SharedCache(_ROOM, _size)
+_found: "SharedCache[tuple[str, str, Head], ByWeights]" = SharedCache(
+    _ROOM, lambda one: _size(one.circuits) + _size(one.into)
+)

@@ -1,0 +1,45 @@
+"""What opens beneath the number: what the chosen head does by its weights alone."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.why.by_weights import show_by_weights
+from attention_viz.ui.pages.why.choice import BENEATH, WHY_CHOICES
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+__all__ = ["show_beneath"]
+
+
+def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
+    """The picker of what opens, and what is open; nothing is worked out before.
+
+    Args:
+        drawn: the run.
+        state: what the pickers say.
+        place: beneath the number.
+    """
+    with place:
+        st.segmented_control(
+            "Open beneath",
+            list(BENEATH),
+            format_func=BENEATH.__getitem__,
+            key=WHY_CHOICES.key("open"),
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        opened = WHY_CHOICES.current().open
+        if opened is None:
+            return
+        waiting = st.empty()
+        waiting.caption("Worked out once for this model: some seconds …")
+        try:
+            _SHOWN[opened](drawn, state)
+        except AttentionVizError as error:
+            st.caption(plain(as_sentence(str(error))))
+        waiting.empty()
+
+
+_SHOWN = {"weights": show_by_weights}

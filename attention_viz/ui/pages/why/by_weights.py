@@ -1,0 +1,140 @@
+"""What the chosen head does by its weights alone: its two circuits, and which earlier heads write what it reads."""
+
+import functools
+
+import pandas
+import streamlit as st
+
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.weights import ByWeights, by_weights
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.address import State
+from attention_viz.ui.parts.exports import csv_bytes, model_part
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.views.style.wording import with_minus
+
+__all__ = ["show_by_weights"]
+
+# So many earlier heads are shown of each.
+_SHOWN = 5
+# What a head reads, by the column of `av.compositions`.
+_READ = {"q": "query", "k": "key", "v": "value"}
+_CIRCUITS = {
+    "ov": (
+        "What it writes, W_V·W_O",
+        "The eigenvalue fraction between embedding and word head. 1: each word that it looks at speaks for itself, "
+        "which is copying; −1: it speaks against itself; about 0: neither.",
+    ),
+    "qk": (
+        "Where it looks, W_Q·W_K",
+        "The eigenvalue fraction between words and words, at equal positions. 1: each word fits itself best; "
+        "−1: itself least; about 0: neither.",
+    ),
+}
+# Measured by `av.circuits` and `av.copying`; docs/why.md has more of it.
+_NO_COPYING = (
+    "Weights alone don't find the heads that copy: in SmolLM2 the correlation of this fraction with copying in texts "
+    "is 0.15 over all 270 heads. MLPs between embedding and word head make something else of a word."
+)
+
+
+def show_by_weights(drawn: Drawn, state: State) -> None:
+    """The chosen head's circuits and what it reads, with all numbers to take away.
+
+    Args:
+        drawn: the run.
+        state: what the pickers say.
+
+    Raises:
+        AttentionVizError: the model can't be opened at all; the message says why.
+    """
+    stream = drawn.stream(state.stream)
+    place = drawn.place(stream, state.layer, state.head)
+    found = by_weights(state.request, stream, place)
+    st.markdown(f"**Layer {plain(drawn.trace.label(place[0], stream))}, head {place[1]}, by its weights alone**")
+    _tell_circuits(found, place)
+    _tell_readings(found, place, drawn.trace, stream)
+    _offer(found, drawn.trace, place)
+
+
+def _tell_circuits(found: ByWeights, place: tuple[int, int]) -> None:
+    if isinstance(found.circuits, str):
+        st.caption(plain(as_sentence(found.circuits)))
+        return
+    missing: dict[str, str] = found.circuits.attrs["missing"]
+    columns = st.columns(len(_CIRCUITS))
+    for column, (name, (label, means)) in zip(columns, _CIRCUITS.items(), strict=True):
+        if name in missing:
+            column.caption(f"{label}: {plain(as_sentence(missing[name]))}")
+            continue
+        every: list[float] = found.circuits[name].tolist()
+        mine = every[found.circuits.index.tolist().index(place)]
+        more, others = sum(one > mine for one in every), len(every) - 1
+        rank = f"{more} of {others} other heads have more" if others else "there is no other head"
+        column.metric(label, with_minus(f"{mine:.2f}"), help=means)
+        column.caption(f"From −1 to 1; {rank}.")
+    if "ov" not in missing:
+        st.caption(_NO_COPYING)
+
+
+def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, stream: str) -> None:
+    """The earlier heads that write most of what this one's query, key and value are made of."""
+    if isinstance(found.into, str):
+        st.caption(plain(as_sentence(found.into)))
+        return
+    if not len(found.into):
+        st.caption("No head comes before this layer, so this one reads no other's output.")
+        return
+    missing: dict[str, str] = found.into.attrs["missing"]
+    told = list[str]()
+    for column, (name, read) in zip(st.columns(len(_READ)), _READ.items(), strict=True):
+        if name in missing:
+            column.caption(f"Its {read}: {plain(as_sentence(missing[name]))}")
+            continue
+        column.caption(f"Heads that write into its {read} most")
+        best = found.into.nlargest(_SHOWN, name)
+        rows = {
+            "layer": [trace.label(layer, stream) for layer in best["from_layer"]],
+            "head": best["from_head"].tolist(),
+            "composition": best[name].round(3).tolist(),
+        }
+        column.dataframe(pandas.DataFrame(rows), hide_index=True, key=f"why-weights-{name}")
+        told.append(f"{found.into[name].median():.3f} for the {read}")
+    if told:
+        st.caption(
+            "Composition: ‖W_A·W_B‖ / (‖W_A‖·‖W_B‖), from 0 to 1, of what the earlier head writes, W_A, and what this "
+            f"one reads it by, W_B. Random matrices give about 1/√d_model, here {found.into.attrs['random']:.3f}; half "
+            f"of all {len(found.into)} earlier heads are below {', '.join(told)}. What stands out of that is what to "
+            "look at."
+        )
+
+
+def _offer(found: ByWeights, trace: Trace, place: tuple[int, int]) -> None:
+    """All heads' circuits and all earlier heads' compositions as CSV."""
+    name, origin = model_part(trace), trace.provenance.model
+    tables = {
+        "Circuits (CSV)": ("circuits", found.circuits, "What the weights tell of every head, as av.circuits has it"),
+        "What it reads (CSV)": (
+            f"compositions_{place[0]}.{place[1]}",
+            found.into,
+            "How much of what each earlier head writes this one reads, as av.compositions has it",
+        ),
+    }
+    with st.container(horizontal=True, gap="small"):
+        for label, (which, table, says) in tables.items():
+            if isinstance(table, str) or table.empty:
+                continue
+            st.download_button(
+                label,
+                functools.partial(_csv, table, origin),
+                f"attention_{name}_{which}.csv",
+                "text/csv",
+                help=says,
+                on_click="ignore",
+                key=f"download-why-{which.partition('_')[0]}",
+            )
+
+
+def _csv(table: pandas.DataFrame, model: str) -> bytes:
+    told = table.reset_index() if table.index.names[0] else table
+    return csv_bytes(told.assign(model=model))
