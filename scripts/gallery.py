@@ -59,6 +59,7 @@ def runs() -> SimpleNamespace:
     frog = toy.trace("moon cheese frog ring moon cheese")
     *_, grown = toy.extend(frog, 8, evict=av.Evict(first=1, last=4))  # pyright: ignore[reportAttributeAccessIssue]
     likely = toy.candidates(frog)  # pyright: ignore[reportAttributeAccessIssue] -- it is no module of ours
+    lens = av.logit_lens(toy, frog, count=3)  # pyright: ignore[reportArgumentType] -- it is no module of ours
     steps = [(step, av.load("induction", revision=f"step-{step}")) for step in SNAPSHOTS["induction"]]
     learned = {
         step: float(av.head_table(then.trace("moon cheese frog ring moon cheese")).loc[(1, 1), "induction"])
@@ -91,6 +92,7 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "changed_heads": lambda r: av.views.changed_heads(r.bank, r.masked),
     "changed_outputs": lambda r: av.views.changed_outputs(r.bank, r.masked),
     "candidates": lambda r: av.views.candidates(r.frog, 1, 1, r.likely),
+    "logit_lens": lambda r: av.views.logit_lens(r.frog, r.lens),
     "cache": lambda r: av.views.cache(r.grown, 1, 1),
     "all_heads": lambda r: av.views.all_heads(r.bank),
     "head_grid": lambda r: av.views.head_grid(r.bank, "previous"),

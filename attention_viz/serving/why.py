@@ -25,6 +25,7 @@ __all__ = [
     "Words",
     "Written",
     "known_silenced",
+    "layer_by_layer",
     "named_token",
     "pretrained",
     "without_heads",
@@ -176,6 +177,23 @@ def words_written(drawn: Drawn, request: Request, stream: str, place: Head, posi
     )
 
 
+def layer_by_layer(drawn: Drawn, request: Request) -> "pandas.DataFrame":
+    """What the model would say if it stopped after each layer, the three likeliest at every position.
+
+    Args:
+        drawn: the run.
+        request: what was run.
+
+    Raises:
+        AttentionVizError: its layers say no words; the message says why.
+    """
+    from attention_viz.models.circuits.logit_lens import logit_lens
+
+    return _layers.get(
+        request, lambda: ask(request, lambda model: logit_lens(pretrained(model), drawn.trace, count=_TOLD))
+    )
+
+
 def _read_words(trace: "Trace", request: Request, stream: str, place: Head, position: int) -> Words:
     from attention_viz.models.circuits.writing import writes
 
@@ -244,4 +262,7 @@ def pretrained(model: "Model") -> "AttentionModel":
 
 _written: "SharedCache[tuple[Request, Score | Logit], Written]" = SharedCache(_ROOM, lambda one: one.nbytes)
 _words: "SharedCache[tuple[Request, str, Head, int], Words]" = SharedCache(1_000_000, lambda _: 800)
+_layers: "SharedCache[Request, pandas.DataFrame]" = SharedCache(
+    _ROOM // 3, lambda one: int(one.memory_usage(deep=True).sum())
+)
 _silenced: "SharedCache[tuple[Request, Score | Logit, str | None, Head], float]" = SharedCache(1_000_000, lambda _: 200)

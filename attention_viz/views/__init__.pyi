@@ -16,6 +16,7 @@ from .figures.difference import difference as difference
 from .figures.heads.changed_heads import changed_heads as changed_heads
 from .figures.changed_outputs import changed_outputs as changed_outputs
 from .figures.candidates import candidates as candidates
+from .figures.logit_lens import logit_lens as logit_lens
 from .figures.cache import cache as cache
 from .figures.heads.all_heads import all_heads as all_heads
 from .figures.heads.head_grid import head_grid as head_grid

@@ -1,6 +1,6 @@
 """Numbers in coloured cells: black or white, whichever can be read, and none where a weight is next to nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -24,11 +24,12 @@ _EMPTY = " "
 
 def add_numbers(
     figure: go.Figure,
-    written: Callable[[float], str],
+    written: Callable[[float], str] | Sequence[Sequence[str]],
     *,
     at: int = 0,
     least: float = 0.0,
     blocked: Any = None,
+    size: int | None = None,
     **place: Any,
 ) -> None:
     """Write numbers into the cells of a heatmap, each in the ink that can be read there.
@@ -38,10 +39,11 @@ def add_numbers(
 
     Args:
         figure: the picture.
-        written: how a number is written.
+        written: how a number is written; or what stands in each cell, no markup of anybody's in it.
         at: which of the picture's parts is the heatmap; its colours and its range decide.
         least: smaller numbers, whatever their sign, aren't written.
         blocked: the cells, of (row, column), in which nothing is written.
+        size: of the letters; by default as large as fits.
         place: row and col of the heatmap in a figure of several.
     """
     parts: Any = figure.data
@@ -55,12 +57,14 @@ def add_numbers(
         [ink_on(on_ramp(stops, (value - low) / (high - low))) if here else "" for value, here in zip(*row, strict=True)]
         for row in zip(values.tolist(), shown.tolist(), strict=True)
     ]
+    told = values.tolist() if callable(written) else written
+    write: Callable[[Any], str] = written if callable(written) else str
     for number, ink in enumerate(sorted({ink for row in inks for ink in row if ink})):
         text = [
-            [written(value) if one == ink else _EMPTY for value, one in zip(*row, strict=True)]
-            for row in zip(values.tolist(), inks, strict=True)
+            [write(one) if its == ink else _EMPTY for one, its in zip(*row, strict=True)]
+            for row in zip(told, inks, strict=True)
         ]
-        print_in = {"text": text, "texttemplate": "%{text}", "textfont": {"color": ink}}
+        print_in = {"text": text, "texttemplate": "%{text}", "textfont": {"color": ink, "size": size}}
         if number == 0:
             cells.update(print_in)
         else:

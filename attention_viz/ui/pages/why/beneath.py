@@ -1,4 +1,4 @@
-"""What opens beneath the number: what the chosen head does by its weights alone."""
+"""What opens beneath the number: what each layer would say, and the chosen head by its weights alone."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
+from attention_viz.ui.pages.why.by_layers import show_layers
 from attention_viz.ui.pages.why.by_weights import show_by_weights
 from attention_viz.ui.pages.why.choice import BENEATH, WHY_CHOICES
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -34,7 +35,7 @@ def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
         if opened is None:
             return
         waiting = st.empty()
-        waiting.caption("Worked out once for this model: some seconds …")
+        waiting.caption("Worked out once: some seconds …")
         try:
             _SHOWN[opened](drawn, state)
         except AttentionVizError as error:
@@ -42,4 +43,4 @@ def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
         waiting.empty()
 
 
-_SHOWN = {"weights": show_by_weights}
+_SHOWN = {"layers": show_layers, "weights": show_by_weights}

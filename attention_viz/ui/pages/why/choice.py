@@ -14,7 +14,7 @@ ASKED = {"word": "Next word", "pair": "Score of a pair"}
 SIDES = {"key": "the key", "query": "the query"}
 RANKED = {"wrote": "What each wrote", "silenced": "When silenced", "put": "From another text"}
 # What opens beneath the number, where somebody asks for it.
-BENEATH = {"weights": "By weights alone"}
+BENEATH = {"layers": "Layer by layer", "weights": "By weights alone"}
 _LARGEST = "that which wrote most"
 
 

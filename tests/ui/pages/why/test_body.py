@@ -216,3 +216,19 @@ def test_what_weights_do_not_tell_is_refused_in_words() -> None:
     assert not screen.app.metric and "no head that makes words of its last layer" in screen.words
     assert "has no compositions that weights alone tell" in screen.words
     assert "Weights alone don't find" not in screen.words
+
+
+def test_what_each_layer_would_say_opens_beneath_as_a_picture_with_its_numbers() -> None:
+    screen = Screen().open("/why?model=induction&text=moon+cheese+frog+ring+moon+cheese&why=pair")
+    assert not screen.all("plotly_chart")
+    screen.pick("Open beneath", "layers")
+    model = shipped("induction")
+    found = av.logit_lens(model, model.trace("moon cheese frog ring moon cheese"), count=3)
+    best = found.groupby(["layer", "position"]).first()["probability"].unstack().to_numpy()
+    assert screen.matrix("why-layers") == pytest.approx(best, abs=1e-5)
+    # The induction head, which is in the last layer, makes the answer.
+    assert "At the last position “frog” is the likeliest from layer 1 on" in screen.words
+    rows = list(csv.DictReader(io.StringIO(screen.download("Table (CSV)").decode("utf-8-sig"))))
+    assert [float(row["probability"]) for row in rows] == pytest.approx(found["probability"].tolist(), abs=1e-6)
+    refused = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat&open=layers")
+    assert "no head that chooses tokens" in refused.words and not refused.all("plotly_chart")
