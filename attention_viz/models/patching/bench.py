@@ -1,6 +1,7 @@
 """A twin of a model on which what heads and MLPs hand on is heard, and put from one run into another."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -11,12 +12,15 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.opened import open_run
 from attention_viz.models.circuits.rows import Parts
+from attention_viz.models.patching.turns import Turn, layer_turns, repeated
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.interception.plan import NO_PLAN
 from attention_viz.models.recording.outputs import outputs_of
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import hooked
+from attention_viz.trace.once import once
 
 __all__ = ["Bench", "Change", "Mlp", "slopes_of"]
 
@@ -80,7 +84,14 @@ class Bench:
         return len(self.run.anatomy.places)
 
     def outputs(
-        self, inputs: Mapping[str, Tensor], rows: int, change: Change, *, only: int | None = None, slopes: bool = False
+        self,
+        inputs: Mapping[str, Tensor],
+        rows: int,
+        change: Change,
+        *,
+        only: int | None = None,
+        first: int = 0,
+        slopes: bool = False,
     ) -> Tensor:
         """The output of a pass over a batch of the same text: (row, position, width).
 
@@ -89,6 +100,7 @@ class Bench:
             rows: how many rows.
             change: given which site it is and what it hands on, says what it hands on instead.
             only: the position to which the output may be limited, where the model can do that; None for all.
+            first: the attention call with which the pass begins: the layers before it give what they gave in `run`.
             slopes: whether gradients are asked for afterwards.
 
         Raises:
@@ -97,14 +109,15 @@ class Bench:
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
         if only is not None and self.can_limit:
             given["logits_to_keep"] = torch.tensor([only], device=self.twin.model.device)
-        batch = _Changed(places=self.run.anatomy.places, rows=rows, change=change)
+        batch = _Changed(places=self.run.anatomy.places, rows=rows, first=first, change=change)
         with (
             torch.inference_mode(False),
             self._heard(rows, change),
+            self._left_out(self.layers[:first] if first else (), rows),
             self.twin.recorded(batch, self.run.name, "doesn't run a batch as it runs its rows", slopes=slopes),
         ):
             found = outputs_of(self.twin.model(**given, **self.twin.settings))
-        if batch.heard != self.calls or len(found) != rows:
+        if batch.heard != self.calls - first or len(found) != rows:
             raise UnsupportedModel(f"{self.run.name} doesn't run a batch as it runs its rows")
         return found
 
@@ -112,6 +125,33 @@ class Bench:
     def can_limit(self) -> bool:
         """Whether the model can make its logits of one position alone."""
         return "logits_to_keep" in self.twin.named
+
+    @once
+    def layers(self) -> tuple[Turn, ...]:
+        """The layer around each attention call, as it ran; none where a call has no layer of its own.
+
+        None either where code of the model's own computes attention, whose steps are counted from the first on.
+        """
+        streams = list(self.run.anatomy.layers)
+        if len(streams) != 1 or self.twin.plan is not NO_PLAN:
+            return ()
+        with torch.inference_mode(False):
+            turns = layer_turns(self.run, self.twin, streams[0])
+        found = [turns[call] for call in range(self.calls) if call in turns]
+        apart = len({id(turn.module) for turn in found}) == self.calls
+        alone = all(turn.first == call and "forward" not in vars(turn.module) for call, turn in enumerate(found))
+        return tuple(found) if apart and alone else ()
+
+    @contextlib.contextmanager
+    def _left_out(self, turns: Sequence[Turn], rows: int) -> Generator[None]:
+        """With layers of the twin, which is ours alone, that give what they gave, once for each row."""
+        for turn in turns:
+            turn.module.forward = functools.partial(_gave, turn, rows)
+        try:
+            yield
+        finally:
+            for turn in turns:
+                del turn.module.forward
 
     @contextlib.contextmanager
     def _heard(self, rows: int, change: Change) -> Generator[None]:
@@ -131,6 +171,10 @@ class Bench:
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def _gave(turn: Turn, rows: int, *_inputs: object, **_named: object) -> object:
+    return repeated(turn.output, rows)
 
 
 @dataclass(eq=False)

@@ -81,7 +81,8 @@ def _confirmed(made: Patching, count: int | None, report: Callable[[int, int], o
     ranked = sorted(made.puts, key=lambda put: -abs(made.estimates[put]))[:count]
     effects: dict[Put, float] = {}
     report(0, len(ranked))
-    for found in made.batches(ranked):
+    # Heads of neighbouring layers share a batch, which begins at the first of them.
+    for found in made.batches(sorted(ranked, key=lambda put: put.layer)):
         effects |= found
         report(len(effects), len(ranked))
     return effects

@@ -23,7 +23,7 @@ __all__ = ["TOTAL", "Patching", "Put"]
 # What stands beside every number that is made here.
 TOTAL = "total effect; everything after what is put runs anew"
 # A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.
-_TOKENS, _ROWS, _NUMBERS = 768, 64, 20_000_000
+_TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 # How far the row of a batch into which nothing is put may be from the run alone.
 _ROUNDING = 1e-4
 # How far the run that is made anew may be from the trace.
@@ -44,7 +44,7 @@ class Put(NamedTuple):
     position: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Patching:
     """Two texts that differ, and a number: ready to put heads or MLPs of one into the other.
 
@@ -66,6 +66,8 @@ class Patching:
     _theirs: Mapping[int, Tensor]
     _size: int
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    # Where passes that begin at a later layer gave something else, none does any more.
+    _whole: bool = False
 
     @classmethod
     def begin(
@@ -158,16 +160,26 @@ class Patching:
         for only in dict.fromkeys((self.of.position, None)) if len(puts) > 1 else ():
             if only is not None and not self._bench.can_limit:
                 continue
-            found = self._together(puts, only)
-            if found is not None:
-                return dict(zip(puts, found, strict=True))
+            # What stands before the first layer with something put is the same in every row.
+            for first in sorted({self._first(puts), 0}, reverse=True):
+                found = self._together(puts, only, first)
+                if found is not None:
+                    return dict(zip(puts, found, strict=True))
+                self._whole = self._whole or first > 0
         # What gives something else in a batch runs one after the other.
         return {put: float(self._run([put], None)[0]) - self.number for put in puts}
 
-    def _together(self, puts: Sequence[Put], only: int | None) -> list[float] | None:
+    def _first(self, puts: Sequence[Put]) -> int:
+        """The attention call with which a pass may begin."""
+        if self._whole or self._bench.mlps or not self._bench.layers:
+            return 0
+        (stream,) = self._bench.run.anatomy.layers
+        return self._bench.run.anatomy.call(stream, min(put.layer for put in puts))
+
+    def _together(self, puts: Sequence[Put], only: int | None, first: int) -> list[float] | None:
         """The effects by one batch; None unless the row into which nothing is put comes out as it did alone."""
         try:
-            numbers = self._run([None, *puts], only)
+            numbers = self._run([None, *puts], only, first)
         except UnsupportedModel:
             return None
         size = max(abs(self.number), float(numbers.abs().max()), 1e-6)
@@ -175,7 +187,7 @@ class Patching:
             return None
         return (numbers[1:] - numbers[0]).tolist()
 
-    def _run(self, puts: Sequence[Put | None], only: int | None) -> Tensor:
+    def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0) -> Tensor:
         """The number of each row, into each of which something is put, or nothing."""
         bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
         for row, put in enumerate(puts):
@@ -187,14 +199,16 @@ class Patching:
             if site not in wanted:
                 return output
             output = output.clone()
-            for row, put in wanted[site]:
+            for row, put in wanted.pop(site):
                 pairs = [pair for pair in self._spots if put.position in (None, pair[0])]
                 mine, yours = (list(side) for side in zip(*pairs, strict=True))
                 head = put.head or 0
                 output[row, head, mine] = self._theirs[site][head, yours]
             return output
 
-        outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only)
+        outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only, first=first)
+        if wanted:
+            raise UnsupportedModel(f"{bench.run.name} doesn't run as it ran: it left out where something is put")
         return numbers_of(outputs, self.of, bench.run.tokens.padding, limited=only is not None)
 
 

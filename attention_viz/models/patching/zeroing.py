@@ -5,24 +5,21 @@ of one token is zero in all heads of a layer, and the whole layer runs on, with 
 by itself from what entered it, in batches with a row for each key.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from attention_viz.edits.apply import edited
 from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.models.patching.turns import Turn, layer_turns
 from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import Run
-from attention_viz.models.recording.outputs import output_of
-from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
-from attention_viz.models.recording.twin import Twin
-from attention_viz.models.recording.wiring import entering, hooked
+from attention_viz.models.recording.recorder import OURS, Call, recording
 
 __all__ = ["value_zeroing"]
 
@@ -48,7 +45,7 @@ def value_zeroing(run: Run, stream: str) -> tuple[Float[Tensor, "query key"], ..
     """
     twin = run.runner.twin(frozen=True)
     calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
-    turns = _listened(run, twin, stream)
+    turns = layer_turns(run, twin, stream)
     if missing := [run.anatomy.places[number][1] for number in calls if number not in turns]:
         raise UnsupportedModel(f"no module of {run.name} is layer {missing[0]} of its {stream}, from stream to stream")
     try:
@@ -62,57 +59,7 @@ def value_zeroing(run: Run, stream: str) -> tuple[Float[Tensor, "query key"], ..
         ) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _Turn:
-    """One layer's turn in a run.
-
-    Attributes:
-        module: the layer.
-        inputs: what it was given.
-        named: what it was given by name.
-        left: (1, position, d_model), what left it.
-        first: the first of its attention calls, among all.
-    """
-
-    module: nn.Module
-    inputs: tuple[Any, ...]
-    named: Mapping[str, Any]
-    left: Tensor
-    first: int
-
-    def again(self, rows: int) -> Tensor:
-        """What leaves it of a batch with the same text in every row: (row, position, d_model)."""
-        found = self.module(
-            *(_repeated(one, rows) for one in self.inputs),
-            **{name: _repeated(one, rows) for name, one in self.named.items()},
-        )
-        return found[0] if isinstance(found, tuple) else found
-
-
-def _listened(run: Run, twin: Twin, stream: str) -> dict[int, _Turn]:
-    """By call of a stream, the turn of the layer around it: of the largest module that has no other call of it."""
-    found: dict[int, _Turn] = {}
-    recorder = Recorder(run.edits, run.anatomy.places, frozenset())
-    # Modules end before those that they stand in.
-    began: list[int] = []
-
-    def enter(_module: nn.Module, _inputs: object) -> None:
-        began.append(recorder.count)
-
-    def leave(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: object) -> None:
-        first = began.pop()
-        entered, left = entering(inputs, named), output[0] if isinstance(output, tuple) and output else output
-        own = [one for one in range(first, recorder.count) if run.anatomy.streams[one] == stream]
-        whole = isinstance(left, Tensor) and entered is not None and left.ndim == 3 and left.shape == entered.shape
-        if len(own) == 1 and isinstance(left, Tensor) and whole:
-            found[own[0]] = _Turn(module, inputs, named, left, first)
-
-    with hooked(twin.model.modules(), leave, enter), twin.recorded(recorder, run.name):
-        output_of(twin.model(**run.inputs, **twin.settings))
-    return found
-
-
-def _turned(run: Run, turn: _Turn, number: int) -> Tensor:
+def _turned(run: Run, turn: Turn, number: int) -> Tensor:
     """How far a layer's output turns, (query, key)."""
     keys = run.layers[run.numbers.index(number)].attention.shape[-1]
     count = max(1, _TOKENS // turn.left.shape[1])
@@ -120,7 +67,7 @@ def _turned(run: Run, turn: _Turn, number: int) -> Tensor:
     return torch.cat(columns, dim=-1)
 
 
-def _columns(run: Run, turn: _Turn, number: int, keys: range) -> Tensor:
+def _columns(run: Run, turn: Turn, number: int, keys: range) -> Tensor:
     batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
     token = recording.set(batch)
     try:
@@ -135,32 +82,20 @@ def _columns(run: Run, turn: _Turn, number: int, keys: range) -> Tensor:
     return (apart.square().sum(dim=-1) / 2).float().T.cpu()
 
 
-def _repeated(one: Any, rows: int) -> Any:
-    """What belongs to a text, once for each row of a batch; a tensor that has no batch axis stays as it is."""
-    if isinstance(one, Tensor):
-        return one.repeat(rows, *[1] * (one.ndim - 1)) if one.ndim > 1 and one.shape[0] == 1 else one
-    if isinstance(one, tuple) and type(one) is tuple:
-        return tuple(_repeated(part, rows) for part in one)
-    return one
-
-
 @dataclass(eq=False)
 class _Zeroed(Batch):
     """Hears a layer's calls of a batch. In one of them each row but the first has the value of a key set to zero.
 
     Attributes:
-        first: the layer's first call, among all.
         number: the call with the values.
         keys: whose values; one a row.
     """
 
-    first: int = 0
     number: int = 0
     keys: Sequence[int] = ()
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What a call hands back, each row without its value: (row, head, query, d_v)."""
-        number += self.first
         if number == self.number:
             value = call.attention.value.clone()
             for row, key in enumerate(self.keys, start=1):

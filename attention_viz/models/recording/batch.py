@@ -17,9 +17,11 @@ class Batch(Recorder):
 
     Attributes:
         rows: how many runs there are in the batch.
+        first: which call of the model is the first that is heard, where the layers before it don't run.
     """
 
     rows: int = 1
+    first: int = 0
     _heard: int = 0
 
     @property
@@ -35,17 +37,17 @@ class Batch(Recorder):
         """
         query = call.attention.query
         again = self._last is not None and self._last.again(call)
-        if again or query.ndim != 4 or len(query) != self.rows or self._heard >= len(self.places):
+        if again or query.ndim != 4 or len(query) != self.rows or self.first + self._heard >= len(self.places):
             raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
         self._last = call
         self._heard += 1
-        return self.changed(self._heard - 1, call, whole_output(call.attention))
+        return self.changed(self.first + self._heard - 1, call, whole_output(call.attention))
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What a call hands back; its output as it is, unless a batch of another kind says otherwise.
 
         Args:
-            number: which call of the pass it is.
+            number: which call of the model it is.
             call: with its batch axis.
             output: what it computed, (row, head, query, d_v); may be written into.
         """

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -193,11 +193,34 @@ def test_a_batch_that_gives_something_else_than_single_runs_is_not_believed(monk
     expected = av.patch(model, *pair, LAST)["effect"]
     run = Patching._run
 
-    def off(self: Patching, puts: Sequence[Any], only: int | None) -> Tensor:
-        return run(self, puts, only) + (1.0 if len(puts) > 1 else 0.0)
+    def off(self: Patching, puts: Sequence[Any], *more: Any) -> Tensor:
+        return run(self, puts, *more) + (1.0 if len(puts) > 1 else 0.0)
 
     monkeypatch.setattr(Patching, "_run", off)
     assert av.patch(model, *pair, LAST)["effect"].tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "gpt_neox", "qwen3"])
+def test_a_batch_begins_at_the_first_layer_that_something_is_put_into(family: str) -> None:
+    model = av.wrap(build(family))
+    pair = model.trace_ids(ids(LENGTH)), model.trace_ids(others())
+    together = Patching.begin(model, *pair, LAST)
+    expected = next(together.batches())
+    assert len(expected) == len(together.puts)
+    made = Patching.begin(model, *pair, LAST)
+    later = [put for put in made.puts if put.layer == 2]
+    ran: list[int] = []
+    # Modules inside a layer that is left out don't run.
+    inner = next(made._bench.layers[0].module.children())
+    inner.register_forward_hook(lambda *_: ran.append(1))
+    found = next(made.batches(later))
+    assert not ran and not made._whole
+    assert [found[put] for put in later] == pytest.approx([expected[put] for put in later], abs=1e-5, rel=1e-4)
+    # A layer that gives something else than in the run is noticed, and from then on all layers run.
+    first, *more = made._bench.layers
+    vars(made._bench)["layers"] = (replace(first, output=torch.randn(first.left.shape)), *more)
+    assert list(next(made.batches(later)).values()) == pytest.approx(list(found.values()), abs=1e-5, rel=1e-4)
+    assert ran and made._whole
 
 
 def test_what_cannot_be_put_is_refused_by_name() -> None:
