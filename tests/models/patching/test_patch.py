@@ -217,8 +217,8 @@ def test_a_batch_begins_at_the_first_layer_that_something_is_put_into(family: st
     assert not ran and not made._whole
     assert [found[put] for put in later] == pytest.approx([expected[put] for put in later], abs=1e-5, rel=1e-4)
     # A layer that gives something else than in the run is noticed, and from then on all layers run.
-    first, *more = made._bench.layers
-    vars(made._bench)["layers"] = (replace(first, output=torch.randn(first.left.shape)), *more)
+    before, last, *more = made._bench.layers
+    vars(made._bench)["layers"] = (before, replace(last, output=torch.randn(last.left.shape)), *more)
     assert list(next(made.batches(later)).values()) == pytest.approx(list(found.values()), abs=1e-5, rel=1e-4)
     assert ran and made._whole
 
