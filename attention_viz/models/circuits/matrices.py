@@ -6,16 +6,17 @@ division by the vector's size is linear, a gain for each number and, in a LayerN
 measured on numbers that are put through the norm, so that neither names nor classes are asked for.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.models.circuits.normed import normed
 from attention_viz.models.circuits.norms import Norm, norm_of
 from attention_viz.models.circuits.turns import Event, Turns, listened, same
 from attention_viz.models.recording.gradients import Run
-from attention_viz.operation.projection import Projection
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Around:
         key: (key_head, d_model, d_k).
         value: (key_head, d_model, d_v).
         output: (head, d_v, d_model).
+        lengths: of queries and keys that go through a norm of their own, by "query" and "key": what each head's first
+            one was multiplied by in the run, (head,), which isn't in the matrix.
     """
 
     heads: int
@@ -41,6 +44,7 @@ class Around:
     key: Float[Tensor, "key_head d_model d_k"] | None
     value: Float[Tensor, "key_head d_model d_v"] | None
     output: Float[Tensor, "head d_v d_model"] | None
+    lengths: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
 
     def each(self, name: str) -> Tensor:
         """Matrices that are known, one for each query head: a key or value head stands once for each that shares it."""
@@ -125,26 +129,31 @@ def _around(model: "AttentionModel", run: Run, turns: Turns, stream: str, layer:
     heads = run.anatomy.heads[number]
     attention = run.layers[number].attention
     sizes = {"query": heads, "key": attention.key.shape[0], "value": attention.value.shape[0]}
-    read: dict[str, Tensor | None] = {}
+    read, lengths = dict[str, Tensor | None](), dict[str, Tensor]()
     for name, count in sizes.items():
         source, projection = getattr(wiring, name), found.get(name)
         turn = None if source is None else turns.of(source.module, number)
-        if projection is None or turn is None:
+        weight = None if projection is None else projection.weight
+        if source is not None and weight is None and name != "value":
+            behind = normed(turns, source, number, count)
+            if behind is not None:
+                turn, weight, lengths[name] = behind.turn, behind.weight, behind.lengths
+        if weight is None or turn is None:
             read[name] = None
             continue
-        norm, aside = _before(turns, turn, projection.weight)
-        read[name] = None if aside and layer else _heads(projection, norm, count)
+        norm, aside = _before(turns, turn, weight)
+        read[name] = None if aside and layer else _heads(weight, norm, count)
     output = found.get("output")
     written = None if output is None else output.weight.float()
     turn = None if written is None else turns.of(wiring.output, number + 1)
     if written is None or turn is None or written.shape[0] % heads:
-        return Around(heads, read["query"], read["key"], read["value"], None)
+        return Around(heads, read["query"], read["key"], read["value"], None, lengths)
     norms = (norm_of(module, written.T) for module in turns.taking(turn))
     norm = next((one for one in norms if one is not None), None)
     written = written if norm is None else norm.after(written)
     # What is read of something narrower or wider than the stream isn't read of the stream.
     read = {name: one if one is None or one.shape[1] == written.shape[1] else None for name, one in read.items()}
-    return Around(heads, read["query"], read["key"], read["value"], written.unflatten(0, (heads, -1)))
+    return Around(heads, read["query"], read["key"], read["value"], written.unflatten(0, (heads, -1)), lengths)
 
 
 def _before(turns: Turns, turn: tuple[int, Event], matrix: Tensor) -> tuple[Norm | None, bool]:
@@ -162,8 +171,8 @@ def _before(turns: Turns, turn: tuple[int, Event], matrix: Tensor) -> tuple[Norm
     return norm, made and maker[1].calls == turn[1].calls
 
 
-def _heads(projection: Projection, norm: Norm | None, count: int) -> Tensor:
-    weight = projection.weight.float()
+def _heads(weight: Tensor, norm: Norm | None, count: int) -> Tensor:
+    weight = weight.float()
     weight = weight if norm is None else norm.before(weight)
     return weight.unflatten(1, (count, -1)).transpose(0, 1)
 

@@ -63,7 +63,8 @@ def prove(opened: Opened, numbers: Sequence[int], layers: Sequence[Around], word
             mix = torch.randn(read.shape, generator=torch.Generator().manual_seed(layer))
             asked = (read * mix.to(read)).sum()
             slopes = _slopes(asked, [*written[:layer], *table], 0)
-            direction = torch.einsum("hmd,hd->m", matrix, mix.to(matrix))
+            lengths = around.lengths.get(name, torch.ones(len(matrix)))
+            direction = torch.einsum("hmd,hd->m", matrix, mix.to(matrix) * lengths.to(matrix)[:, None])
             for before, slope in zip(layers[:layer], slopes, strict=False):
                 if before.output is None or slope is None or not _along(slope, before.output @ direction):
                     composed.discard(name)

@@ -211,6 +211,8 @@ def _qk_norm(known: Proven) -> Tensor | str:
     lacking = known.lacking("query", "key")
     if lacking is not None:
         return lacking
+    if any(one.lengths for one in known.layers):
+        return f"norms on queries and keys give those of {known.name} their lengths, which W_Q W_Kᵀ doesn't tell"
     return torch.cat([product_norm(one.each("query"), one.each("key").mT) for one in known.layers])
 
 

@@ -76,6 +76,10 @@ def by_hand(family: str, hf: Any, *, folded: bool = True) -> tuple[list[Layer], 
             before = gain(at + "input_layernorm.weight")
             read = [before @ state[f"{at}self_attn.{name}_proj.weight"].T for name in "qkv"]
             output, counts = state[at + "self_attn.o_proj.weight"].T, (heads, config.num_key_value_heads)
+            if family == "qwen3" and folded:
+                for place, name in enumerate("qk"):
+                    after = state[f"{at}self_attn.{name}_norm.weight"]
+                    read[place] = (read[place].unflatten(1, (-1, len(after))) * after).flatten(1)
             if family == "gemma2":
                 output = output @ gain(at + "post_attention_layernorm.weight")
         query, key, value = (split(one, count) for one, count in zip(read, (counts[0], *counts[1:] * 2), strict=True))
@@ -183,9 +187,10 @@ def test_what_weights_do_not_tell_is_not_told() -> None:
 
 @pytest.mark.parametrize("of", [av.circuits, av.compositions])
 def test_models_that_do_more_than_multiply_are_refused_by_name(of: Any) -> None:
-    gated = av.wrap(build("laguna"))
+    gated = av.wrap(build("laguna"))  # behind its heads, not before them
+    assert "W_O of LagunaForCausalLM is not one matrix" in av.circuits(gated).attrs["missing"]["ov"]
     with pytest.raises(av.UnsupportedModel, match=r"W_O of LagunaForCausalLM is not one matrix"):
-        of(gated)
+        _ = av.compositions(gated)
     with pytest.raises(av.UnsupportedModel, match="W_V of MiniCPM3ForCausalLM is not one matrix"):
         of(av.wrap(tiny(Family("minicpm3", "MiniCPM3ForCausalLM"))))
     with pytest.raises(av.UnsupportedModel, match="nobody trained"):
@@ -194,9 +199,36 @@ def test_models_that_do_more_than_multiply_are_refused_by_name(of: Any) -> None:
         of(shipped("translation"))
 
 
-def test_a_norm_on_queries_takes_what_hangs_on_them_alone() -> None:
-    model = av.wrap(with_everything(build("qwen3")))
+def test_norms_on_queries_and_keys_are_folded_in_and_leave_their_lengths_open() -> None:
+    hf = with_everything(build("qwen3"))
+    layers, between = by_hand("qwen3", hf)
+    model, embedding = av.wrap(hf), hf.get_input_embeddings().weight.detach().double()
+    table, pairs = av.circuits(model), av.compositions(model)
+    assert list(table.attrs["missing"]) == ["qk_norm"] and pairs.attrs["missing"] == {}
+    assert "norms on queries and keys give those of Qwen3ForCausalLM their lengths" in table.attrs["missing"]["qk_norm"]
+    assert table["qk_norm"].isna().all()
+    for (layer, head), row in table.iterrows():
+        qk = layers[layer].qk(head)
+        assert row["qk"] == pytest.approx(fraction(qk @ embedding.T @ embedding), abs=1e-4)
+        assert row["ov"] == pytest.approx(fraction(layers[layer].ov(head) @ between), abs=1e-4)
+    for row in pairs.sample(9, random_state=0).itertuples():
+        written, read = layers[row.from_layer].ov(row.from_head), layers[row.to_layer].qk(row.to_head)
+        for found, one in ((row.q, read), (row.k, read.T)):
+            assert found == pytest.approx(float((written @ one).norm() / written.norm() / one.norm()), rel=1e-4)
+    unfolded, _ = by_hand("qwen3", hf, folded=False)
+    assert abs(fraction(unfolded[0].qk(0) @ embedding.T @ embedding) - table["qk"].iloc[0]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture"), [("gemma3_text", "Gemma3ForCausalLM"), ("olmo2", "Olmo2ForCausalLM")]
+)
+def test_norms_before_and_after_heads_are_split_are_both_known(family: str, architecture: str) -> None:
+    model = av.wrap(with_everything(tiny(Family(family, architecture))))
+    assert list(av.circuits(model).attrs["missing"]) == ["qk_norm"] and av.compositions(model).attrs["missing"] == {}
+
+
+def test_a_norm_after_positions_are_turned_in_is_refused_for_queries_and_keys_alone() -> None:
+    model = av.wrap(tiny(Family("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")))
     table, pairs = av.circuits(model), av.compositions(model)
     assert sorted(table.attrs["missing"]) == ["qk", "qk_norm"] and sorted(pairs.attrs["missing"]) == ["k", "q"]
     assert table[["ov", "ov_norm"]].notna().all(axis=None) and pairs["v"].notna().all()
-    assert isinstance(pairs, pd.DataFrame) and pairs[["q", "k"]].isna().all(axis=None)

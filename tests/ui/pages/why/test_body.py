@@ -202,7 +202,7 @@ def test_what_weights_alone_tell_of_the_chosen_head_opens_beneath_and_is_the_lib
     assert keys["head"].tolist() == best["from_head"].tolist()
     assert keys["composition"].tolist() == pytest.approx(best["k"].tolist(), abs=6e-4)
     assert f"here {into.attrs['random']:.3f}" in screen.words and into.attrs["random"] == 64**-0.5
-    assert "in SmolLM2 the correlation of this fraction with copying in texts is 0.15" in screen.words
+    assert "in SmolLM2 the correlation of W_V·W_O's number with copying in texts is 0.15" in screen.words
     rows = list(csv.DictReader(io.StringIO(screen.download("Circuits (CSV)").decode("utf-8-sig"))))
     assert [float(row["ov"]) for row in rows] == pytest.approx(circuits["ov"].tolist(), abs=1e-6)
     rows = list(csv.DictReader(io.StringIO(screen.download("What it reads (CSV)").decode("utf-8-sig"))))

@@ -1,0 +1,82 @@
+"""Queries and keys that go through a norm of their own, as in Qwen 3: the matrix before it, with the norm's gain."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.models.circuits.norms import norm_of
+from attention_viz.models.circuits.turns import Event, Turns
+from attention_viz.models.recording.wiring import Source
+
+__all__ = ["Normed", "normed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """A matrix with a norm behind it.
+
+    Attributes:
+        turn: of the module that multiplies by the matrix.
+        weight: (in, out), with what of the norm is linear.
+        lengths: (head,), what each head's first query or key was multiplied by in the run, to be of the norm's length.
+    """
+
+    turn: tuple[int, Event]
+    weight: Float[Tensor, "in out"]
+    lengths: Float[Tensor, " head"]
+
+
+class _Given(NamedTuple):
+    turn: tuple[int, Event]
+    entered: Tensor
+    left: Tensor
+
+
+def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | None:
+    """The matrix before a norm, where queries or keys come out of a norm and all of that out of one matrix.
+
+    Args:
+        turns: of a run.
+        source: where the queries or keys come from.
+        number: of the attention call.
+        count: how many heads they have.
+    """
+    turn = turns.of(source.module, number)
+    if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns))):
+        return None
+    width = turn[1].entered.shape[-1]
+    norm, given = norm_of(source.module, torch.empty(width, 1)), _given(turns, turn)
+    if norm is None or given is None:
+        return None
+    module = given.turn[1].module
+    out = given.left.shape[-1]
+    matrix = Source(module, torch.arange(out)).projection()
+    if matrix is None or matrix.bias is not None or out % width or out % count:
+        return None
+    # A norm goes over each head, or over all of them.
+    linear = norm.after(matrix.weight.float().unflatten(1, (-1, width))).flatten(1)
+    before = norm.after(given.entered[0].float().unflatten(0, (-1, width))).flatten().unflatten(0, (count, -1))
+    after = given.left[0].float().unflatten(0, (count, -1))
+    lengths = (before * after).sum(dim=-1) / before.square().sum(dim=-1).clamp_min(1e-30)
+    return Normed(given.turn, linear * source.factor, lengths)
+
+
+def _given(turns: Turns, turn: tuple[int, Event]) -> _Given | None:
+    """The turn that made what entered a norm, and what entered and left it as that has them: (position, out)."""
+    place, event = turn
+    entered, left = event.entered, event.left
+    ways = [(entered, left)]
+    if entered.ndim == 4:  # a head's positions beside each other, or a position's heads
+        ways.append((entered.transpose(1, 2), left.transpose(1, 2)))
+    for at in range(place - 1, -1, -1):
+        made = turns.events[at].left
+        if made.ndim < 2 or made.numel() != entered.numel():
+            continue
+        for one, other in ways:
+            flat = one.reshape(-1, made.shape[-1])
+            if torch.equal(flat, made.reshape(-1, made.shape[-1])):
+                return _Given((at, turns.events[at]), flat, other.reshape(flat.shape))
+    return None
