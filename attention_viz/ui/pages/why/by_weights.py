@@ -33,8 +33,8 @@ _CIRCUITS = {
 }
 # Measured by `av.circuits` and `av.copying`; docs/why.md has more of it.
 _NO_COPYING = (
-    "Weights alone don't find the heads that copy: in SmolLM2 the correlation of W_V·W_O's number with copying in texts "
-    "is 0.15 over all 270 heads. MLPs between embedding and word head make something else of a word."
+    "Weights alone don't find the heads that copy: in SmolLM2 the correlation of W_V·W_O's number with copying in "
+    "texts is 0.15 over all 270 heads. MLPs between embedding and word head make something else of a word."
 )
 
 
