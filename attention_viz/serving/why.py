@@ -147,7 +147,7 @@ def without_heads(
 
     known = known_silenced(request, of, heads, stream)
     missing = [head for head in heads if head not in known]
-    size = 1 if isinstance(of, Score) else rows_at_once(drawn.trace)
+    size = rows_at_once(drawn.trace)
     for start in range(0, len(missing), size):
         report(len(known))
         found = _silence(drawn, request, of, missing[start : start + size], stream)
@@ -220,18 +220,28 @@ def _silence(
 
     tries: list[list[Edit]] = [[Ablate(*head, stream=stream)] for head in heads]
     if isinstance(of, Score):
-        runs = [draw(request, edits=edits, cached=False).trace for edits in tries]
-        return {head: _score(trace, of) for head, trace in zip(heads, runs, strict=True)}
+        return dict(zip(heads, _scores(drawn.trace, request, of, heads, stream, tries), strict=True))
     outputs = ask(request, lambda model: try_each(model, drawn.trace, tries))
     return {head: _logit(output[of.position], of) for head, output in zip(heads, outputs, strict=True)}
 
 
-def _score(trace: "Trace", of: Score) -> float:
-    from attention_viz.operation.shapes import shared_heads
+def _scores(
+    trace: "Trace",
+    request: Request,
+    of: Score,
+    heads: Sequence[Head],
+    stream: str | None,
+    tries: "Sequence[Sequence[Edit]]",
+) -> list[float]:
+    """The score without each head: by one batch, or where that isn't believed one after the other."""
+    from attention_viz.models.patching.silencing import score_in, silenced_scores
 
-    call = trace.attention(of.layer, of.stream)
-    key = shared_heads(call.key, call.query)[of.head, of.key]
-    return float(call.query[of.head, of.query].double() @ key.double()) * call.scale
+    whose = stream or trace.streams[0]
+    found = ask(request, lambda model: silenced_scores(pretrained(model), trace, of, heads, whose))
+    if found is not None:
+        return found
+    runs = [draw(request, edits=edits, cached=False).trace for edits in tries]
+    return [float(score_in(one.attention(of.layer, of.stream), of)) for one in runs]
 
 
 def _logit(row: "Tensor", of: Logit) -> float:

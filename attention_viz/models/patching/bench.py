@@ -92,6 +92,7 @@ class Bench:
         only: int | None = None,
         first: int = 0,
         slopes: bool = False,
+        hear: Callable[[int, Call], None] | None = None,
     ) -> Tensor:
         """The output of a pass over a batch of the same text: (row, position, width).
 
@@ -102,6 +103,7 @@ class Bench:
             only: the position to which the output may be limited, where the model can do that; None for all.
             first: the attention call with which the pass begins: the layers before it give what they gave in `run`.
             slopes: whether gradients are asked for afterwards.
+            hear: given which attention call it is, and the call, whose output isn't changed yet.
 
         Raises:
             UnsupportedModel: the model doesn't run a batch as it runs its rows.
@@ -109,7 +111,7 @@ class Bench:
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
         if only is not None and self.can_limit:
             given["logits_to_keep"] = torch.tensor([only], device=self.twin.model.device)
-        batch = _Changed(places=self.run.anatomy.places, rows=rows, first=first, change=change)
+        batch = _Changed(places=self.run.anatomy.places, rows=rows, first=first, change=change, told=hear)
         with (
             torch.inference_mode(False),
             self._heard(rows, change),
@@ -180,9 +182,12 @@ def _gave(turn: Turn, rows: int, *_inputs: object, **_named: object) -> object:
 @dataclass(eq=False)
 class _Changed(Batch):
     change: Change = field(default=lambda _site, output: output)
+    told: Callable[[int, Call], None] | None = None
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What the change makes of it."""
+        if self.told is not None:
+            self.told(number, call)
         return self.change(number, output)
 
 

@@ -57,7 +57,10 @@ def settled(
         UnsupportedModel: a logit or a probability was asked for of a model without a word head.
     """
     if not isinstance(of, Logit | Probability | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}")
+        raise ShapeError(
+            f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}; "
+            "what wrote a score is told by av.decompose"
+        )
     rows, width = trace.output.shape
     if of.position is not None and not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")

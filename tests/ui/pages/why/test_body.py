@@ -45,6 +45,38 @@ def test_without_a_head_that_writes_it_the_number_is_what_the_edited_model_says(
     assert there == pytest.approx(float(call.query[6, 9] @ key) * call.scale, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "of", "stream", "heads"),
+    [
+        (SMOLLM2, "The quick brown fox saw the quick", av.Score(18, 6, 6, 2), None, [(0, 3), (16, 0), (17, 8), (3, 1)]),
+        ("all-MiniLM-L6-v2", "the cat sat on the mat", av.Score(3, 2, 4, 1), None, [(0, 0), (1, 7), (2, 11)]),
+        ("translation", "the boy finds the key", av.Score(0, 1, 2, 2, "cross"), "cross", [(0, 0), (0, 1)]),
+    ],
+)
+def test_a_score_without_each_of_several_heads_is_what_each_edited_run_says_and_takes_one_batch(
+    name: str,
+    text: str,
+    of: av.Score,
+    stream: str | None,
+    heads: list[tuple[int, int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = Request(name, text)
+    drawn = draw(request)
+    expected: list[float] = []
+    for layer, head in heads:
+        call = draw(request, edits=[av.Ablate(layer, head, stream=stream)]).trace.attention(of.layer, of.stream)
+        key = call.key[of.head // (call.query.shape[0] // call.key.shape[0]), of.key]
+        expected.append(float(call.query[of.head, of.query] @ key) * call.scale)
+
+    def one_by_one(*_given: object, **_named: object) -> None:
+        raise AssertionError("it ran by itself")
+
+    monkeypatch.setattr("attention_viz.serving.why.draw", one_by_one)
+    found = without_heads(drawn, request, of, heads, stream)
+    assert list(found.values()) == pytest.approx(expected, abs=1e-3, rel=1e-4)
+
+
 def test_a_word_of_several_tokens_is_refused_with_its_tokens_and_the_page_stays() -> None:
     screen = Screen().open(f"{STORY}&token=Mississippi+mud")
     assert not screen.app.exception
