@@ -12,14 +12,16 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.opened import open_run
 from attention_viz.models.circuits.rows import Parts
+from attention_viz.models.patching.beginning import continued, ending
 from attention_viz.models.patching.turns import Turn, layer_turns, repeated
-from attention_viz.models.recording.batch import Batch
+from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.interception.plan import NO_PLAN
 from attention_viz.models.recording.outputs import outputs_of
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import hooked
+from attention_viz.operation.attention import Attention
 from attention_viz.trace.once import once
 
 __all__ = ["Bench", "Change", "Mlp", "slopes_of"]
@@ -91,6 +93,7 @@ class Bench:
         *,
         only: int | None = None,
         first: int = 0,
+        start: int = 0,
         slopes: bool = False,
         hear: Callable[[int, Call], None] | None = None,
     ) -> Tensor:
@@ -102,20 +105,26 @@ class Bench:
             change: given which site it is and what it hands on, says what it hands on instead.
             only: the position to which the output may be limited, where the model can do that; None for all.
             first: the attention call with which the pass begins: the layers before it give what they gave in `run`.
+            start: the position with which the pass begins: what stands before it is as it was in `run`. It asks for
+                `only`, and what `change` is given begins there, too.
             slopes: whether gradients are asked for afterwards.
             hear: given which attention call it is, and the call, whose output isn't changed yet.
 
         Raises:
             UnsupportedModel: the model doesn't run a batch as it runs its rows.
         """
+        inputs = ending(inputs, start) if start else inputs
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
         if only is not None and self.can_limit:
-            given["logits_to_keep"] = torch.tensor([only], device=self.twin.model.device)
-        batch = _Changed(places=self.run.anatomy.places, rows=rows, first=first, change=change, told=hear)
+            given["logits_to_keep"] = torch.tensor([only - start], device=self.twin.model.device)
+        whole = tuple(layer.attention for layer in self.run.layers) if start else ()
+        batch = _Changed(
+            places=self.run.anatomy.places, rows=rows, first=first, change=change, told=hear, whole=whole, start=start
+        )
         with (
             torch.inference_mode(False),
             self._heard(rows, change),
-            self._left_out(self.layers[:first] if first else (), rows),
+            self._left_out(self.layers[:first] if first else (), rows, start),
             self.twin.recorded(batch, self.run.name, "doesn't run a batch as it runs its rows", slopes=slopes),
         ):
             found = outputs_of(self.twin.model(**given, **self.twin.settings))
@@ -145,10 +154,10 @@ class Bench:
         return tuple(found) if apart and alone else ()
 
     @contextlib.contextmanager
-    def _left_out(self, turns: Sequence[Turn], rows: int) -> Generator[None]:
+    def _left_out(self, turns: Sequence[Turn], rows: int, start: int) -> Generator[None]:
         """With layers of the twin, which is ours alone, that give what they gave, once for each row."""
         for turn in turns:
-            turn.module.forward = functools.partial(_gave, turn, rows)
+            turn.module.forward = functools.partial(_gave, turn, rows, start)
         try:
             yield
         finally:
@@ -175,14 +184,22 @@ class Bench:
                 handle.remove()
 
 
-def _gave(turn: Turn, rows: int, *_inputs: object, **_named: object) -> object:
-    return repeated(turn.output, rows)
+def _gave(turn: Turn, rows: int, start: int, *_inputs: object, **_named: object) -> object:
+    return repeated(turn.output, rows, start)
 
 
 @dataclass(eq=False)
 class _Changed(Batch):
     change: Change = field(default=lambda _site, output: output)
     told: Callable[[int, Call], None] | None = None
+    whole: Sequence[Attention] = ()
+    start: int = 0
+
+    def computed(self, number: int, call: Call) -> Tensor:
+        """What it computes, together with the beginning of the text where that isn't run."""
+        if not self.start:
+            return super().computed(number, call)
+        return whole_output(continued(call.attention, self.whole[number], self.start))
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What the change makes of it."""

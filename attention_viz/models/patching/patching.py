@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
+from attention_viz.models.patching.beginning import shared_beginning
 from attention_viz.models.patching.bench import Bench, Change, slopes_of
 from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.models.patching.pairing import counterpart, paired, plain_run, settled
@@ -64,9 +65,12 @@ class Patching:
     _bench: Bench
     _spots: tuple[tuple[int, int], ...]
     _theirs: Mapping[int, Tensor]
-    _size: int
+    # The logits, or whatever the output is made of, of the asked position.
+    _row: Tensor
+    # Where the texts begin to differ, and runs may begin.
+    _start: int
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    # Where passes that begin at a later layer gave something else, none does any more.
+    # Where passes that begin at a later layer or position gave something else, none does any more.
     _whole: bool = False
 
     @classmethod
@@ -127,7 +131,8 @@ class Patching:
             bench,
             spots,
             {site: output[0] for site, output in theirs.items()},
-            text.output.numel(),
+            text.output if of.position is None else text.output[of.position],
+            _start(bench, of, other, spots, (there, theirs)),
         )
 
     def batches(self, puts: Sequence[Put] | None = None) -> Generator[dict[Put, float]]:
@@ -151,23 +156,30 @@ class Patching:
     @property
     def at_once(self) -> int:
         """How many runs go into one batch, the one into which nothing is put not counted."""
-        tokens, size = len(self._bench.run.tokens), self._size
-        if self.of.position is not None and self._bench.can_limit:
-            size //= tokens
+        tokens, size = len(self._bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
+        if self.of.position is not None and not self._bench.can_limit:
+            size *= len(self._bench.run.tokens)
         return max(1, min(_ROWS, _TOKENS // tokens - 1, _NUMBERS // size))
 
     def _effects(self, puts: Sequence[Put]) -> dict[Put, float]:
-        for only in dict.fromkeys((self.of.position, None)) if len(puts) > 1 else ():
-            if only is not None and not self._bench.can_limit:
-                continue
-            # What stands before the first layer with something put is the same in every row.
-            for first in sorted({self._first(puts), 0}, reverse=True):
-                found = self._together(puts, only, first)
-                if found is not None:
-                    return dict(zip(puts, found, strict=True))
-                self._whole = self._whole or first > 0
+        for only, first, start in self._ways(puts) if len(puts) > 1 else ():
+            found = self._together(puts, only, first, start)
+            if found is not None:
+                return dict(zip(puts, found, strict=True))
+            self._whole = self._whole or first + start > 0
         # What gives something else in a batch runs one after the other.
         return {put: float(self._run([put], None)[0]) - self.number for put in puts}
+
+    def _ways(self, puts: Sequence[Put]) -> Generator[tuple[int | None, int, int]]:
+        """To which position the output may be limited, and at which layer and position a pass may begin."""
+        first = self._first(puts)
+        for only in dict.fromkeys((self.of.position, None)):
+            if only is not None and not self._bench.can_limit:
+                continue
+            # What stands before the first layer, or the first position, that something is put into is in every row the
+            # same.
+            start = 0 if only is None or self._whole else self._start
+            yield from dict.fromkeys([(only, first, start), (only, 0, 0)])
 
     def _first(self, puts: Sequence[Put]) -> int:
         """The attention call with which a pass may begin."""
@@ -176,10 +188,10 @@ class Patching:
         (stream,) = self._bench.run.anatomy.layers
         return self._bench.run.anatomy.call(stream, min(put.layer for put in puts))
 
-    def _together(self, puts: Sequence[Put], only: int | None, first: int) -> list[float] | None:
+    def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
         """The effects by one batch; None unless the row into which nothing is put comes out as it did alone."""
         try:
-            numbers = self._run([None, *puts], only, first)
+            numbers = self._run([None, *puts], only, first, start)
         except UnsupportedModel:
             return None
         size = max(abs(self.number), float(numbers.abs().max()), 1e-6)
@@ -187,7 +199,14 @@ class Patching:
             return None
         return (numbers[1:] - numbers[0]).tolist()
 
-    def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0) -> Tensor:
+    def _is_own(self, output: Tensor) -> bool:
+        """Whether a row's output of the asked position, alone, is what it is in the text's own run."""
+        there = self._row.to(output)
+        return output.shape == (1, *there.shape) and float((output[0] - there).abs().max()) <= _ROUNDING * float(
+            there.abs().max()
+        )
+
+    def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0, start: int = 0) -> Tensor:
         """The number of each row, into each of which something is put, or nothing."""
         bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
         for row, put in enumerate(puts):
@@ -200,16 +219,35 @@ class Patching:
                 return output
             output = output.clone()
             for row, put in wanted.pop(site):
-                pairs = [pair for pair in self._spots if put.position in (None, pair[0])]
-                mine, yours = (list(side) for side in zip(*pairs, strict=True))
+                pairs = [(at, to) for at, to in self._spots if put.position in (None, at) and at >= start]
+                mine, yours = [at - start for at, _ in pairs], [to for _, to in pairs]
                 head = put.head or 0
                 output[row, head, mine] = self._theirs[site][head, yours]
             return output
 
-        outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only, first=first)
+        outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only, first=first, start=start)
+        if start and not self._is_own(outputs[0]):
+            raise UnsupportedModel(f"{bench.run.name} gives something else where it begins in the middle of a text")
         if wanted:
             raise UnsupportedModel(f"{bench.run.name} doesn't run as it ran: it left out where something is put")
         return numbers_of(outputs, self.of, bench.run.tokens.padding, limited=only is not None)
+
+
+def _start(
+    bench: Bench,
+    of: Logit | Probability | Direction,
+    other: Trace,
+    spots: Sequence[tuple[int, int]],
+    handed: tuple[Mapping[int, Tensor], Mapping[int, Tensor]],
+) -> int:
+    """Where the texts begin to differ and runs may begin; 0 where what stands before isn't the same in both runs."""
+    if of.position is None or not bench.can_limit:
+        return 0
+    start = shared_beginning(bench.run, other.query_tokens(), spots, of.position)
+    there, theirs = handed
+    apart = [float((there[site][:, :, :start] - theirs[site][:, :, :start]).abs().amax()) for site in there if start]
+    sizes = [float(there[site].abs().amax()) for site in there if start]
+    return start if all(gap <= _ROUNDING * size for gap, size in zip(apart, sizes, strict=True)) else 0
 
 
 def _same(output: Tensor, trace: Trace) -> Tensor:

@@ -80,15 +80,17 @@ def layer_turns(run: Run, twin: Twin, stream: str) -> dict[int, Turn]:
     return found
 
 
-def repeated(one: Any, rows: int) -> Any:
+def repeated(one: Any, rows: int, start: int = 0) -> Any:
     """What belongs to a text, once for each row of a batch; a tensor that has no batch axis stays as it is.
 
     Args:
         one: what a module took or gave.
         rows: how many.
+        start: the first position that is wanted of what a module gave, (1, position, width); 0 leaves all as it is.
     """
     if isinstance(one, Tensor):
+        one = one[:, start:] if start and one.ndim == 3 else one
         return one.repeat(rows, *[1] * (one.ndim - 1)) if one.ndim > 1 and one.shape[0] == 1 else one
     if isinstance(one, tuple) and type(one) is tuple:
-        return tuple(repeated(part, rows) for part in one)
+        return tuple(repeated(part, rows, start) for part in one)
     return one

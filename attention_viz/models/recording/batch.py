@@ -41,7 +41,18 @@ class Batch(Recorder):
             raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
         self._last = call
         self._heard += 1
-        return self.changed(self.first + self._heard - 1, call, whole_output(call.attention))
+        number = self.first + self._heard - 1
+        return self.changed(number, call, self.computed(number, call))
+
+    def computed(self, number: int, call: Call) -> Tensor:
+        """What a call computes in every row: (row, head, query, d_v).
+
+        Args:
+            number: which call of the model it is.
+            call: with its batch axis.
+        """
+        del number
+        return whole_output(call.attention)
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What a call hands back; its output as it is, unless a batch of another kind says otherwise.
