@@ -9,7 +9,7 @@ from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks import composing, counting, dots, jobs, looking, mixing, order, writing
 
-__all__ = ["EXERCISES", "Kind", "Solved", "answer_sheet"]
+__all__ = ["EXERCISES", "Kind", "Solved", "answer_sheet", "given"]
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,14 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
         kinds: names in `EXERCISES`; all of them by default.
     """
     return [
-        Solved(name, made.question, _given(made), made.solution, made.working)
+        Solved(name, made.question, given(made), made.solution, made.working)
         for name in kinds
         for made in (EXERCISES[name].make(scene, seed) for seed in seeds)
     ]
 
 
-def _given(exercise: Exercise) -> Sequence[Table]:
-    """The numbers to work with; of a matrix to mend, what is marked in it, as 1."""
+def given(exercise: Exercise) -> Sequence[Table]:
+    """The numbers to work with, on paper or before a room; of a matrix to mend, what is marked in it, as 1."""
     answer = exercise.answer
     if not isinstance(answer, Cells):
         return exercise.given

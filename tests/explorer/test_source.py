@@ -26,7 +26,6 @@ ENTRIES = (
     "lesson/predict.js",
     "page/fold.js",
     "page/pen.js",
-    "page/teaching.js",
     "page/texts.js",
     "page/themes.js",
     "pipeline/pipeline.js",

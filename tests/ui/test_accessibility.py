@@ -32,7 +32,7 @@ PAGES = (
     f"/compare?{FEW}",
     "/compare?what=snapshots&model=induction&text=moon+ring+moon",
     "/learn?lesson=scores&text=the+cat+sat+down",
-    "/learn?lesson=masks&present=on&text=the+cat+sat+down",
+    "/learn?lesson=masks&slide=2.1&text=the+cat+sat+down",
     "/why?model=induction&text=moon+ring+moon",
     "/cross?model=translation&text=the+boy+finds+it",
     f"/cross?{FEW}",

@@ -4,10 +4,11 @@ from attention_viz.analysis.slides.changed import changed_slides
 from attention_viz.analysis.slides.compared import compared_slides
 from attention_viz.analysis.slides.found import found_slides
 from attention_viz.analysis.slides.roles import role_slides
-from attention_viz.analysis.slides.slide import Picture, Slide
+from attention_viz.analysis.slides.slide import Given, Picture, Slide
 from attention_viz.analysis.slides.written import Wrote, written_slides
 
 __all__ = [
+    "Given",
     "Picture",
     "Slide",
     "Wrote",

@@ -14,9 +14,21 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Part", "Picture", "Slide", "around", "begun", "heaviest", "named", "picture_of", "row_of", "source_of"]
+__all__ = [
+    "Given",
+    "Part",
+    "Picture",
+    "Slide",
+    "around",
+    "begun",
+    "heaviest",
+    "named",
+    "picture_of",
+    "row_of",
+    "source_of",
+]
 
-# A part of a sentence and its role: "query", "key", "number", or "" for everything else.
+# A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 
 # Letters that fit on a line across a room, in which each word has some room around it; and bars below each other.
@@ -39,6 +51,7 @@ class Picture:
         key: the place of the word that is looked at.
         cuts: the places before which words are left out; as many as there are tokens: at the end.
         unit: what is said after "?" of the numbers, for those who can't see the picture.
+        written: of each, what stands behind its bar in place of the number; empty where the number does.
     """
 
     form: str
@@ -50,6 +63,24 @@ class Picture:
     cuts: tuple[int, ...] = ()
     before: tuple[float | None, ...] = ()
     unit: str = "weight"
+    written: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table of numbers that a question gives.
+
+    Attributes:
+        title: what they are.
+        rows: the rows' names.
+        columns: the columns' names.
+        cells: (row, column), as they are written.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -61,12 +92,14 @@ class Slide:
         tell: the answer.
         picture: what shows it; None where there is nothing to show.
         source: where the numbers are from: model, layer, head and, where the picture hasn't all of it, the text.
+        given: tables that the question gives, seen with it and with its answer.
     """
 
     ask: tuple[Part, ...]
     tell: tuple[Part, ...]
     picture: Picture | None
     source: str
+    given: tuple[Given, ...] = ()
 
 
 def begun(parts: Sequence[Part]) -> tuple[Part, ...]:

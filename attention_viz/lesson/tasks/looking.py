@@ -101,7 +101,7 @@ def head(scene: Scene, seed: int) -> Exercise:
     names, link = _names(trace), _backward(trace, draw)
     heads = sorted([(link.layer, link.head), *_weaker(trace, link, draw)])
     rows = torch.stack([trace.weights(*one)[link.query] for one in heads])
-    shown_table = _shown(rows, link, names, [_place(*one) for one in heads])
+    shown_table = _shown(rows, link, names, [f"{layer}·{one}" for layer, one in heads])
     column = [row[shown_table.columns.index(names[link.key])] for row in shown_table.numbers]
     right = heads.index((link.layer, link.head))
     tops = [names[int(row.argmax())] for row in rows]
@@ -174,7 +174,7 @@ def _shown(rows: Tensor, link: Link, names: Sequence[str], heads: Sequence[str])
         [round(float(row[at]), 2) for at in drawn] + ([round(float(row[rest].sum()), 2)] if rest else [])
         for row in rows
     ]
-    return table(f"Weights of “{names[link.query]}”", heads, columns, numbers)
+    return table(f"Weights of “{names[link.query]}”, by layer·head", heads, columns, numbers)
 
 
 def matters(scene: Scene, seed: int) -> Exercise:

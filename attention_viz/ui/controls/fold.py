@@ -21,8 +21,13 @@ _fold = components.component(
 )
 
 
-def show_fold() -> None:
-    """The line; where there is room for the whole row the page's style hides it."""
+def show_fold(place: str = "", what: str = "Sentence, model, layer and head") -> None:
+    """The line; where there is room for the whole row the page's style hides it.
+
+    Args:
+        place: what it says behind the sentence; by default model, layer and head.
+        what: is behind it, for those who can't see it.
+    """
     state = SHARED.current()
-    place = f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
-    _fold(key="fold", data={"text": one_line(state.text, _LONGEST_TEXT), "place": place})
+    place = place or f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
+    _fold(key="fold", data={"text": one_line(state.text, _LONGEST_TEXT), "place": place, "what": what})

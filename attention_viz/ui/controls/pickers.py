@@ -173,10 +173,24 @@ def _current_with_notices() -> State:
     return state
 
 
-def sentence() -> State:
-    """The sentence alone, for a page that names its models itself: what else was chosen stays as it is."""
-    text_box("Sentence", "text")
-    return _current_with_notices()
+def sentence(place: str, what: str) -> DeltaGenerator:
+    """The line with the sentence alone, for a page that names its models itself: what else was chosen stays as it is.
+
+    Args:
+        place: what the line says on a phone, behind the sentence.
+        what: is in the line, for those who can't see it.
+
+    Returns:
+        The place for the page's own pickers.
+    """
+    with st.container(key="frame", height=_ROW, border=False):
+        show_fold(place, what)
+        with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
+            with st.container(key="texts"):
+                text_box("Sentence", "text", labelled=False)
+            own = st.container(key="places", horizontal=True)
+    show_notices(SHARED.notices())
+    return own
 
 
 def switch(label: str, options: Mapping[str, str], key: str) -> None:

@@ -26,12 +26,8 @@ PAGES = {
 }
 
 
-def show_header(*, slides: bool = True) -> None:
-    """Name, pages, examples, the way to open a trace, and slides for a room, on one line.
-
-    Args:
-        slides: whether the page hands over slides.
-    """
+def show_header() -> None:
+    """Name, pages, examples, the way to open a trace, and slides for a room, on one line."""
     carried = pickers.address()
     with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("#### attention_viz", width="content")
@@ -43,7 +39,6 @@ def show_header(*, slides: bool = True) -> None:
             examples.show_examples()
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()
-        if slides:
-            show_button()
+        show_button()
         follow_theme()
         follow_texts()

@@ -4,19 +4,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attention_viz.ui.address.codec import parameter, read, write
+from attention_viz.ui.address.codec import Older, modernised, parameter, read, write
 from attention_viz.ui.address.kinds import Text
 
 __all__ = ["PresentChoice", "presented"]
 
+_FIRST = "1.1"
 _SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
+
+
+class _Place(Text):
+    """A slide and a step; in links of before, that slides are shown at all."""
+
+    def meant(self, text: str, known: object) -> str:
+        """The first slide, where slides were asked for."""
+        return _FIRST if text == "on" else text
 
 
 @dataclass(frozen=True)
 class PresentChoice:
     """Which slide is shown."""
 
-    slide: str = parameter("", Text(longest=5), "the slide that is shown", brief=True)
+    slide: str = parameter("", _Place(longest=5), "the slide that is shown", brief=True, older=Older("present"))
 
 
 def presented(address: Mapping[str, str]) -> dict[str, str]:
@@ -25,5 +34,5 @@ def presented(address: Mapping[str, str]) -> dict[str, str]:
     Args:
         address: its parameters, as anybody may have typed them.
     """
-    asked, _ = read(PresentChoice(), address)
+    asked, _ = read(PresentChoice(), modernised([PresentChoice], address))
     return write(asked) if _SLIDE.fullmatch(asked.slide) else {}

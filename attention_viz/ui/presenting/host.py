@@ -1,8 +1,8 @@
 """The button "Present", and the slides in the browser: from one to the next nothing is asked of the server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.components import v2 as components
@@ -43,14 +43,34 @@ _html, _css, _js = present_source()
 _present = components.component("attention_viz_present", html=_html, css=_css, js=_js)
 
 
-def present(slides: Sequence[Slide]) -> None:
+_KEY = "present-slides"
+
+
+def present(
+    slides: Sequence[Slide],
+    *,
+    deck: str = "",
+    beyond: tuple[bool, bool] = (False, False),
+    on_turn: Callable[[int], None] | None = None,
+) -> None:
     """Hand slides to the browser, which shows them when "Present" is pressed.
 
     Args:
         slides: in their order; none where there is nothing to show, and then that is said.
+        deck: which of several sets of slides these are, where they follow each other.
+        beyond: whether there is a set before this one, and one after it.
+        on_turn: called, before the page runs again, with −1 or 1 where somebody goes past the first or the last slide.
     """
+
+    def turned() -> None:
+        by: Any = getattr(st.session_state.get(_KEY), "turn", None)
+        # Anything can come from a browser.
+        if on_turn is not None and by in (-1, 1) and beyond[by > 0]:
+            on_turn(by)
+
+    data = {"slides": [asdict(one) for one in slides], "asked": asked(), "deck": deck, "beyond": beyond}
     with st.container(key="slides"):
-        _present(key="present-slides", data={"slides": [asdict(one) for one in slides], "asked": asked()})
+        _present(key=_KEY, data=data, on_turn_change=turned)
 
 
 def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) -> None:

@@ -6,6 +6,7 @@ import {
   actOf,
   forRoom,
   moved,
+  pastEnd,
   readPlace,
   slidesOrNone,
   written,
@@ -20,6 +21,18 @@ test("every slide is asked and then answered, and there is nothing before the fi
   assert.equal(written(moved(place, 0, 2)), "1.1");
   assert.equal(written(moved(place, 5, 2)), "2.2");
   assert.equal(written(moved(place, "last", 2)), "2.1");
+});
+
+test("other slides may follow after the last answer and before the first question", () => {
+  assert.equal(pastEnd({at: 1, step: 1}, "on", 2), 1);
+  assert.equal(pastEnd({at: 0, step: 0}, "back", 2), -1);
+  for (const [at, step, act] of [
+    [1, 0, "on"],
+    [0, 1, "back"],
+    [1, 1, "back"],
+    [1, 1, "last"],
+  ])
+    assert.equal(pastEnd({at, step}, act, 2), 0);
 });
 
 test("an address names a slide and a step, as far in as there are slides", () => {

@@ -56,6 +56,7 @@ export default function predictComponent({data, parentElement, setTriggerValue})
 function drawPrediction(prediction) {
   const {root, question} = prediction;
   root.style.setProperty("--av-rows", String(question.options.length));
+  root.style.setProperty("--av-longest", String(Math.max(...question.options.map((name) => name.length))));
   root.dataset["shown"] = question.truth ? "true" : "false";
   const list = element("ul", {"aria-label": question.words.bars});
   list.append(...question.options.map((_, at) => makeRow(prediction, at)));

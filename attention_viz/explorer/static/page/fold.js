@@ -1,7 +1,7 @@
 // On a phone the row of pickers is one line: the sentence, the model, the head. Pressed, it opens, and folds again.
 
 /**
- * @param {{data: {text: string, place: string}, parentElement: HTMLElement | ShadowRoot}} host what is shown on the page
+ * @param {{data: {text: string, place: string, what: string}, parentElement: HTMLElement | ShadowRoot}} host what is shown on the page
  */
 export default function foldComponent({data, parentElement}) {
   const line = parentElement.querySelector("button") ?? parentElement.appendChild(document.createElement("button"));
@@ -12,7 +12,7 @@ export default function foldComponent({data, parentElement}) {
   const page = () => document.querySelector(".st-key-page");
   const tell = () => line.setAttribute("aria-expanded", String(page()?.hasAttribute("data-open") ?? false));
   line.type = "button";
-  line.setAttribute("aria-label", `Sentence, model, layer and head: ${data.text}, ${data.place}`);
+  line.setAttribute("aria-label", `${data.what}: ${data.text}, ${data.place}`);
   line.onclick = () => {
     page()?.toggleAttribute("data-open");
     tell();

@@ -10,13 +10,15 @@ import {forRoom} from "./slides.js";
 
 // Of the longest bar: what is shorter has no number.
 const LEAST = 0.005;
+// Letters from which on a name, or what stands behind a bar, needs more room.
+const [LONG_NAME, LONG_VALUE] = [14, 6];
 
 /**
  * The picture; its parts of class `av-blind` are seen while the class is asked, those of class `av-told` afterwards.
  * @param {Row} row
  * @param {Room} room
  */
-export function drawBars({tokens, values, before, dim, query, key, cuts, unit}, room) {
+export function drawBars({tokens, values, before, dim, query, key, cuts, unit, written}, room) {
   const numbers = [...values, ...before, 0].map((value) => value ?? 0);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
   const span = high - low || 1;
@@ -26,6 +28,13 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit}, 
   const height = Math.min(76, Math.max(44, Math.floor(room.height / count)));
   const list = element("div", {class: "av-rows", role: "group", "aria-label": `Bars: each ${unit}`});
   list.style.setProperty("--row", `${height}px`);
+  list.classList.toggle(
+    "av-long-names",
+    tokens.some((text) => text.length > LONG_NAME),
+  );
+  const longest = Math.max(0, ...written.map((text) => text.length));
+  list.classList.toggle("av-long-values", longest > LONG_VALUE);
+  if (longest > LONG_VALUE) list.style.setProperty("--room", `${longest * 22 + 40}px`);
   tokens.forEach((text, place) => {
     if (cuts.includes(place)) list.append(leftOut());
     const marks = [place === query ? "av-is-query" : "", place === key ? "av-is-key" : "", dim[place] ? "av-dim" : ""];
@@ -39,6 +48,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit}, 
     const value = values[place];
     if (value !== null) track.append(bar("av-is av-told", value, share, start));
     if (value === null) track.append(after("blocked", Math.max(0, was ?? 0), share, start));
+    else if (written.length) track.append(after(written[place] ?? "", value, share, start));
     else if (place === key || value === 0 || Math.abs(value) >= LEAST * span)
       track.append(after(forRoom(value), value, share, start));
     if (before.length) {

@@ -4,11 +4,12 @@
 
 import {element} from "../parts/element.js";
 import {themeOf} from "../hosts/hosting.js";
-import {actOf, moved, readPlace, slidesOrNone, written} from "./slides.js";
+import {actOf, moved, pastEnd, readPlace, slidesOrNone, written} from "./slides.js";
 import {showSlide, showStep} from "./stage.js";
 
 /**
- * @import {Place, Slide} from "./slides.js"
+ * @import {Act, Place, Slide} from "./slides.js"
+ * @import {Mounting} from "../hosts/hosting.js"
  */
 
 /**
@@ -16,6 +17,10 @@ import {showSlide, showStep} from "./stage.js";
  * @typedef {object} Talk
  * @property {HTMLElement | null} parent  where the slides of this page are
  * @property {Slide[]} slides
+ * @property {string} deck  which of several sets of slides that follow each other; empty where there is one
+ * @property {[boolean, boolean]} beyond  whether there is one before, and one after
+ * @property {((by: number) => void) | null} turn  asks the page for it
+ * @property {number} turned  where that was asked: 1 the one after, −1 the one before, 0 not
  * @property {Place} place
  * @property {Map<number, number>} votes  by slide what the class said
  * @property {boolean} open
@@ -31,6 +36,10 @@ const [HINTS, STILL, GONE] = [4000, 2000, 400];
 const talk = {
   parent: null,
   slides: slidesOrNone([]),
+  deck: "",
+  beyond: [false, false],
+  turn: null,
+  turned: 0,
   place: {at: 0, step: 0},
   votes: new Map(),
   open: false,
@@ -41,18 +50,36 @@ const talk = {
 };
 let listens = false;
 
-/** @param {{data: {slides: Slide[], asked: number}, parentElement: HTMLElement}} mounting */
-export default function presentComponent({data, parentElement}) {
-  const slides = slidesOrNone(data.slides);
+/**
+ * What the page hands over.
+ * @typedef {{slides: Slide[], asked: number, deck: string, beyond: [boolean, boolean]}} Handed
+ */
+
+/** @param {Mounting} mounting */
+export default function presentComponent({data, parentElement, setTriggerValue}) {
+  const handed = /** @type {Handed} */ (data);
+  const slides = slidesOrNone(handed.slides);
   const same = talk.parent === parentElement && JSON.stringify(slides) === JSON.stringify(talk.slides);
-  const [fresh, wanted] = [talk.parent !== parentElement, data.asked > talk.asked];
-  Object.assign(talk, {parent: parentElement, slides, asked: data.asked});
+  const [fresh, wanted] = [talk.parent !== parentElement, handed.asked > talk.asked];
+  const begins = talk.open && handed.deck !== talk.deck;
+  const {asked: times, deck, beyond} = handed;
+  Object.assign(talk, {parent: parentElement, slides, asked: times, deck, beyond});
+  talk.turn = (/** @type {number} */ by) => setTriggerValue("turn", by);
   if (!same) talk.votes.clear();
   if (!listens) listenToPage();
   const asked = readPlace(new URLSearchParams(location.search).get("slide"), slides.length);
-  if (talk.open && !same) show(readPlace(written(talk.place), slides.length) ?? {at: 0, step: 0});
+  if (begins) begin();
+  else if (talk.open && !same) show(readPlace(written(talk.place), slides.length) ?? {at: 0, step: 0});
   else if (!talk.open && ((fresh && asked) || wanted)) open(asked ?? {at: 0, step: 0});
   return () => setTimeout(() => forget(parentElement), GONE);
+}
+
+/** Other slides have come: from their first, or where one went back, from their last. */
+function begin() {
+  const place = talk.turned < 0 ? {at: talk.slides.length - 1, step: 1} : {at: 0, step: 0};
+  talk.turned = 0;
+  dialogHere()?.classList.remove("av-turning");
+  show(place);
 }
 
 /**
@@ -121,7 +148,7 @@ function raise() {
 }
 
 function leave() {
-  talk.open = false;
+  Object.assign(talk, {open: false, turned: 0});
   const dialog = dialogHere();
   if (dialog?.open) dialog.close();
   if (document.fullscreenElement) document.exitFullscreen().catch(() => undefined);
@@ -146,7 +173,8 @@ function fill(dialog) {
   ])
     words.append(element("b", {}, key), ` ${does} \u00a0 `);
   const [stage, dot] = [element("main", {class: "av-stage", "aria-live": "polite"}), element("div", {class: "av-dot"})];
-  dialog.append(stage, keys, gone, dot, element("div", {class: "av-black"}));
+  const turning = element("p", {class: "av-turning-said", role: "status"}, "The next slides are being made …");
+  dialog.append(stage, turning, keys, gone, dot, element("div", {class: "av-black"}));
   dialog.addEventListener("keydown", (event) => press(dialog, event));
   dialog.addEventListener("keyup", (event) => event.key === "Shift" && dialog.classList.remove("av-pointing"));
   dialog.addEventListener("cancel", (event) => {
@@ -178,7 +206,7 @@ function press(dialog, event) {
     if (target instanceof Element && target.closest(".av-leave")) return;
     event.preventDefault();
     if (onWord) vote(Number(onWord.getAttribute("data-vote")));
-    else show(moved(talk.place, "on", talk.slides.length));
+    else go("on");
     return;
   }
   const act = actOf(event.key);
@@ -187,7 +215,21 @@ function press(dialog, event) {
   if (act === "leave") leave();
   else if (act === "blank") dialog.classList.toggle("av-blank");
   else if (act === "help") hint(!dialog.classList.contains("av-help"), true);
-  else show(moved(talk.place, act, talk.slides.length));
+  else go(act);
+}
+
+/**
+ * To another step or slide; past the end the page is asked for the slides that follow, once.
+ * @param {Act} act
+ */
+function go(act) {
+  const by = pastEnd(talk.place, act, talk.slides.length);
+  if (by === 0) show(moved(talk.place, act, talk.slides.length));
+  else if (talk.turned === 0 && talk.beyond[by > 0 ? 1 : 0]) {
+    talk.turned = by;
+    dialogHere()?.classList.add("av-turning");
+    talk.turn?.(by);
+  }
 }
 
 /**
@@ -200,7 +242,7 @@ function choose(dialog, event) {
   if (!(target instanceof Element) || target.closest(".av-leave")) return;
   const word = target.closest("[data-vote]");
   if (word && talk.place.step === 0) vote(Number(word.getAttribute("data-vote")));
-  else show(moved(talk.place, event.clientX < dialog.clientWidth / 3 ? "back" : "on", talk.slides.length));
+  else go(event.clientX < dialog.clientWidth / 3 ? "back" : "on");
   dialog.focus();
 }
 

@@ -14,11 +14,14 @@
  * @property {number | null} key
  * @property {number[]} cuts  the places before which words are left out
  * @property {string} unit
+ * @property {string[]} written  what stands behind each bar in place of its number; empty where the number does
  */
+
+/** @import {Given} from "./given.js" */
 
 /**
  * One slide: the question with the picture blind, then the answer in the same place.
- * @typedef {{ask: Words[], tell: Words[], picture: Row | null, source: string}} Slide
+ * @typedef {{ask: Words[], tell: Words[], picture: Row | null, source: string, given: Given[]}} Slide
  */
 
 /** @typedef {{at: number, step: number}} Place  the slide, from 0; 0 asks, 1 answers */
@@ -51,6 +54,7 @@ const NOTHING = {
   tell: [["Nothing here to present: this page has no link of words to show.", ""]],
   picture: null,
   source: "",
+  given: [],
 };
 
 /**
@@ -85,6 +89,17 @@ export function moved({at, step}, act, count) {
   const by = act === "on" ? 1 : act === "back" ? -1 : 0;
   const next = Math.min(Math.max(at * 2 + step + by, 0), count * 2 - 1);
   return {at: next >> 1, step: next & 1};
+}
+
+/**
+ * Whether an act leads past an end, where other slides may follow: 1 after the last, −1 before the first, else 0.
+ * @param {Place} place
+ * @param {Act} act
+ * @param {number} count
+ */
+export function pastEnd({at, step}, act, count) {
+  if (act === "on" && at === count - 1 && step === 1) return 1;
+  return act === "back" && at === 0 && step === 0 ? -1 : 0;
 }
 
 /**

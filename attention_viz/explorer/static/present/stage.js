@@ -3,6 +3,7 @@
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
 import {drawBars} from "./bars.js";
+import {drawGiven} from "./given.js";
 import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
 
@@ -11,7 +12,11 @@ import {NARROW, stageOf} from "./room.js";
  */
 
 /** @type {Record<string, string>} */
-const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n"};
+const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n", small: "av-small"};
+// Letters from which on a claim is written smaller.
+const [LONG, VERY_LONG] = [76, 190];
+// Of the width, what a table may take that has something beside it.
+const WIDE = 0.55;
 
 /**
  * Show a slide in place of what the stage showed.
@@ -32,12 +37,23 @@ export function showSlide(root, stage, slide, {step, vote}) {
     element("span", {class: "av-ask", "aria-hidden": hidden(0)}, ...sentence(slide.ask)),
     element("span", {class: "av-tell", "aria-hidden": hidden(1)}, ...sentence(slide.tell)),
   );
+  for (const [own, words] of [slide.ask, slide.tell].entries()) {
+    const letters = lettersOf(words);
+    claim.children[own]?.classList.toggle("av-long", letters > LONG);
+    claim.children[own]?.classList.toggle("av-very-long", letters > VERY_LONG);
+  }
+  const beside = element("div", {class: "av-beside"});
   const place = element("div", {class: "av-picture"});
+  if (slide.given.length) beside.append(drawGiven(slide.given));
+  beside.append(place);
   const section = element("section", {class: "av-slide", "aria-roledescription": "slide"});
   // Where the question names the word that is looked at, its bar is marked from the beginning; else it is the answer.
   section.toggleAttribute("data-named", named(slide.ask));
-  section.append(claim, place, element("p", {class: "av-source"}, slide.source));
+  section.append(claim, beside, element("p", {class: "av-source"}, slide.source));
   stage.replaceChildren(section);
+  // Beside a wide table there is no room for what there is to choose from.
+  const tables = beside.querySelector(".av-given");
+  beside.classList.toggle("av-below", tables !== null && tables.scrollWidth > WIDE * beside.clientWidth);
   if (slide.picture) {
     const {colours} = readStyle(root);
     const mono = getComputedStyle(root).getPropertyValue("--av-mono").trim();
@@ -58,6 +74,14 @@ export function showStep(stage, step) {
   stage.querySelector(".av-ask")?.toggleAttribute("hidden", false);
   for (const [own, name] of [".av-ask", ".av-tell"].entries())
     stage.querySelector(name)?.setAttribute("aria-hidden", String(own !== step));
+}
+
+/**
+ * Letters of a claim, without what stands smaller below it.
+ * @param {Words[]} words
+ */
+function lettersOf(words) {
+  return words.reduce((sum, [text, role]) => sum + (role === "small" ? 0 : text.length), 0);
 }
 
 /** @param {Words[]} words */

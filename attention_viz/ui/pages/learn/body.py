@@ -14,56 +14,52 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
-from attention_viz.ui.pages.learn.screen import Screen, show_screen
-from attention_viz.ui.pages.learn.state import (
-    chosen,
-    go,
-    open_progress,
-    set_choice,
-    settle_course,
-    take,
-)
+from attention_viz.ui.pages.learn.room import present_lesson
+from attention_viz.ui.pages.learn.screen import Screen
+from attention_viz.ui.pages.learn.state import chosen, go, open_progress, set_choice, settle_course, take
 from attention_viz.ui.pages.learn.steps import show_lesson
-from attention_viz.ui.pages.learn.teaching import present, show_answers, show_link, show_progress
+from attention_viz.ui.pages.learn.teaching import show_answers, show_export, show_progress
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.presenting.choice import presented
 
 __all__ = ["show_body"]
 
 _LIST, _SELECT, _NOTATION = "learn-lessons", "learn-lesson", "learn-notation"
 
 
-def show_body(tools: DeltaGenerator | None, notes: DeltaGenerator) -> None:
+def show_body(row: DeltaGenerator, notes: DeltaGenerator) -> None:
     """The lesson that is chosen, on the sentence in the box.
 
     Args:
-        tools: the place of the page's tools; None where a room looks on.
+        row: the place in the one row of the page's own pickers.
         notes: the place of what can't be had.
     """
     settle_course(tuple(LESSONS), notes)
     choice = chosen()
     seed, address = choice.exercise_seed, pickers.address() | LEARN_CHOICES.address()
-    st.query_params.from_dict(address)
+    st.query_params.from_dict(address | presented(st.query_params.to_dict()))
+    with notes:
+        _show_chip(choice)
     scene = _scene(choice, notes)
-    if tools is not None:
-        _show_tools(tools, choice, address, tuple(LESSONS))
+    with row:
+        _pick_lesson(choice)
+        _show_options(choice)
+        show_export(address, choice.done)
     with st.container(key="learn-body"):
-        if choice.answers == "on" and tools is not None:
+        if choice.answers == "on":
             with st.container(key="learn-answers"):
                 st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
                 show_answers(scene, seed, LESSONS)
-        elif tools is None:
-            with st.container(key="learn-stage"):
-                show_screen(_screen(choice), scene)
-            present()
         else:
             _show_lesson(choice, scene, seed)
+    present_lesson(choice.lesson, scene, seed, tuple(LESSONS))
 
 
-def _show_tools(place: DeltaGenerator, choice: LearnChoice, address: dict[str, str], lessons: Sequence[str]) -> None:
-    """Notation, presenting, link, answers and progress."""
+def _show_options(choice: LearnChoice) -> None:
+    """What is rarely touched: notation, the answers, and progress from a file."""
     st.session_state[_NOTATION] = choice.notation
-    with place:
+    with st.popover("Options", key="options"):
         st.selectbox(
             "Notation",
             list(NOTATIONS),
@@ -71,13 +67,19 @@ def _show_tools(place: DeltaGenerator, choice: LearnChoice, address: dict[str, s
             key=_NOTATION,
             on_change=take,
             args=(_NOTATION, "notation"),
-            width=176,
         )
-        st.button("Present", on_click=set_choice, kwargs={"present": "on"}, key="learn-present")
         answers = "off" if choice.answers == "on" else "on"
-        st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet")
-        show_link(address)
-        show_progress(choice.done, lessons, open_progress)
+        st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet", width="stretch")
+        show_progress(choice.done, tuple(LESSONS), open_progress)
+
+
+def _show_chip(choice: LearnChoice) -> None:
+    """The notation, where it isn't the usual one."""
+    if choice.notation != next(iter(NOTATIONS)):
+        with st.container(key="chips", horizontal=True, gap="xsmall"):
+            said = NOTATIONS[choice.notation].capitalize()
+            usual = {"notation": next(iter(NOTATIONS))}
+            st.button(f"{said} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Take it off")
 
 
 def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
@@ -109,24 +111,37 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
 
 
 def _show_list(choice: LearnChoice) -> None:
-    """Every lesson, those that are done ticked; as a list, and folded up on a phone."""
-    names = list(LESSONS)
-
-    def called(name: str) -> str:
-        return f"{names.index(name) + 1}. {LESSONS[name].title}{' ✓' if name in choice.done else ''}"
-
-    def chosen_in(key: str) -> None:
-        go(st.session_state[key])
-
-    for key in (_LIST, _SELECT):
-        st.session_state[key] = choice.lesson
+    """Every lesson, those that are done ticked, where there is room for a list."""
+    st.session_state[_LIST] = choice.lesson
     st.radio(
         "Lessons",
-        names,
-        format_func=lambda name: plain(called(name)),
+        list(LESSONS),
+        format_func=lambda name: plain(_called(name, choice)),
         key=_LIST,
         label_visibility="collapsed",
-        on_change=chosen_in,
+        on_change=_take_lesson,
         args=(_LIST,),
     )
-    st.selectbox("Lesson", names, format_func=called, key=_SELECT, on_change=chosen_in, args=(_SELECT,))
+
+
+def _pick_lesson(choice: LearnChoice) -> None:
+    """The same in the row."""
+    st.session_state[_SELECT] = choice.lesson
+    st.selectbox(
+        "Lesson",
+        list(LESSONS),
+        format_func=lambda name: _called(name, choice),
+        key=_SELECT,
+        label_visibility="collapsed",
+        on_change=_take_lesson,
+        args=(_SELECT,),
+        width=250,
+    )
+
+
+def _called(name: str, choice: LearnChoice) -> str:
+    return f"{list(LESSONS).index(name) + 1}. {LESSONS[name].title}{' ✓' if name in choice.done else ''}"
+
+
+def _take_lesson(key: str) -> None:
+    go(st.session_state[key])

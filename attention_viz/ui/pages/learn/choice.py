@@ -25,7 +25,6 @@ _FEWEST = 2
 
 
 _WORD = Number(range(24), nothing="the lesson's own")
-_SWITCH = OneOf(("on", "off"))
 
 
 def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
@@ -48,8 +47,7 @@ class LearnChoice:
     exercise_seed: int = parameter(
         0, Number(range(10_000)), "the numbers of the exercises", older=Older("seed", _of_an_exercise)
     )
-    present: str = parameter("off", _SWITCH, "presenting", brief=True)
-    answers: str = parameter("off", _SWITCH, "the answer sheet", brief=True)
+    answers: str = parameter("off", OneOf(("on", "off")), "the answer sheet", brief=True)
     guess: str = parameter("", Text(longest=400), "what was guessed", brief=True)
     word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
 

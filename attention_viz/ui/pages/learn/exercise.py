@@ -15,6 +15,8 @@ __all__ = ["answer_key", "show_exercise", "show_tables", "table_html"]
 
 # How many hints were shown, whether the solution was, and what was answered (`GIVEN`), each together with the exercise
 # that it belongs to.
+# Options of so many letters stand beside each other.
+_SHORT = 9
 _HINTS, _SOLVED = "learn-hints", "learn-solution"
 
 
@@ -47,7 +49,7 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
 def show_tables(tables: Sequence[Table]) -> None:
     """The numbers to work with, as tables that print, too; nothing where there are none."""
     if tables:
-        st.html("".join(map(table_html, tables)))
+        st.html(f'<div class="learn-tables">{"".join(map(table_html, tables))}</div>')
 
 
 def table_html(table: Table) -> str:
@@ -71,9 +73,11 @@ def _ask(exercise: Exercise, key: str) -> None:
     answer = exercise.answer
     if isinstance(answer, Choice):
         options = answer.options
-        st.radio(
-            "Your answer", range(len(options)), index=None, key=key, format_func=lambda place: plain(options[place])
-        )
+        short = max(map(len, options)) <= _SHORT
+        with st.container(key="learn-short" if short else "learn-long"):
+            st.radio(
+                "Your answer", range(len(options)), index=None, key=key, format_func=lambda place: plain(options[place])
+            )
     elif isinstance(answer, Cells):
         _ask_cells(answer, key)
     else:

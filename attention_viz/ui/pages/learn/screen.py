@@ -5,17 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import plotly.graph_objects
 import streamlit as st
 
-from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.learn.state import go, set_choice, take
-from attention_viz.ui.pages.learn.text import show_text
-from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.pages.learn.state import go, take
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
@@ -27,7 +23,6 @@ __all__ = [
     "show_deeper",
     "show_heading",
     "show_picture_of",
-    "show_screen",
     "shown_of",
 ]
 
@@ -36,16 +31,10 @@ Made = TypeVar("Made")
 # What was computed last, with what it was computed for.
 _SHOWN, _ASKED = "learn-shown", "learn-asked"
 
-# Pixels: in front of a room a picture is as tall as the screen leaves it.
-_TALL = 540
 # A picture's title, and what is left above the picture for a legend or the names of its parts.
 _TITLE, _ABOVE = 30, 30
-# How much larger than on a desk everything that is written in one is.
-_LARGER = 1.4
-# What the first screen leaves to a picture; one that names many words is as tall as it has to be.
-_LEFT, _FEW = 440, 10
-# What fills the place of the first lesson: the less of it, the less moves when the lesson comes.
-_WAIT = 120
+# Pixels that the first screen leaves to a picture; one that names many words is as tall as it has to be.
+_LEFT = 440
 
 
 @dataclass(frozen=True)
@@ -65,48 +54,20 @@ class Screen:
     names: tuple[str, ...]
 
 
-def show_screen(screen: Screen, scene: Scene) -> None:
-    """A lesson in front of a room, all but its question and its exercise.
-
-    Args:
-        screen: which one.
-        scene: the reader's sentence.
-    """
-    lesson = LESSONS[screen.name]
-    show_heading(screen, lesson, large=True)
-    held = st.empty()
-    if _SHOWN not in st.session_state:
-        held.skeleton(height=_WAIT)
-    try:
-        shown = shown_of(screen.name, scene)
-    except AttentionVizError as error:
-        show_problem(error, held)
-        return
-    held.empty()
-    # Everything comes at once, the text first: on a phone the picture stands below it.
-    text, picture = st.columns(2, gap="medium")
-    with text.container(key="learn-text"):
-        show_text(screen.name, shown, scene.notation)
-    with picture.container(key="learn-figure"):
-        show_control(screen.name, scene)
-        show_picture_of(screen.name, shown, few=len(scene.words) <= _FEW, large=True)
-
-
-def show_heading(screen: Screen, lesson: Lesson, *, large: bool, ask: Ask | None = None, seen: bool = False) -> None:
-    """Title, how far one is, and the way on; at a desk with the question, or once it is seen what was found.
+def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen: bool = False) -> None:
+    """The question, or once it is seen what was found; below it the title, and beside it the way on.
 
     Args:
         screen: which lesson.
         lesson: the same.
-        large: whether a room looks on.
-        ask: what the lesson asks.
+        ask: what the lesson asks; None where that can't be had.
         seen: whether the answer is.
     """
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):
         title = f"{screen.place + 1}\\. {plain(lesson.title)}"
-        if large or ask is None:
+        if ask is None:
             st.markdown(f"#### {title}", width="stretch")
         else:
             told = plain(ask.finding if seen else ask.question)
@@ -117,8 +78,6 @@ def show_heading(screen: Screen, lesson: Lesson, *, large: bool, ask: Ask | None
         st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
         st.button("Next →", key="learn-next", disabled=last, on_click=go, args=(after,))
-        if large:
-            st.button("End", key="learn-end", on_click=set_choice, kwargs={"present": "off"})
 
 
 def show_control(name: str, scene: Scene) -> None:
@@ -158,45 +117,26 @@ def _once(key: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> M
     return held[1]
 
 
-def show_picture_of(name: str, shown: Shown, *, few: bool, large: bool = False) -> None:
-    """The picture, and below it what it shows; a copy, as the one that is kept belongs to every size of screen.
+def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
+    """The picture; a copy, as the one that is kept belongs to every size of screen.
 
     Args:
         name: of the lesson.
         shown: what it shows.
         few: whether it names few words.
-        large: whether a room looks on.
     """
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
-    # What it shows stands below it: nothing above needs the room that a title takes, but for a legend.
+    # What it shows is told beside it: nothing above needs the room that a title takes, but for a legend.
     parts: list[Any] = list(figure.data)
     legend = any(one.showlegend for one in parts) and (layout.legend.y or 0) >= 1
     figure.update_layout(
         title_text="", margin_t=max(layout.margin.t - _TITLE, _ABOVE if legend or layout.annotations else 8)
     )
     height = layout.height or _LEFT
-    if large:
-        figure = _enlarged(figure).update_layout(height=max(_TALL, height))
-    elif few and "xaxis2" not in layout:  # what stands below another picture needs its room
+    if few and "xaxis2" not in layout:  # what stands below another picture needs its room
         figure.update_layout(height=min(_LEFT, height))
     show_picture(figure, f"learn-picture-{name}", shown.says)
-    if large:
-        st.caption(plain(shown.says))
-
-
-def _enlarged(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figure:
-    """A figure with larger letters, wherever a size is written down."""
-
-    def larger(part: Any, name: str = "") -> Any:
-        if isinstance(part, dict):
-            inner: dict[str, Any] = {key: larger(value, key) for key, value in part.items()}
-            if name.endswith("font") and "size" in inner:
-                inner["size"] = _LARGER * inner["size"]
-            return inner
-        return [larger(one) for one in part] if isinstance(part, list | tuple) else part
-
-    return plotly.graph_objects.Figure(larger(figure.to_plotly_json()))
 
 
 def show_deeper(lesson: Lesson) -> None:

@@ -14,7 +14,7 @@ __all__ = [
     "another_exercise",
     "chosen",
     "go",
-    "is_presented",
+    "lesson_asked",
     "mark_done",
     "open_progress",
     "set_choice",
@@ -28,12 +28,9 @@ ANSWER = "learn-given"
 _MOST_SEEDS = 10_000
 
 
-def is_presented() -> bool:
-    """Whether the page is presented to a room, asked before the lessons are known."""
-    if LEARN_CHOICES.asking:
-        st.session_state.pop(ANSWER, None)
-        return LEARN_CHOICES.asked("present") == "on"
-    return chosen().present == "on"
+def lesson_asked() -> str:
+    """The name of the lesson, asked before it is known which there are."""
+    return LEARN_CHOICES.asked("lesson") or chosen().lesson or "why"
 
 
 def settle_course(lessons: Sequence[str], place: DeltaGenerator) -> None:
@@ -43,6 +40,8 @@ def settle_course(lessons: Sequence[str], place: DeltaGenerator) -> None:
         lessons: the course's lessons, in order, known only once torch is there.
         place: for what is said.
     """
+    if LEARN_CHOICES.asking:
+        st.session_state.pop(ANSWER, None)
     LEARN_CHOICES.settle(lessons)
     with place:
         show_notices(LEARN_CHOICES.notices())

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Scene
+from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Scene, Shown
 from attention_viz.ui.pages.learn.choice import LearnChoice
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
 from attention_viz.ui.pages.learn.predict import SHOWN, named, read_guess, show_question
@@ -21,12 +21,12 @@ from attention_viz.ui.pages.learn.text import show_glossary, show_text
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["show_lesson"]
+__all__ = ["made_exercise", "show_lesson"]
 
 # For which lesson and sentence the guess was made.
 _GUESSED = "learn-guessed"
 # What the first screen leaves to a picture; one that names many words is as tall as it has to be.
-_FEW = 10
+_FEW, _FEW_BARS = 10, 4
 
 
 def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
@@ -45,13 +45,13 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
         seen = guess is not None or choice.guess == SHOWN
         shown = shown_of(name, scene) if seen else None
     except AttentionVizError as error:
-        show_heading(screen, lesson, large=False)
+        show_heading(screen, lesson)
         show_problem(error, held)
         return
-    show_heading(screen, lesson, large=False, ask=ask, seen=seen)
+    show_heading(screen, lesson, ask=ask, seen=seen)
     picture, steps = st.columns([5, 2], gap="medium")
     with picture.container(key="learn-picture"):
-        with st.container(key="learn-bars-all" if ask.complete else "learn-bars"):
+        with st.container(key=_bars_key(ask)):
             _show_bars(name, ask, guess, seen=seen)
         if shown is not None:
             with st.container(key="learn-figure"):
@@ -63,9 +63,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
             show_deeper(lesson)
             show_glossary()
     with steps.container(key="learn-steps"):
-        _show_predict(ask, guess, seen=seen)
-        with st.container(border=True, key="learn-step-see"):
-            st.markdown("**2** See what ran" if shown is None else f"**2** {plain(shown.says)}")
+        _show_predict(ask, guess, shown)
         with st.container(border=True, key="learn-step-exercise"):
             if seen:
                 _show_exercise(name, scene, choice.exercise_seed)
@@ -86,6 +84,13 @@ def _guess_of(name: str, scene: Scene, guess: str) -> str:
     return guess
 
 
+def _bars_key(ask: Ask) -> str:
+    """By how much room the bars take, which the page's style holds for them."""
+    if ask.complete:
+        return "learn-bars-all"
+    return "learn-bars-few" if len(ask.options) <= _FEW_BARS else "learn-bars"
+
+
 def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bool) -> None:
     def pressed(place: int) -> None:
         # Another word, another row: the guess was about the one before.
@@ -96,30 +101,38 @@ def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bo
     show_question(ask, name, guess, shown=seen, on_guess=lambda text: set_choice(guess=text), on_press=pressed)
 
 
-def _show_predict(ask: Ask, guess: tuple[float, ...] | None, *, seen: bool) -> None:
+def _show_predict(ask: Ask, guess: tuple[float, ...] | None, shown: Shown | None) -> None:
     """What to do first; then what was said, and what is true."""
     with st.container(border=True, key="learn-step-predict"):
-        if not seen:
+        if shown is None:
             how = "Drag the bars, or press the word that you think gets most." if ask.shares else "Press your guess."
             st.markdown(f"**1** Predict\n\n{how}")
-        elif guess is None:
-            st.markdown("**1** Seen without a guess" + (". Press a word: it asks." if any(ask.pressed) else ""))
         else:
-            st.markdown(f"**✓** You guessed. {plain(ask.said(named(guess)))}")
+            said = "" if guess is None else f"**✓** You guessed. {plain(ask.said(named(guess)))}\n\n"
+            st.markdown(f"{said}**2** {plain(shown.says)}{' *Press a word: it asks.*' if ask.word else ''}")
+    if shown is None:
+        with st.container(border=True, key="learn-step-see"):
+            st.markdown("**2** See what ran")
 
 
 def _show_exercise(name: str, scene: Scene, seed: int) -> None:
     kind = LESSONS[name].exercise
     try:
-        exercise = _made(kind, scene, seed)
+        exercise = made_exercise(kind, scene, seed)
     except AttentionVizError as error:
         show_problem(error, st.empty())
     else:
         show_exercise(exercise, EXERCISES[kind].label, answer_key(kind, scene.text, seed), mark_done)
 
 
-def _made(kind: str, scene: Scene, seed: int) -> Exercise:
-    """The exercise, made once: some run a model many times."""
+def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
+    """The exercise, made once: some run a model many times.
+
+    Args:
+        kind: a name in `EXERCISES`.
+        scene: the reader's sentence.
+        seed: of the exercise.
+    """
     asked = kind, scene.text, seed
     made = st.session_state.get("learn-made")
     if made is None or made[0] != asked:

@@ -1,40 +1,33 @@
-"""For the teacher: keys and a pointer for presenting, a link to what is shown, progress as a file, the answer sheet."""
+"""For the teacher and who comes back: a link to what is shown, progress as a file, the answer sheet."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
-from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer import script
 from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_tables
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["present", "show_answers", "show_link", "show_progress"]
-
-_HTML = "<span hidden></span>"
-# The brightest red of a laser, on both themes.
-_DOT = "#FF2D2D"
-
-# Registered once, when the module is imported: a component's name stands for its code from then on.
-_teaching = components.component("attention_viz_teaching", html=_HTML, js=script("page/teaching.js"))
+__all__ = ["show_answers", "show_export", "show_progress"]
 
 
-def present() -> None:
-    """Let keys press the buttons learn-next, learn-back and learn-end, and a dot follow the pointer."""
-    _teaching(key="learn-teaching", data={"colour": _DOT})
+def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
+    """What can be taken away: the link, without what is the reader's own business, and what is done as a file.
 
-
-def show_link(parameters: Mapping[str, str]) -> None:
-    """The link, to copy, without what is the reader's own business: what is done."""
+    Args:
+        parameters: of the address.
+        done: lessons whose exercises were solved; nothing of it stays on the server.
+    """
     shared = {name: text for name, text in parameters.items() if name != "done"}
-    with st.popover("Link", key="learn-link"):
-        st.markdown("Whoever opens this link starts from what you see now: lesson, sentence, choice and exercise.")
+    with st.popover("Export", key="export"):
+        st.markdown("**Link**: whoever opens it starts from what you see now: lesson, sentence, choice and exercise.")
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
+        content = json.dumps({"done": list(done)}, indent=1)
+        st.download_button("Save my progress", content, "attention-progress.json", "application/json", width="stretch")
         st.caption(
             "For a handout, print the page from the browser (Ctrl+P): text, picture, exercise and tables, with these "
             "numbers, and none of the buttons."
@@ -42,7 +35,7 @@ def show_link(parameters: Mapping[str, str]) -> None:
 
 
 def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    """What was done, to keep as a file and to open again; nothing of it stays on the server.
+    """How much is done, and a file with what was done to open again.
 
     Args:
         done: lessons whose exercises were solved.
@@ -50,15 +43,12 @@ def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable
         on_read: called with the lessons that a file says are done.
     """
     opened = st.session_state.setdefault("learn-files", 0)
-    with st.popover("Progress", key="learn-progress"):
-        st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does this file:")
-        content = json.dumps({"done": list(done)}, indent=1)
-        st.download_button("Save my progress", content, "attention-progress.json", "application/json")
-        uploaded = st.file_uploader("Open my progress", type=["json"], max_upload_size=1, key=f"learn-file-{opened}")
-        if "learn-refused" in st.session_state:
-            st.error(plain(f"This can't be opened: {st.session_state['learn-refused']}."))
-        if uploaded is not None:
-            _read(uploaded.getvalue(), lessons, on_read)
+    st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
+    uploaded = st.file_uploader("Open my progress", type=["json"], max_upload_size=1, key=f"learn-file-{opened}")
+    if "learn-refused" in st.session_state:
+        st.error(plain(f"This can't be opened: {st.session_state['learn-refused']}."))
+    if uploaded is not None:
+        _read(uploaded.getvalue(), lessons, on_read)
 
 
 def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:

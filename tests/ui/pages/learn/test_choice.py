@@ -18,6 +18,7 @@ from attention_viz.ui.pages.learn.choice import (
 from attention_viz.ui.pages.learn.exercise import answer_key, table_html
 from attention_viz.ui.pages.learn.text import term
 from attention_viz.ui.parts.links import link
+from attention_viz.ui.presenting.choice import presented
 
 LESSONS = ("why", "vectors", "plain")
 
@@ -26,8 +27,8 @@ LESSONS = ("why", "vectors", "plain")
     "choice",
     [
         LearnChoice("why"),
-        LearnChoice("plain", "3", "columns", ("why", "plain"), 7, "on", "off"),
-        LearnChoice("vectors", "", "rows", (), 0, "off", "on"),
+        LearnChoice("plain", "3", "columns", ("why", "plain"), 7, "off"),
+        LearnChoice("vectors", "", "rows", (), 0, "on"),
     ],
 )
 def test_what_an_address_says_is_what_was_chosen(choice: LearnChoice) -> None:
@@ -35,11 +36,17 @@ def test_what_an_address_says_is_what_was_chosen(choice: LearnChoice) -> None:
 
 
 def test_what_an_address_asks_for_and_cant_have_is_told_and_the_rest_is_kept() -> None:
-    asked = {"lesson": "magic", "notation": "keys down", "present": "1", "done": "plain.magic.why", "choice": "5" * 99}
+    asked = {"lesson": "magic", "notation": "keys down", "answers": "1", "done": "plain.magic.why", "choice": "5" * 99}
     choice, notices = read(LearnChoice(), asked, LESSONS)
     assert choice == LearnChoice("why", "5" * 40, "rows", ("why", "plain"))
     assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "magic", "1"]
     assert all("Allowed here" in notice for notice in notices)
+
+
+def test_a_link_that_asked_to_present_shows_the_first_slide() -> None:
+    assert presented({"lesson": "why", "present": "on"}) == {"slide": "1.1"}
+    assert presented({"present": "on", "slide": "2.1"}) == {"slide": "2.1"}
+    assert presented({"present": "off"}) == presented({"slide": "<b>"}) == {}
 
 
 def test_a_lesson_that_is_done_stays_done_at_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:

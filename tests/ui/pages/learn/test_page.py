@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from attention_viz.lesson import LESSONS
 from tests.conftest import OpenPage, Recolour
+from tests.ui.presenting.test_walk import SMALLEST
 
 Idle = Callable[[Page], None]
 TEXT = "The bank of the river was flooded"
@@ -66,64 +67,35 @@ def test_a_mask_is_a_matrix_that_is_pressed_from_the_keyboard_and_checked_on_the
 
 
 def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/learn?lesson=why&present=on")
-    expect(screen.locator(".st-key-learn-lessons, .st-key-header, form")).to_have_count(0)
-    screen.mouse.move(400, 300)
-    screen.mouse.move(500, 320)
-    expect(screen.get_by_test_id("learn-dot")).to_have_css("pointer-events", "none")
-    assert "translate(491px, 311px)" in str(screen.get_by_test_id("learn-dot").get_attribute("style"))
-    for place, (name, lesson) in list(enumerate(LESSONS.items(), 1))[:3]:
-        expect(screen.get_by_role("heading", name=f"{place}. {lesson.title}", exact=True)).to_be_visible()
-        idle(screen)
-        assert parameters(screen)["lesson"] == name
-        expect(screen.locator(".st-key-learn-figure .js-plotly-plot")).to_be_visible()
-        screen.keyboard.press("ArrowRight")
+    screen = stay("/learn?lesson=writes&guess=shown", width=1280, height=720)
+    idle(screen)
+    screen.get_by_role("button", name="Present").click()
+    dialog = screen.locator("dialog.av-present")
+    for title in list(LESSONS)[12:15]:
+        source = dialog.locator(".av-source")
+        expect(source).to_contain_text(LESSONS[title].title)
+        for slide in ("1.1", "1.2", "2.1", "2.2"):
+            expect(dialog.locator(".av-stage")).to_have_attribute("data-step", str(int(slide[-1]) - 1))
+            assert parameters(screen)["slide"] == slide
+            assert screen.evaluate(SMALLEST) >= 20
+            told = dialog.locator(".av-tell")
+            expect(told).to_have_attribute("aria-hidden", "true" if slide.endswith("1") else "false")
+            screen.keyboard.press("ArrowRight")
+    expect(source).to_contain_text("Older attention")
+    # Back before the first slide is the last of the lesson before.
     screen.keyboard.press("ArrowLeft")
-    expect(screen.get_by_role("heading", name=re.compile("^3"))).to_be_visible()
-    idle(screen)
+    expect(source).to_contain_text("Cross-attention")
+    assert parameters(screen)["slide"] == "2.2"
     screen.keyboard.press("Escape")
-    expect(screen.get_by_label("Sentence", exact=True)).to_have_value(TEXT)
+    expect(dialog).to_be_hidden()
     idle(screen)
-    assert "present" not in parameters(screen)
-    expect(screen.get_by_test_id("learn-dot")).to_have_count(0)
-
-
-def test_what_does_not_fit_is_shown_before_the_next_lesson_is(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/learn?lesson=practice&present=on", width=1280, height=420)
-    for key in ("PageDown", " ", "PageDown", "PageDown", " "):
-        screen.keyboard.press(key)
-        screen.wait_for_timeout(100)
-        if screen.evaluate("document.querySelector('[data-testid=stMain]').scrollTop"):
-            break
-    expect(screen.get_by_role("heading", name=re.compile("In practice$"))).to_be_visible()
-    bottom = "one => one.scrollTop + one.clientHeight >= one.scrollHeight - 24"
-    for _ in range(5):
-        if screen.get_by_test_id("stMain").evaluate(bottom):
-            break
-        screen.keyboard.press("PageDown")
-        screen.wait_for_timeout(100)
-    screen.keyboard.press("PageDown")
-    expect(screen.get_by_role("heading", name=re.compile("What weights don.t tell$"))).to_be_visible()
-    idle(screen)
-
-
-def test_a_list_that_was_chosen_from_does_not_hold_the_keys(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/learn?lesson=cost&present=on")
-    screen.get_by_role("combobox", name=re.compile("Tokens")).click()
-    screen.keyboard.press("Escape")  # closes the list, and ends nothing
-    expect(screen.get_by_role("option", name="256")).to_have_count(0)
-    screen.get_by_role("combobox", name=re.compile("Tokens")).click()
-    screen.get_by_role("option", name="256").click()
-    idle(screen)
-    screen.keyboard.press("ArrowRight")
-    expect(screen.get_by_role("heading", name=re.compile("In practice$"))).to_be_visible()
-    idle(screen)
+    assert "slide" not in parameters(screen) and parameters(screen)["lesson"] == "cross"
 
 
 def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: OpenPage, recolour: Recolour) -> None:
     screen = stay("/learn?lesson=scores&seed=5&guess=shown")
     screen.emulate_media(media="print")
-    for key in ("header", "learn-top", "learn-lessons", "learn-more", "learn-glossary"):
+    for key in ("header", "frame", "learn-lessons", "learn-more", "learn-glossary"):
         expect(screen.locator(f".st-key-{key}").first).to_be_hidden()
     expect(screen.get_by_role("button", name="Check")).to_be_hidden()
     expect(screen.get_by_text(f"Sentence: “{TEXT}”, seed 5")).to_be_visible()
@@ -136,7 +108,7 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
 
 def test_progress_is_taken_away_as_a_file(page: OpenPage, idle: Idle) -> None:
     screen = page("/learn?lesson=vectors&done=why.scores")
-    screen.get_by_role("button", name="Progress", exact=True).click()
+    screen.get_by_role("button", name="Export", exact=True).click()
     with screen.expect_download() as download:
         screen.get_by_role("button", name="Save my progress").click()
     idle(screen)
@@ -146,5 +118,8 @@ def test_progress_is_taken_away_as_a_file(page: OpenPage, idle: Idle) -> None:
 def test_on_a_phone_the_list_is_folded_and_nothing_is_wider_than_the_screen(stay: OpenPage) -> None:
     screen = stay("/learn?lesson=scores", dark=True, width=390, height=844)
     expect(screen.locator(".st-key-learn-lessons")).to_be_hidden()
-    expect(screen.get_by_role("combobox", name=re.compile("Lesson$"))).to_be_visible()
+    lesson = screen.get_by_role("combobox", name=re.compile("Lesson$"))
+    expect(lesson).to_be_hidden()
+    screen.get_by_role("button", name=re.compile("^Sentence and lesson")).click()
+    expect(lesson).to_be_visible()
     assert screen.evaluate("document.documentElement.scrollWidth") <= 390

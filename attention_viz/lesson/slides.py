@@ -1,0 +1,92 @@
+"""A lesson for a room: its question and its exercise, each asked first and answered on a key."""
+
+from collections.abc import Sequence
+
+from attention_viz.analysis.slides import Given, Picture, Slide
+from attention_viz.analysis.slides.slide import Part
+from attention_viz.lesson.asking import Ask
+from attention_viz.lesson.exercise import Choice, Exercise, written
+from attention_viz.lesson.exercises import given
+from attention_viz.lesson.words import in_words
+
+__all__ = ["lesson_slides"]
+
+# Bars that there is room for, letters of what stands beside one, letters of words on a line, and of a sentence.
+_BARS, _LABEL, _LINE, _SENTENCE = 12, 34, 66, 90
+# What each word on a line has around it, in letters.
+_AROUND = 2
+
+
+def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[Slide, ...]:
+    """Two slides: what the lesson asks, and its exercise.
+
+    Args:
+        title: the lesson's.
+        text: the sentence that both are made from.
+        ask: the question that the lesson opens on.
+        exercise: the lesson's exercise.
+    """
+    where = f"{title} · {ask.source} · “{in_words(text, _SENTENCE)}”"
+    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), where)
+    return question, _exercise(exercise, f"{title} · exercise · “{in_words(text, _SENTENCE)}”")
+
+
+def _asked(ask: Ask) -> Picture:
+    """The bars on which it is guessed, or where these are a sentence's own words, the sentence on a line."""
+    letters = sum(len(option) + _AROUND for option in ask.options)
+    line = ask.shares and ask.query is not None and letters <= _LINE
+    kept = _kept(ask)
+    cuts = [at for at, place in enumerate(kept) if place != (kept[at - 1] + 1 if at else 0)]
+    if kept[-1] != len(ask.options) - 1:
+        cuts.append(len(kept))
+    best = min(ask.right)
+    return Picture(
+        "line" if line else "bars",
+        tuple(in_words(ask.options[place], _LABEL) for place in kept),
+        (False,) * len(kept),
+        tuple(round(ask.values[place], 6) for place in kept),
+        kept.index(ask.query) if ask.query in kept else None,
+        kept.index(best),
+        tuple(cuts),
+        unit="weight" if ask.shares else "number",
+        written=() if line else tuple(ask.written[place] for place in kept),
+    )
+
+
+def _kept(ask: Ask) -> Sequence[int]:
+    """The options with the largest numbers, as many as there is room for, in their order, and the one that asks."""
+    ranked = sorted(range(len(ask.options)), key=lambda at: -abs(ask.values[at]))
+    first = [min(ask.right)] if ask.query is None else [min(ask.right), ask.query]
+    return sorted(list(dict.fromkeys([*first, *ranked]))[:_BARS])
+
+
+def _exercise(exercise: Exercise, where: str) -> Slide:
+    answer: tuple[Part, ...] = (("Answer: ", ""), (exercise.solution, "number"), (exercise.working, "small"))
+    tables = tuple(
+        Given(
+            table.title,
+            table.rows,
+            table.columns,
+            tuple(tuple(written(number) for number in row) for row in table.numbers),
+        )
+        for table in given(exercise)
+    )
+    return Slide(((exercise.question, ""),), answer, _options(exercise), where, tables)
+
+
+def _options(exercise: Exercise) -> Picture | None:
+    """What there is to choose from, the right ones with a bar once it is answered."""
+    answer = exercise.answer
+    if not isinstance(answer, Choice):
+        return None
+    right = [at in answer.right for at in range(len(answer.options))]
+    return Picture(
+        "bars",
+        tuple(in_words(option, _LABEL) for option in answer.options),
+        (False,) * len(right),
+        tuple(map(float, right)),
+        None,
+        min(answer.right),
+        unit="answer",
+        written=tuple("right" if one else "" for one in right),
+    )

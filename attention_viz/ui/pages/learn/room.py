@@ -1,0 +1,53 @@
+"""The lesson as slides for a room, made once somebody asks for them, and the lessons before and after it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from attention_viz.analysis.slides import Slide
+from attention_viz.errors import AttentionVizError
+from attention_viz.lesson import LESSONS, Scene
+from attention_viz.lesson.slides import lesson_slides
+from attention_viz.ui.pages.learn.screen import asked_of
+from attention_viz.ui.pages.learn.state import go
+from attention_viz.ui.pages.learn.steps import made_exercise
+from attention_viz.ui.presenting.button import asked
+from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.presenting.host import present
+
+__all__ = ["present_lesson"]
+
+# Kept for a visit, once there were slides.
+_PRESENTED = "learn-presented"
+
+
+def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -> None:
+    """Hand over a lesson's slides, where somebody has asked for slides: an exercise may run a model a dozen times.
+
+    Args:
+        name: the lesson's.
+        scene: the reader's sentence.
+        seed: of the exercise.
+        lessons: all of them, in order.
+    """
+    wanted = bool(asked() or presented(st.query_params.to_dict()))
+    if not wanted and _PRESENTED not in st.session_state:
+        return
+    st.session_state[_PRESENTED] = True
+    place = lessons.index(name)
+
+    def turn(by: int) -> None:
+        go(lessons[place + by])
+
+    present(_slides(name, scene, seed), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn)
+
+
+def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
+    """None where there can be none: the page says why."""
+    lesson = LESSONS[name]
+    try:
+        title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
+        exercise = made_exercise(lesson.exercise, scene, seed)
+        return lesson_slides(title, scene.text, asked_of(name, scene), exercise)
+    except AttentionVizError:
+        return ()
