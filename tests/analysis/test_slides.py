@@ -1,11 +1,21 @@
 """Slides: what they ask and answer, which words they show, and that their numbers are the run's."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import compare
-from attention_viz.analysis.slides import Slide, changed_slides, compared_slides, found_slides, role_slides
+from attention_viz.analysis.slides import (
+    PutIn,
+    Slide,
+    changed_slides,
+    compared_slides,
+    found_slides,
+    put_slides,
+    role_slides,
+)
 from attention_viz.trace.trace import Trace
 
 LONG = " ".join(f"word{number} and" for number in range(60))
@@ -144,3 +154,22 @@ def test_a_role_has_a_slide_where_a_head_has_it_with_the_head_that_has_it_most()
     assert picture.values[picture.key] == pytest.approx(scores.max(), abs=1e-6)
     assert not any(role == "number" for _, role in induction.ask)
     assert role_slides(av.scratch("cat"), av.roles(av.scratch("cat"))) == ()
+
+
+def test_the_head_of_another_text_that_changes_a_number_most_is_asked_for_among_five(trace: Trace) -> None:
+    changes = {(layer, head): (-1) ** head * (layer + head / 10) for layer in range(3) for head in range(4)}
+    put = PutIn("“a” over “b”", -0.5, " ".join(["long"] * 40), changes, run=False)
+    (slide,) = put_slides(trace, put)
+    assert said(slide.ask).startswith(
+        "“a” over “b” is −0.50. Which head changes it most, with what it hands on in “long"
+    )
+    assert said(slide.ask).endswith("…”?") and "2.3" not in said(slide.ask)
+    assert said(slide.tell) == "Layer 2, head 3: −2.30, estimated by a gradient"
+    # In the model's order, with their signs.
+    assert slide.picture is not None and slide.picture.key == 4
+    assert shown(trace, slide) == ["layer 1, head 3", *(f"layer 2, head {head}" for head in range(4))]
+    assert slide.picture.values == pytest.approx([-1.3, 2, -2.1, 2.2, -2.3])
+    assert "estimates of 12 heads" in slide.source
+    assert put_slides(trace, replace(put, changes={})) == ()
+    (ran,) = put_slides(trace, replace(put, run=True))
+    assert said(ran.tell) == "Layer 2, head 3: −2.30" and "total effects" in ran.source

@@ -25,6 +25,7 @@ __all__ = [
     "named",
     "picture_of",
     "row_of",
+    "shortened",
     "source_of",
 ]
 
@@ -213,10 +214,15 @@ def source_of(trace: Trace, where: str, picture: Picture | None) -> str:
     if trace.provenance.edits:
         said.append("changed" if len(trace.provenance.edits) == 1 else f"{len(trace.provenance.edits)} changes")
     if picture is None or picture.cuts or picture.form != "line":
-        text = " ".join((trace.provenance.text or "").split())
-        short = text if len(text) <= _LONGEST_SENTENCE else f"{text[: _LONGEST_SENTENCE - 1]}…"
+        short = shortened(trace.provenance.text or "")
         said += [f"“{short}”"] if short else []
     return " · ".join(said)
+
+
+def shortened(text: str) -> str:
+    """As much of a text as fits in a line of small print."""
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_SENTENCE else f"{text[: _LONGEST_SENTENCE - 1]}…"
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:

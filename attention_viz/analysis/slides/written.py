@@ -1,11 +1,25 @@
-"""A slide of the head that wrote most of a number, and of where it looks."""
+"""Slides of a number: the head that wrote most of it, and the head of another text that changes it most."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
+from attention_viz.analysis.slides.slide import (
+    Part,
+    Picture,
+    Slide,
+    begun,
+    named,
+    picture_of,
+    row_of,
+    shortened,
+    source_of,
+)
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Wrote", "written_slides"]
+__all__ = ["PutIn", "Wrote", "put_slides", "written_slides"]
+
+# So many heads are shown beside each other.
+_BEST = 5
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,59 @@ class Wrote:
     name: str
 
 
+@dataclass(frozen=True)
+class PutIn:
+    """What each head's output of another text does to a number, when it is put into this one.
+
+    Attributes:
+        name: of the number, such as "“Mary” over “John”".
+        number: what it is as the text ran.
+        other: the other text.
+        changes: by layer and head, by how much the number changes.
+        run: whether the changes come of runs, or are estimated by a gradient.
+    """
+
+    name: str
+    number: float
+    other: str
+    changes: Mapping[tuple[int, int], float]
+    run: bool
+
+
+def put_slides(trace: Trace, put: PutIn) -> tuple[Slide, ...]:
+    """Asked with the number and the other text, answered with the head that changes it most; none without a head.
+
+    Args:
+        trace: the run that heads were put into.
+        put: what they do.
+    """
+    ranked = sorted(put.changes, key=lambda place: -abs(put.changes[place]))[:_BEST]
+    if not ranked:
+        return ()
+    # In the model's order, which doesn't give the answer away.
+    shown = sorted(ranked)
+    (layer, head), change = ranked[0], put.changes[ranked[0]]
+    labels = tuple(f"layer {one}, head {other}" for one, other in shown)
+    values = tuple(round(put.changes[place], 6) for place in shown)
+    picture = Picture("bars", labels, (False,) * len(labels), values, None, shown.index(ranked[0]), unit="change")
+    ask: tuple[Part, ...] = (
+        (f"{put.name} is ", ""),
+        (_signed(put.number, plus=False), "number"),
+        (f". Which head changes it most, with what it hands on in “{shortened(put.other)}”?", ""),
+    )
+    tell: tuple[Part, ...] = (
+        (f"Layer {layer}, head {head}: ", ""),
+        (_signed(change), "number"),
+        ("" if put.run else ", estimated by a gradient", ""),
+    )
+    held = "total effects" if put.run else "estimates"
+    return (Slide(begun(ask), tell, picture, source_of(trace, f"{held} of {len(put.changes)} heads", picture)),)
+
+
+def _signed(value: float, *, plus: bool = True) -> str:
+    return f"{value:{'+' if plus else ''}.2f}".replace("-", "−")
+
+
 def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     """Asked with the number, answered with the head that wrote most of it and the word it looks at most there.
 
@@ -51,7 +118,7 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     looking, seen = named(queries, wrote.at, "query"), named(keys, key, "key")
     tell = (
         (f"{where} writes ", ""),
-        (f"{wrote.contribution:+.2f}".replace("-", "−"), "number"),
+        (_signed(wrote.contribution), "number"),
         (": from ", ""),
         *looking,
         (" it looks at ", ""),

@@ -5,13 +5,13 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import torch
 from torch import Tensor
 
-from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.patching.beginning import shared_beginning
-from attention_viz.models.patching.bench import Bench, Change, slopes_of
+from attention_viz.models.patching.bench import Bench
+from attention_viz.models.patching.first_order import keeping, same, to_first_order, with_slopes
 from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.models.patching.pairing import counterpart, paired, plain_run, settled
 from attention_viz.trace.trace import Trace
@@ -27,8 +27,6 @@ TOTAL = "total effect; everything after what is put runs anew"
 _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 # How far the row of a batch into which nothing is put may be from the run alone.
 _ROUNDING = 1e-4
-# How far the run that is made anew may be from the trace.
-_SAME = 1e-3
 
 
 class Put(NamedTuple):
@@ -116,10 +114,10 @@ class Patching:
             runs, text, other, of, told = runs[::-1], other, text, told, of
             spots = tuple((yours, mine) for mine, yours in spots)
         bench = Bench.of(runs[0], mlps=parts == "mlps")
-        number, there, slopes = _with_slopes(bench, text, of)
+        number, there, slopes = with_slopes(bench, text, of)
         theirs: dict[int, Tensor] = {}
-        fetched = _same(bench.outputs(runs[1].inputs, 1, _keeping(theirs, bench.sites)), other)
-        estimates = {site: _to_first_order(there[site], theirs[site], slopes[site], spots) for site in bench.sites}
+        fetched = same(bench.outputs(runs[1].inputs, 1, keeping(theirs, bench.sites)), other)
+        estimates = {site: to_first_order(there[site], theirs[site], slopes[site], spots) for site in bench.sites}
         positions = [None] if by == "head" else sorted(one for one, _ in spots)
         puts = tuple(Put(*place, at) for place in _places(bench, estimates) for at in positions)
         return cls(
@@ -248,51 +246,6 @@ def _start(
     apart = [float((there[site][:, :, :start] - theirs[site][:, :, :start]).abs().amax()) for site in there if start]
     sizes = [float(there[site].abs().amax()) for site in there if start]
     return start if all(gap <= _ROUNDING * size for gap, size in zip(apart, sizes, strict=True)) else 0
-
-
-def _same(output: Tensor, trace: Trace) -> Tensor:
-    """A run's output, refused where it isn't the trace's."""
-    found, there = output[0].detach().cpu().float(), trace.output.float()
-    if not torch.allclose(found, there, rtol=_SAME, atol=_SAME * float(there.abs().max())):
-        raise TraceError(f"{trace.provenance.model} has changed since this trace was made; trace the text anew")
-    return output
-
-
-def _keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
-    """A change that changes nothing, and keeps what some sites hand on."""
-
-    def keep(site: int, output: Tensor) -> Tensor:
-        if site in sites:
-            if slopes and not output.requires_grad:  # nothing before it does, as parameters are frozen
-                output = output.detach().requires_grad_()
-            kept[site] = output
-        return output
-
-    return keep
-
-
-def _with_slopes(
-    bench: Bench, text: Trace, of: Logit | Probability | Direction
-) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
-    """The number, what each site hands on, and the number's slope there."""
-    there: dict[int, Tensor] = {}
-    with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
-        output = bench.outputs(bench.run.inputs, 1, _keeping(there, bench.sites, slopes=True), slopes=True)
-        number = numbers_of(_same(output, text), of, bench.run.tokens.padding)[0]
-        if not number.requires_grad:
-            raise UnsupportedModel(f"no gradient goes through {bench.run.name}: its output is cut off from its heads")
-        slopes = slopes_of(number, [there[site] for site in bench.sites])
-    kept = {site: output.detach() for site, output in there.items()}
-    return float(number.detach()), kept, dict(zip(bench.sites, slopes, strict=True))
-
-
-def _to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
-    """What is put less what was there, times the slope: (head, position), in float64."""
-    at, to = (list(side) for side in zip(*spots, strict=True))
-    found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
-    gap = yours[0, :, to].double() - mine[0, :, at].double()
-    found[:, at] = (gap * slope[0, :, at].double()).sum(dim=-1).cpu()
-    return found
 
 
 def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:

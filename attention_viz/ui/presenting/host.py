@@ -8,11 +8,13 @@ import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.analysis.slides import (
+    PutIn,
     Slide,
     Wrote,
     changed_slides,
     compared_slides,
     found_slides,
+    put_slides,
     role_slides,
     written_slides,
 )
@@ -132,16 +134,18 @@ def present_comparison(comparison: "Comparison") -> None:
     present(compared_slides(comparison))
 
 
-def present_written(drawn: Drawn, state: State, wrote: Wrote | None) -> None:
-    """Hand over the head that wrote most of a number, and what was found.
+def present_written(drawn: Drawn, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
+    """Hand over what wrote most of a number, the head of another text that changes it most, and what was found.
 
     Args:
         drawn: what ran.
         state: what the pickers say.
         wrote: the head; None where no head wrote it.
+        put: what heads of another text do; None where none are put.
     """
     first = () if wrote is None else written_slides(drawn.trace, wrote)
-    present((*first, *_slides(drawn, state)))
+    second = () if put is None else put_slides(drawn.trace, put)
+    present((*first, *second, *_slides(drawn, state)))
 
 
 def _slides(drawn: Drawn, state: State) -> tuple[Slide, ...]:

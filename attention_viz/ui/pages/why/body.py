@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from attention_viz.analysis.slides import Wrote
+from attention_viz.analysis.slides import PutIn, Wrote
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
 from attention_viz.models.circuits.asked import Score
+from attention_viz.serving.patches import Patched
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
 from attention_viz.serving.why import Written, words_written, written
@@ -75,7 +76,6 @@ def show_body(state: State, places: Places, height: int) -> None:
     pickers.keep(state, WHY_CHOICES)
     if drawn is None:
         return
-    present_written(drawn, state, None if opened is None else opened.wrote)
     with places.bar:
         rows = (lambda: None) if opened is None else functools.partial(offer_rows, drawn.trace, opened.found)
         show_downloads(drawn.trace, drawn.stream(state.stream), state.layer, state.head, first=rows)
@@ -83,12 +83,30 @@ def show_body(state: State, places: Places, height: int) -> None:
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
+    puts = WHY_CHOICES.current().ranked == "put"
+    # The slide of heads of another text waits for their runs; the others wait for nothing.
+    if not puts:
+        _present(drawn, state, opened)
+    found: Patched | None = None
     if opened is not None and opened.silenced is not None:
         _tell_words(opened.silenced, places)
         silence_all(opened.silenced, places)
-        put_all(opened.silenced, places)
+        found = put_all(opened.silenced, places)
+    if puts:
+        _present(drawn, state, opened, found)
     if not _untold(drawn, state):
         show_beneath(drawn, state, places.beneath)
+
+
+def _present(drawn: Drawn, state: State, opened: _Opened | None, found: Patched | None = None) -> None:
+    """Hand over the slides: of the head that wrote most, and of the head of another text that changes most."""
+    wrote = None if opened is None else opened.wrote
+    put: PutIn | None = None
+    if found is not None and wrote is not None:
+        changes = {head: number - found.number for head, number in found.known.items()}
+        whole = len(found.runs) == len(found.estimates)
+        put = PutIn(wrote.name, found.number, WHY_CHOICES.current().put_from, changes, whole)
+    present_written(drawn, state, wrote, put)
 
 
 def _tell_words(of: Silenced, places: Places) -> None:

@@ -31,29 +31,33 @@ def ask_other(places: Places) -> None:
     )
 
 
-def put_all(one: Silenced, places: Places) -> None:
+def put_all(one: Silenced, places: Places) -> Patched | None:
     """Put every head's output of the other text into this one, where heads are ordered by that.
 
     Args:
         one: the number.
         places: of the page.
+
+    Returns:
+        What the number is with each head, as far as it is known; None where no head is put.
     """
     choice = WHY_CHOICES.current()
     if choice.ranked != "put":
-        return
+        return None
     if isinstance(one.of, Score):
         places.told.caption("A score is opened here: heads of another text are put for a next word.")
-        return
+        return None
     if not choice.put_from.strip():
         places.told.caption("Type the sentence with a word changed, and press Enter.")
-        return
+        return None
     try:
-        _put(one, places, choice.put_from)
+        return _put(one, places, choice.put_from)
     except AttentionVizError as error:
         places.told.warning(plain(as_sentence(str(error))))
+        return None
 
 
-def _put(one: Silenced, places: Places, other: str) -> None:
+def _put(one: Silenced, places: Places, other: str) -> Patched:
     request, of = one.state.request, one.of
     assert not isinstance(of, Score)
     found = patched(one.drawn, request, other, of)
@@ -62,7 +66,7 @@ def _put(one: Silenced, places: Places, other: str) -> None:
     count = len(found.estimates)
     if len(found.runs) == count:
         _end(one, found, other, places)
-        return
+        return found
     stopped = st.session_state.get(_STOPPED) == (other, one.name)
     with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
         if stopped or not runs_at_once(one, count):
@@ -70,7 +74,7 @@ def _put(one: Silenced, places: Places, other: str) -> None:
                 but = f", but for {len(found.runs)} heads that were run" if found.runs else ""
                 st.caption(f"Estimated by a gradient{but}.")
                 offer_puts(one.drawn.trace, of, other, found)
-                return
+                return found
         # A press anywhere ends the run; what was done by then is kept.
         st.button("Stop", key="why-put-stop", on_click=_stop, args=(other, one.name))
         told = st.empty()
@@ -83,6 +87,7 @@ def _put(one: Silenced, places: Places, other: str) -> None:
     _end(one, found, other, places)
     with places.board:
         tell_put(one.name, one.place, other, found.known, "run")
+    return found
 
 
 def _end(one: Silenced, found: Patched, other: str, places: Places) -> None:

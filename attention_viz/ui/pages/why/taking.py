@@ -8,6 +8,7 @@ import streamlit as st
 
 from attention_viz.models.circuits.asked import Logit
 from attention_viz.models.circuits.decomposition import HELD
+from attention_viz.models.patching.patching import TOTAL
 from attention_viz.serving.patches import Patched
 from attention_viz.serving.why import Written
 from attention_viz.trace.trace import Trace
@@ -74,6 +75,7 @@ def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
         "other_text": other,
         "number": found.number,
         "other_number": found.other_number,
+        "held": TOTAL,
     }
     return csv_bytes(pandas.DataFrame(rows, columns=["layer", "head", "estimate", "effect"]).assign(**origin))
 

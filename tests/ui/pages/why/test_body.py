@@ -199,6 +199,15 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
             assert float(row[column]) == pytest.approx(table[column][place], abs=1e-3)
     effects = [abs(float(row["effect"])) for row in rows]
     assert effects == sorted(effects, reverse=True) and effects[0] > effects[-1]
+    assert {row["held"] for row in rows} == {table.attrs["held"]}
+    slide = screen.slides[1]
+    best = table["effect"].abs().idxmax()
+    asked, answer = ("".join(text for text, _ in slide[name]) for name in ("ask", "tell"))
+    assert f"“cheese” over “lamp” is {number:.2f}".replace("-", "−") in asked and f"in “{other}”?" in asked
+    assert answer == f"Layer {best[0]}, head {best[1]}: {table['effect'][best]:+.2f}".replace("-", "−")
+    picture = slide["picture"]
+    assert picture["tokens"][picture["key"]] == f"layer {best[0]}, head {best[1]}"
+    assert picture["values"][picture["key"]] == pytest.approx(table["effect"][best], abs=1e-3)
     assert screen.address["put_from"] == other
     # Another length is paired; a score isn't put into.
     screen.picker("Other text").set_value("moon lamp frog")

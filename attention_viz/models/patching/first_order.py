@@ -1,0 +1,93 @@
+"""The estimate of all effects at once: what is put less what was there, times the number's slope there."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import TraceError, UnsupportedModel
+from attention_viz.models.circuits.asked import Direction, Logit, Probability
+from attention_viz.models.patching.bench import Bench, Change, slopes_of
+from attention_viz.models.patching.numbers import numbers_of
+from attention_viz.trace.trace import Trace
+
+__all__ = ["keeping", "same", "to_first_order", "with_slopes"]
+
+# How far the run that is made anew may be from the trace.
+_SAME = 1e-3
+
+
+def same(output: Tensor, trace: Trace) -> Tensor:
+    """A run's output, refused where it isn't the trace's.
+
+    Args:
+        output: (1, position, width).
+        trace: of the same text.
+
+    Raises:
+        TraceError: the model has changed since.
+    """
+    found, there = output[0].detach().cpu().float(), trace.output.float()
+    if not torch.allclose(found, there, rtol=_SAME, atol=_SAME * float(there.abs().max())):
+        raise TraceError(f"{trace.provenance.model} has changed since this trace was made; trace the text anew")
+    return output
+
+
+def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
+    """A change that changes nothing, and keeps what some sites hand on.
+
+    Args:
+        kept: where it is put, by site.
+        sites: which.
+        slopes: whether gradients are asked for there.
+    """
+
+    def keep(site: int, output: Tensor) -> Tensor:
+        if site in sites:
+            if slopes and not output.requires_grad:  # nothing before it does, as parameters are frozen
+                output = output.detach().requires_grad_()
+            kept[site] = output
+        return output
+
+    return keep
+
+
+def with_slopes(
+    bench: Bench, text: Trace, of: Logit | Probability | Direction
+) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
+    """The number, what each site hands on, and the number's slope there.
+
+    Args:
+        bench: where the text runs.
+        text: its trace.
+        of: the number, settled.
+
+    Raises:
+        TraceError: the model has changed since the trace was made.
+        UnsupportedModel: no gradient goes through the model.
+    """
+    there: dict[int, Tensor] = {}
+    with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
+        output = bench.outputs(bench.run.inputs, 1, keeping(there, bench.sites, slopes=True), slopes=True)
+        number = numbers_of(same(output, text), of, bench.run.tokens.padding)[0]
+        if not number.requires_grad:
+            raise UnsupportedModel(f"no gradient goes through {bench.run.name}: its output is cut off from its heads")
+        slopes = slopes_of(number, [there[site] for site in bench.sites])
+    kept = {site: output.detach() for site, output in there.items()}
+    return float(number.detach()), kept, dict(zip(bench.sites, slopes, strict=True))
+
+
+def to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
+    """What is put less what was there, times the slope: (head, position), in float64.
+
+    Args:
+        mine: what a site handed on, (1, head, position, width).
+        yours: what it did in the other text.
+        slope: of the number, at what it handed on.
+        spots: which positions of the two belong together.
+    """
+    at, to = (list(side) for side in zip(*spots, strict=True))
+    found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
+    gap = yours[0, :, to].double() - mine[0, :, at].double()
+    found[:, at] = (gap * slope[0, :, at].double()).sum(dim=-1).cpu()
+    return found
