@@ -182,7 +182,7 @@ def _signature(name: str, value: Any) -> str:
 
 def _constructor(kind: type) -> str:
     """The arguments of a class of ours: those of its own `__init__`, else its public fields."""
-    if "__init__" in vars(kind) and not hasattr(kind, "__dataclass_fields__"):
+    if "__init__" in vars(kind) and not _made_of_fields(kind):
         tree = _tree(vars(kind)["__init__"])
         tree.args.args = tree.args.args[1:]
         return _plain(ast.unparse(tree.args))
@@ -245,3 +245,9 @@ def _told(value: object) -> str:
         listed = [_ENTRY.sub(r"- `\1`: \2", line) for line in lines]
         parts.append(f"*{title}*\n\n" + "\n".join(line if line.startswith("- ") else f"- {line}" for line in listed))
     return "\n\n".join(parts)
+
+
+def _made_of_fields(kind: type) -> bool:
+    """Whether a dataclass is made of its fields, and not by code of its own."""
+    settings = getattr(kind, "__dataclass_params__", None)
+    return settings is not None and settings.init

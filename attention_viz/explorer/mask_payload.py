@@ -79,7 +79,7 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
         heads: list[list[float | None]] = [
             [0.0] * before.head_count(layer, stream) for layer in range(before.layer_count(stream))
         ]
-        return Moved(heads, [0.0] * len(before.output), _cosine(before, after))
+        return Moved(heads, [0.0] * before.output_shape[0], _cosine(before, after))
     rows = moved_weight(before, after, stream).tolist()
     return Moved(
         [[None if math.isnan(one) else round(one, 6) for one in row] for row in rows],

@@ -98,7 +98,7 @@ def named_token(request: Request, trace: "Trace", position: int, word: str, like
     """
     from attention_viz.models.inputs.token_of import token_of
 
-    logits = trace.output[position].float()
+    logits = trace.output_at(position).float()
 
     def find(model: "Model") -> int:
         known = pretrained(model)
@@ -111,7 +111,7 @@ def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int
     """The text's words of content that the model takes to be at least so likely at a position, likeliest first."""
     from attention_viz.analysis.words import Words
 
-    likely = trace.output[position].detach().float().softmax(dim=-1)
+    likely = trace.output_at(position).detach().float().softmax(dim=-1)
     tokens = trace.query_tokens(trace.streams[-1])
     words = Words(tokens)
     whole = zip(words.kinds, words.pieces, strict=True)

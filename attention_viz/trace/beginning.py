@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
+from attention_viz.trace.late_output import by_row, first_rows
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -39,12 +40,12 @@ def beginning(trace: Trace, count: int) -> Trace:
         )
     if count == len(tokens):
         return trace
-    cut = {"decoder": _first(tokens, count)}
+    cut, output = {"decoder": _first(tokens, count)}, by_row(trace)
     return trace.derived(
         layers={"decoder": tuple(_layer(layer, count) for layer in trace.layers["decoder"])},
         queries=cut,
         keys=cut,
-        output=trace.output[:count] if len(trace.output) == len(tokens) else trace.output,
+        output=first_rows(output, count) if len(output) == len(tokens) else output,
         provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
         before=f"the first {count} tokens were looked at alone",
     )

@@ -29,7 +29,7 @@ def trace_in_html(trace: "Trace") -> str:
         rows.append((stream, f"{trace.kept[stream]}, {heads} heads, {queries} × {keys} tokens"))
         rows.append(("tokens" if len(trace.streams) == 1 else f"tokens of the {stream}", _named(trace.queries[stream])))
     if origin.output:
-        rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output.shape))}"))
+        rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output_shape))}"))
     fidelity = vars(trace).get("fidelity")
     if fidelity is not None:
         said = "verified" if fidelity.ok else "not verified"

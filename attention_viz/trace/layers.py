@@ -11,6 +11,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.told import Told
 from attention_viz.trace.kept import Kept
+from attention_viz.trace.late_output import LateOutput
 
 __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams"]
 
@@ -63,13 +64,13 @@ class Layer(Told):
 AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts"))
 
 
-def check_output(output: Tensor) -> None:
+def check_output(output: Tensor | LateOutput) -> None:
     """Refuse what no model hands out.
 
     Raises:
         TraceError: it isn't (position, width) of floating numbers.
     """
-    if output.ndim != 2 or output.dtype not in FLOATING:
+    if len(output.shape) != 2 or output.dtype not in FLOATING:
         got = f"{tuple(output.shape)} of {output.dtype}"
         raise TraceError(f"the output has to be (position, width) of floating numbers; got {got}")
 

@@ -49,7 +49,7 @@ def merge_words(trace: Trace) -> Trace:
     }
     read = groups[f"{trace.streams[-1] if trace.streams[-1] != 'cross' else 'decoder'} queries"]
     pieces = sum(len(group) for group in read)
-    output = trace.output if len(trace.output) != pieces else _mean(read, trace.output)
+    output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
     return trace.derived(
         layers=layers,
         queries={stream: _words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()},

@@ -2,10 +2,11 @@
 
 import contextlib
 import ctypes
+import math
 import mmap
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy
@@ -68,17 +69,35 @@ class RestingFile:
         except OSError:
             return tensor
 
+    def collect(self, shape: tuple[int, ...], dtype: torch.dtype, pieces: Callable[[], Iterable[Tensor]]) -> Tensor:
+        """Write a tensor that is made piece by piece, along its first axis, and hand it back out of the file.
+
+        Where there is no room it is made in memory.
+
+        Args:
+            shape: of the whole.
+            dtype: of its numbers.
+            pieces: makes them, from the first on.
+        """
+        try:
+            return self._write(shape, dtype, pieces())
+        except OSError:
+            return torch.cat(list(pieces()))
+
     def _put(self, tensor: Tensor) -> Tensor:
+        return self._write(tensor.shape, tensor.dtype, _pieces(tensor))
+
+    def _write(self, shape: Sequence[int], dtype: torch.dtype, pieces: Iterable[Tensor]) -> Tensor:
         file = self._file
         start = -(-file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
         _ = file.seek(start)
-        for piece in _pieces(tensor):
+        for piece in pieces:
             _ = file.write(piece.contiguous().view(torch.uint8).numpy().data)
         file.flush()
-        length = tensor.numel() * tensor.element_size()
+        length = math.prod(shape) * dtype.itemsize
         # A private mapping: whoever writes into the tensor changes a copy of the page, as in memory of its own.
         mapped = mmap.mmap(file.fileno(), length, offset=start, access=mmap.ACCESS_COPY)
-        rested = torch.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).view(tensor.dtype).view(tensor.shape)
+        rested = torch.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).view(dtype).view(*shape)
         place = rested.data_ptr()
         _places.add(place)
         _ = weakref.finalize(mapped, _places.discard, place)

@@ -12,6 +12,7 @@ from attention_viz.trace.by_hand.given import Given
 from attention_viz.trace.filed import Filed
 from attention_viz.trace.in_html import trace_in_html
 from attention_viz.trace.kept import ByNumber, Kept, check_kept
+from attention_viz.trace.late_output import LATE, LateOutput, by_row
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -35,8 +36,6 @@ class Trace(Given, Filed, ByNumber):
             kept.
         queries: by stream, the tokens down the rows.
         keys: by stream, the tokens across the columns.
-        output: logits (position, vocabulary) where the model has a head, else the last hidden state
-            (position, d_model) or an embedding (position, width); `provenance.output` names it.
         provenance: where it comes from.
         kept: by stream, which of the model's layers are kept; asked for by number, a layer has the same one always.
     """
@@ -44,7 +43,6 @@ class Trace(Given, Filed, ByNumber):
     layers: _Layers
     queries: Mapping[str, Tokens]
     keys: Mapping[str, Tokens]
-    output: Float[Tensor, "position width"]
     provenance: Provenance
     kept: Mapping[str, Kept]
 
@@ -53,7 +51,7 @@ class Trace(Given, Filed, ByNumber):
         layers: _Layers,
         queries: Mapping[str, Tokens],
         keys: Mapping[str, Tokens],
-        output: Float[Tensor, "position width"],
+        output: Float[Tensor, "position width"] | LateOutput,
         provenance: Provenance,
         fidelity: Fidelity | None = None,
         kept: Mapping[str, Kept] | None = None,
@@ -69,9 +67,10 @@ class Trace(Given, Filed, ByNumber):
         kept = {stream: Kept.every(len(found)) for stream, found in layers.items()} if kept is None else kept
         parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
         closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
-        # `fidelity` is worked out once where it isn't here.
-        known = {} if fidelity is None else {"fidelity": fidelity}
-        vars(self).update(closed, output=output, provenance=provenance, **known)
+        # `fidelity` and `output` are worked out once where they aren't here.
+        known: dict[str, object] = {} if fidelity is None else {"fidelity": fidelity}
+        known[LATE if isinstance(output, LateOutput) else "output"] = output
+        vars(self).update(closed, provenance=provenance, **known)
         check_streams(self.layers, self.queries, self.keys)
         check_output(output)
         check_kept(self.kept, self.layers)
@@ -104,7 +103,35 @@ class Trace(Given, Filed, ByNumber):
     @property
     def _tensors(self) -> list[Tensor]:
         loaded = vars(self).get("whole_layers", self.layers)
-        return [self.output, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
+        output = by_row(self)
+        outputs = [output] if isinstance(output, Tensor) else output.held
+        return [*outputs, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
+
+    @once
+    def output(self) -> Float[Tensor, "position width"]:
+        """Logits where the model has a head, else the last hidden state or an embedding; `provenance.output` names it.
+
+        Of a long text the logits are made when they are asked for, and take gigabytes; `output_at` makes a few.
+
+        Raises:
+            TraceError: they weren't made yet, and the model has changed since it ran.
+        """
+        return vars(self)[LATE].whole()
+
+    @property
+    def output_shape(self) -> tuple[int, int]:
+        """How many rows the output has, and how wide they are."""
+        rows, width = by_row(self).shape
+        return rows, width
+
+    def output_at(self, position: int) -> Float[Tensor, " width"]:
+        """The output's row at a position, counted from the end where negative; of a long text no others are made.
+
+        Raises:
+            IndexError: there is no such row.
+            TraceError: it isn't made yet, and the model has changed since it ran.
+        """
+        return by_row(self)[position]
 
     @once
     def fidelity(self) -> Fidelity:
@@ -177,7 +204,7 @@ class Trace(Given, Filed, ByNumber):
         )
         queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
-        return attach(Trace(alone, queries, keys, self.output, self.provenance, kept=kept), rerun)
+        return attach(Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept), rerun)
 
     def derived(
         self,
@@ -185,7 +212,7 @@ class Trace(Given, Filed, ByNumber):
         layers: _Layers | None = None,
         queries: Mapping[str, Tokens] | None = None,
         keys: Mapping[str, Tokens] | None = None,
-        output: Float[Tensor, "position width"] | None = None,
+        output: Float[Tensor, "position width"] | LateOutput | None = None,
         provenance: Provenance | None = None,
         before: str = "",
     ) -> "Trace":
@@ -218,14 +245,14 @@ class Trace(Given, Filed, ByNumber):
             self.layers if layers is None else layers,
             {name: (queries or self.queries)[name] for name in streams},
             {name: (keys or self.keys)[name] for name in streams},
-            self.output if output is None else output,
+            by_row(self) if output is None else output,
             self.provenance if provenance is None else provenance,
             kept={name: self.kept[name].of_as_many(len((layers or self.layers)[name])) for name in streams},
         )
         return attach(made, rerun)
 
     def detached(self) -> "Trace":
-        """A trace of the run, its fidelity measured now, with no model behind it, which keeps no model or input alive.
+        """A trace of the run, fidelity and output made now, with no model behind it: it keeps no model or input alive.
 
         What stands around the attention calls is kept where somebody asked for it before.
         """

@@ -109,12 +109,12 @@ def _likeliest_next(scene: Scene) -> str | None:
     """
     trace, tokens = scene.trace, scene.queries.tokens
     call = trace.attention(trace.layer_numbers(scene.stream)[0], scene.stream)
-    width = trace.output.shape[1]
+    width = trace.output_shape[1]
     # A hidden state is as wide as the heads together, as a rule, and no vocabulary ends below the ids of a text.
     logits = width > max(tokens.ids) and width != call.shape[0] * call.value.shape[-1]
-    if scene.last is None or not logits or len(trace.output) != len(tokens) or MERGED in trace.provenance.edits:
+    if scene.last is None or not logits or trace.output_shape[0] != len(tokens) or MERGED in trace.provenance.edits:
         return None
-    best = int(trace.output[scene.queries.pieces[scene.last][-1]].argmax())
+    best = int(trace.output_at(scene.queries.pieces[scene.last][-1]).argmax())
     place = tokens.ids.index(best) if best in tokens.ids else None
     if place is None or tokens.special[place] or not tokens.texts[place].isprintable():
         return None

@@ -16,7 +16,7 @@ from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
-from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import entering, hooked
@@ -76,7 +76,7 @@ def logit_lens(
             f"{run.name} has {len(trace.streams)} kinds of attention; needed: a decoder, or an encoder "
             "that fills in words"
         )
-    wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output[-1].float(), token)
+    wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output_at(-1).float(), token)
     lens = _opened(run)
     _check(run, lens, trace)
     found = [lens.read(layer, wanted, count) for layer in range(len(lens.streams))]

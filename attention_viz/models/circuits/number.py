@@ -271,7 +271,7 @@ def _output(run: Run, trace: Trace, opened: Opened, of: Logit | Direction) -> Te
         raise UnsupportedModel(
             f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"
         )
-    row, logits = output[of.position], trace.output[of.position]
+    row, logits = output[of.position], trace.output_at(of.position)
     token = token_of(run.name, run.tokenizer, logits, of.token)
     if of.against is None:
         return row[token]

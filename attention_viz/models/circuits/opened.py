@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attention_viz.models.circuits.ledger import Leaf, Ledger, Written, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
 from attention_viz.models.recording.gradients import Run
-from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.twin import Twin
 

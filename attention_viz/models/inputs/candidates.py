@@ -37,7 +37,7 @@ def candidates(
 
     if count < 1:
         raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
-    likely, ids = _likely(model, tokenizer, trace, position).topk(min(count, trace.output.shape[1]))
+    likely, ids = _likely(model, tokenizer, trace, position).topk(min(count, trace.output_shape[1]))
     numbers = [int(number) for number in ids]
     tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
     columns = {"token": tokens.labels, "id": numbers, "probability": found, "written": tokens.written}
@@ -58,7 +58,7 @@ def probability(
         UnusableText: the text is no token, or several.
     """
     likely = _likely(model, tokenizer, trace, position)
-    return float(likely[token_of(trace.provenance.model, tokenizer, trace.output[position].float(), token)])
+    return float(likely[token_of(trace.provenance.model, tokenizer, trace.output_at(position).float(), token)])
 
 
 def _likely(
@@ -67,7 +67,7 @@ def _likely(
     """The probability of every token at a position, in float64."""
     if not chooses(model):
         raise UnsupportedModel(f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing")
-    positions = len(trace.output)
+    positions = trace.output_shape[0]
     if not -positions <= position < positions:
         raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")
     tokens = trace.query_tokens(trace.streams[-1])
@@ -75,7 +75,7 @@ def _likely(
         raise ShapeError(f"position {position} is padding; ask for one of the text's own")
     if trace.streams == ("encoder",):
         _check_masked(trace, tokenizer, position)
-    return trace.output[position].double().softmax(dim=-1)
+    return trace.output_at(position).double().softmax(dim=-1)
 
 
 def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", position: int) -> None:

@@ -87,7 +87,7 @@ class Growing:
         read = trace.query_tokens()
         steps = None
         for _ in range(tokens):
-            chosen = int(trace.output[-1].argmax())
+            chosen = int(trace.output_at(-1).argmax())
             limit = self.inputs.limit
             if chosen in _ends(self.inputs.model) or (limit is not None and len(read) >= limit):
                 return

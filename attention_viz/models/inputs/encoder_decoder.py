@@ -12,6 +12,7 @@ from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs
 from attention_viz.models.inputs.text import Reading, label_ids
 from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -70,8 +71,9 @@ class Answering:
         self.inputs.check_row(read, "decoder ids")
         known = label_ids(self.tokenizer, [int(number) for number in read[0]])
 
-        def axes(output: Tensor) -> Axes:
-            return Axes.of_pair(reading.tokens, known, self._produced(known, output) if produced is None else produced)
+        def axes(output: Tensor | LateOutput) -> Axes:
+            answer = self._produced(known, output[:]) if produced is None else produced
+            return Axes.of_pair(reading.tokens, known, answer)
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}

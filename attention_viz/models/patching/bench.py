@@ -17,7 +17,7 @@ from attention_viz.models.patching.turns import Turn, layer_turns, repeated
 from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.interception.plan import NO_PLAN
-from attention_viz.models.recording.outputs import outputs_of
+from attention_viz.models.recording.outputs.returned import outputs_of
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import hooked

@@ -61,7 +61,7 @@ def settled(
             f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}; "
             "what wrote a score is told by av.decompose"
         )
-    rows, width = trace.output.shape
+    rows, width = trace.output_shape
     if of.position is not None and not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
     position = None if of.position is None else of.position % rows
@@ -73,7 +73,7 @@ def settled(
         raise UnsupportedModel(
             f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"
         )
-    logits = trace.output[of.position].float()
+    logits = trace.output_at(of.position).float()
     token = token_of(run.name, run.tokenizer, logits, of.token)
     at = position if position is not None else -1
     if isinstance(of, Probability):
@@ -126,9 +126,9 @@ def counterpart(
         spots: the other's positions by the text's.
         rows: how many the other's output has.
     """
-    if of.position is None or len(text.output) != len(text.query_tokens()):
+    if of.position is None or text.output_shape[0] != len(text.query_tokens()):
         return of
     at = spots.get(of.position)
-    if at is None and of.position == len(text.output) - 1:
+    if at is None and of.position == text.output_shape[0] - 1:
         at = rows - 1
     return None if at is None else replace(of, position=at)

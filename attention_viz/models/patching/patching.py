@@ -107,7 +107,7 @@ class Patching:
         runs = [plain_run(model, trace) for trace in (text, other)]
         of = settled(runs[0], text, of)
         spots = paired(text, other, aligned=aligned)
-        told = counterpart(of, text, dict(spots), len(other.output))
+        told = counterpart(of, text, dict(spots), other.output_shape[0])
         if direction == "denoising":
             if told is None:
                 raise ShapeError(f"position {of.position} has no counterpart in the other text, which is put into")
@@ -129,7 +129,7 @@ class Patching:
             bench,
             spots,
             {site: output[0] for site, output in theirs.items()},
-            text.output if of.position is None else text.output[of.position],
+            text.output if of.position is None else text.output_at(of.position),
             _start(bench, of, other, spots, (there, theirs)),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from attention_viz.models.recording.gradients import Run
-from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import entering, hooked

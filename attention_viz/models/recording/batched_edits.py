@@ -1,5 +1,6 @@
 """One text under many changes: several runs in one batch, where each row has edits of its own."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.scratch.protocol import Model
+from attention_viz.trace.late_output import by_row
 from attention_viz.trace.trace import Trace
 
 __all__ = ["batch_outputs", "rows_at_once", "try_each"]
@@ -40,8 +42,10 @@ def rows_at_once(before: Trace, only: int | None = None) -> int:
     """
     tokens = len(before.query_tokens(before.streams[0]))
     if only is not None:
-        return max(1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // before.output.numel()) - 1)
-    return max(1, min(_ROWS, _TOKENS // tokens, _NUMBERS // before.output.numel()))
+        return max(
+            1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // math.prod(before.output_shape)) - 1
+        )
+    return max(1, min(_ROWS, _TOKENS // tokens, _NUMBERS // math.prod(before.output_shape)))
 
 
 def try_each(
@@ -107,13 +111,13 @@ def batch_outputs(
     """
     for edits in tries:
         check_places(edits, tracer.anatomy.layers)
-    if before.output.dtype not in (torch.float32, torch.float64):
+    if by_row(before).dtype not in (torch.float32, torch.float64):
         return None
     try:
         outputs = _run_rows(tracer, reading, ((), *tries), only)
     except UnsupportedModel:
         return None
-    there = before.output if only is None else before.output[only : only + 1]
+    there = before.output if only is None else by_row(before)[only : only + 1]
     if only is not None:
         outputs = [one[:, only : only + 1] if one.ndim == 3 and one.shape[1] > 1 else one for one in outputs]
     shape = (1 + len(tries), *there.shape)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
+from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.resting import set_aside
 
 __all__ = ["Difference", "Real", "cut", "kept_rows", "weights_difference"]
@@ -55,19 +56,19 @@ class Difference:
     size: float = 0.0
     _pieces_seen: int = 0
 
-    def add(self, ours: Tensor, theirs: Tensor) -> None:
+    def add(self, ours: Tensor | LateOutput, theirs: Tensor) -> None:
         """See some more rows of both.
 
         Some heads say "never" with the lowest number there is, beside which any difference would vanish: those have to
         be the same in both, and count no further. What is not a number counts as infinitely far.
         """
-        if ours.shape != theirs.shape:
+        if tuple(ours.shape) != tuple(theirs.shape):
             self.apart = math.inf
             return
         for some in _pieces(theirs):
             self._add(ours[some], theirs[some])
             self._pieces_seen += 1
-            if self._pieces_seen % _SET_ASIDE == 0:
+            if self._pieces_seen % _SET_ASIDE == 0 and isinstance(ours, Tensor):
                 set_aside(ours)
 
     @property

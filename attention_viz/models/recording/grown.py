@@ -46,7 +46,7 @@ class Grown:
         self._start, self._each_head = start, each_head
         self.count = len(start.output)
         self._size = self.count + room
-        self._output = self._longer(start.output, 0)
+        self._output = self._longer(start.output[:], 0)
         self._terms = [
             {name: self._longer(getattr(call.attention, name), 1) for name in _LONGER[:3]} for call in start.calls
         ]
@@ -69,7 +69,7 @@ class Grown:
         """
         if len(step.calls) != len(self._start.calls):
             raise UnsupportedModel(f"a step made {len(step.calls)} attention calls, the text {len(self._start.calls)}")
-        columns = torch.tensor([*kept, self.count], device=step.output.device)
+        columns = torch.tensor([*kept, self.count], device=self._output.device)
         for number, (first, call) in enumerate(zip(self._start.calls, step.calls, strict=True)):
             self._check(first, call, len(columns))
             for name, axis_end in (("query", 0), ("key", -1), ("value", -1)):

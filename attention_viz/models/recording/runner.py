@@ -16,15 +16,20 @@ from torch import Tensor, nn
 from attention_viz.edits.edit import Edit
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import Switch
-from attention_viz.models.recording.outputs import Returned, named_output_of, output_of
+from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
+from attention_viz.models.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.twin import Twin
-from attention_viz.models.recording.wiring import Listener, Wiring
+from attention_viz.models.recording.wiring import Listener, Wiring, hooked
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import same_terms
+from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.resting import RestingFile
 
 __all__ = ["Pass", "Runner", "alike", "versions"]
+
+# On so many tokens it is tried whether the output follows row by row from what the body hands over.
+_FEW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,7 @@ class Pass:
     """What a recorded pass gave.
 
     Attributes:
-        output: the model's, without its batch axis.
+        output: the model's, without its batch axis; of a long text made when it is looked at.
         calls: the attention calls that were kept, in order.
         modules: which module made each call, of those that weren't kept, too.
         numbers: of each kept call, its place among all.
@@ -40,7 +45,7 @@ class Pass:
         seconds: what the run took; 0 where nobody measured it.
     """
 
-    output: Tensor
+    output: Tensor | LateOutput
     calls: tuple[Call, ...]
     modules: tuple[nn.Module, ...]
     numbers: tuple[int, ...]
@@ -68,6 +73,8 @@ class Runner:
     switch: Switch
     named: frozenset[str]
     door: AbstractContextManager[object] = field(default_factory=nullcontext[None])
+    # Whether the output can be made row by row, once that was tried.
+    _tried: list[bool] = field(default_factory=list[bool])
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
@@ -106,11 +113,68 @@ class Runner:
             keep: the places among all calls of those that are kept; all by default.
             rest: where what is kept is written, that of a long text; None for memory.
         """
-        recorder = Recorder(edits, places, keep, rest)
         started = time.perf_counter()
-        recorded = Pass.of(self._run(recorder, inputs), recorder)
+        recorder = Recorder(edits, places, keep, rest)
+        recorded = None if rest is None else self._record_body(recorder, inputs)
+        if recorded is None:
+            recorder = Recorder(edits, places, keep, rest)
+            recorded = Pass.of(self._run(recorder, inputs), recorder)
         recorded = replace(recorded, seconds=time.perf_counter() - started)
-        return recorded if rest is None else replace(recorded, output=rest.put(recorded.output))
+        if rest is None or isinstance(recorded.output, LateOutput):
+            return recorded
+        return replace(recorded, output=rest.put(recorded.output))
+
+    def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
+        """A run that makes the last row of its output alone, and the others when they are looked at.
+
+        None where a model can't be run so: its output doesn't follow from what its body hands over, row by row.
+        """
+        if not self._reads_out(inputs):
+            return None
+        found = self._run_body(recorder, inputs, ONLY_LAST)
+        if found is None:
+            return None
+        (name, last), hidden = found
+        readout = Readout.of(self.model, {**inputs, **self._settings}, hidden, last)
+        if readout is None:
+            return None
+        rest = recorder.rest
+        late = readout.late(hidden if rest is None else rest.put(hidden), rest)
+        return Pass(late, recorder.calls(), recorder.modules, recorder.numbers, name)
+
+    def _reads_out(self, inputs: Mapping[str, Tensor]) -> bool:
+        """Whether each row of the output follows from what the body hands over for it; tried once, on a few tokens."""
+        if self.answers or not ONLY_LAST.keys() <= self.named or not _goes_by_position(inputs):
+            return False
+        if not self._tried:
+            few = {name: tensor[:, :_FEW] for name, tensor in inputs.items()}
+            found = self._run_body(Recorder(), few, {})
+            self._tried.append(found is not None and self._is_read_out(few, found[0].tensor, found[1]))
+        return self._tried[0]
+
+    def _is_read_out(self, inputs: Mapping[str, Tensor], output: Tensor, hidden: Tensor) -> bool:
+        readout = Readout.of(self.model, {**inputs, **self._settings}, hidden)
+        if readout is None or len(output) != hidden.shape[1]:
+            return False
+        alone = torch.cat([readout.rows(hidden[:, at : at + 1]) for at in range(len(output))])
+        return alone.shape == output.shape and torch.allclose(alone, output, rtol=1e-3, atol=1e-4 * _size(output))
+
+    def _run_body(
+        self, recorder: Recorder, inputs: Mapping[str, Tensor], settings: Mapping[str, object]
+    ) -> tuple[Returned, Tensor] | None:
+        """A recorded run's output, and what the body handed over; None where that isn't of the text's positions."""
+        body, told = body_of(self.model), list[object]()
+        if body is None:
+            return None
+
+        def hear(_module: nn.Module, _inputs: object, _named: object, output: object) -> None:
+            if recording.get() is recorder:
+                told.append(output)
+
+        with hooked([body], hear):
+            returned = self._run(recorder, {**inputs, **settings})
+        hidden = hidden_of(told[0], inputs["input_ids"].shape[1]) if len(told) == 1 else None
+        return None if hidden is None else (returned, hidden)
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
         """Run one token with our attention, beside the keys and values that a cache holds of those before it.
@@ -188,6 +252,18 @@ def versions(device: torch.device) -> dict[str, str]:
     # Ours is read from the package in use, which may run from its source without being installed.
     own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
     return {"attention_viz": own, **packages, "python": platform.python_version(), "device": device.type}
+
+
+def _goes_by_position(inputs: Mapping[str, Tensor]) -> bool:
+    """Whether a part of a text can be run by cutting the inputs."""
+    ids = inputs.get("input_ids")
+    return ids is not None and all(tensor.shape == (1, ids.shape[-1]) for tensor in inputs.values())
+
+
+def _size(numbers: Tensor) -> float:
+    """The largest of some numbers that are numbers."""
+    finite = numbers[numbers.isfinite()]
+    return float(finite.abs().max()) if finite.numel() else 1.0
 
 
 def alike(one: Attention, other: Attention) -> bool:

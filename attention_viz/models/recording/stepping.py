@@ -109,7 +109,7 @@ def apart(one: Pass, other: Pass) -> float:
     if not all(mine.module is theirs.module and alike(mine.attention, theirs.attention) for mine, theirs in pairs):
         return math.inf
     found = Difference()
-    found.add(one.output, other.output)
+    found.add(one.output, other.output[:])
     return found.relative
 
 

@@ -26,6 +26,7 @@ from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.projection import Projection
+from attention_viz.trace.late_output import LateOutput, by_row
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.resting import RestingFile
 from attention_viz.trace.tokens import Tokens
@@ -91,7 +92,7 @@ class Tracer:
     def trace(
         self,
         inputs: dict[str, Tensor],
-        axes: Callable[[Tensor], Axes],
+        axes: Callable[[Tensor | LateOutput], Axes],
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
@@ -189,7 +190,7 @@ class Tracer:
         (layers,) = trace.layers.values()
         calls = zip(self.anatomy.modules, layers, strict=True)
         made = tuple(Call(module, layer.attention) for module, layer in calls)
-        return Pass(trace.output, made, self.anatomy.modules, tuple(range(len(made))))
+        return Pass(by_row(trace), made, self.anatomy.modules, tuple(range(len(made))))
 
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
         """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`.

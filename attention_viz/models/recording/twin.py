@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,8 @@ from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
 from attention_viz.models.recording.interception.following import Following, Heard, Soften
 from attention_viz.models.recording.interception.plan import NO_PLAN, Plan, parameters_of
-from attention_viz.models.recording.outputs import output_of
+from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
+from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import OURS, Recorder, recording
 from attention_viz.models.recording.wiring import HOOKS
 
@@ -141,45 +142,31 @@ class Twin:
             implementation: which attention; by default the model's own.
         """
         with self.turned(implementation), self.door, torch.no_grad():
-            body = self._run_body(inputs, rows)
-            if body is None:
+            found = self._run_body(inputs, rows)
+            if found is None:
                 take(slice(0, rows), output_of(self.model(**inputs, **self.settings)))
                 return
-            (last, hidden), name = body, self.model.base_model_prefix
-            step = max(1, _AT_ONCE // max(1, last.shape[-1]))
-            found = getattr(self.model, name)
-            try:
-                for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
-                    setattr(self.model, name, _Answer(hidden[:, some]))
-                    take(some, output_of(self.model(**inputs, **self.settings)))
-            finally:
-                setattr(self.model, name, found)
+            readout, hidden = found
+            step = max(1, _AT_ONCE // max(1, readout.row.shape[-1]))
+            for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
+                take(some, readout.rows(hidden[:, some]))
 
-    def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Tensor, Tensor] | None:
-        """The output's last row and what the head is given; None where they don't go by position, or aren't to be had.
-
-        That the head makes each row of that position alone is tried on the last one.
-        """
-        body = getattr(self.model, self.model.base_model_prefix, None)
-        if not isinstance(body, nn.Module) or "logits_to_keep" not in self.named:
+    def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Readout, Tensor] | None:
+        """What makes the output, and of what; None where rows don't go by position, or aren't to be had."""
+        body = body_of(self.model)
+        if body is None or not ONLY_LAST.keys() <= self.named:
             return None
         told: list[object] = []
         handle = body.register_forward_hook(lambda _module, _inputs, output: told.append(output))
         try:
-            last = output_of(self.model(**inputs, **self.settings, logits_to_keep=1))
+            last = output_of(self.model(**inputs, **self.settings, **ONLY_LAST))
         finally:
             handle.remove()
-        hidden = getattr(told[0], "last_hidden_state", None) if len(told) == 1 else None
-        if not isinstance(hidden, Tensor) or hidden.shape[:2] != (1, rows) or last.shape[0] != 1:
+        hidden = hidden_of(told[0], rows) if len(told) == 1 else None
+        if hidden is None or last.shape[0] != 1:
             return None
-        setattr(self.model, self.model.base_model_prefix, _Answer(hidden[:, -1:]))
-        try:
-            again = output_of(self.model(**inputs, **self.settings))
-        except Exception:
-            return None
-        finally:
-            setattr(self.model, self.model.base_model_prefix, body)
-        return (last, hidden) if again.shape == last.shape and torch.equal(again, last) else None
+        readout = Readout.of(self.model, {**inputs, **self.settings}, hidden, last)
+        return None if readout is None else (readout, hidden)
 
     @contextlib.contextmanager
     def recorded(
@@ -229,20 +216,6 @@ class Twin:
         finally:
             for handle in handles:
                 handle.remove()
-
-
-class _Answer(nn.Module):
-    """Stands where the body of a model stood, and gives some of what that gave."""
-
-    def __init__(self, hidden: Tensor) -> None:
-        super().__init__()
-        self._hidden = hidden
-
-    def forward(self, *_inputs: object, **_named: object) -> object:
-        """What a body returns, without anything but its last hidden state."""
-        from transformers.modeling_outputs import BaseModelOutputWithPast
-
-        return BaseModelOutputWithPast(last_hidden_state=cast("Any", self._hidden))
 
 
 def _tell(module: nn.Module, hear: Hear, _twin: nn.Module, _inputs: object, outputs: object) -> None:

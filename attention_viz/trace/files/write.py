@@ -25,6 +25,7 @@ from attention_viz.trace.files.format import (
 )
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
 from attention_viz.trace.kept import Kept, some_layers
+from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.whole_file import write_whole
@@ -124,7 +125,7 @@ def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[fl
     surrounded = "whole_layers" not in vars(trace) and behind(trace).complete is not None and rounding.what == "all"
     # What stands around the calls isn't known yet, and has as many numbers again.
     numbers = weights if rounding.what == WEIGHTS else numbers * (2 if surrounded else 1)
-    size = (numbers + trace.output.numel()) * rounding.item_size(trace.output.dtype)
+    size = (numbers + math.prod(trace.output_shape)) * rounding.item_size(by_row(trace).dtype)
     passes = surrounded + ("fidelity" not in vars(trace))
     compared = weights if rounding.measures else 0
     return size, passes * behind(trace).seconds, size / _BYTES + compared / _WEIGHTS

@@ -16,7 +16,7 @@ from attention_viz.models.recording.interception.bias_parts import named_parts
 from attention_viz.models.recording.interception.following import Heard, Softmaxes
 from attention_viz.models.recording.interception.plan import Plan
 from attention_viz.models.recording.interception.proof import prove
-from attention_viz.models.recording.outputs import outputs_of
+from attention_viz.models.recording.outputs.returned import outputs_of
 from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.twin import Twin
@@ -193,7 +193,7 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     finally:
         recording.reset(token)
     for row, one in enumerate(alone):
-        found.add(outputs[row], one.output)
+        found.add(outputs[row], one.output[:])
         for weights, call in zip(batch.weights, one.calls, strict=True):
             found.add(weights[row], call.attention.weights)
     if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):

@@ -1,0 +1,127 @@
+"""The output of a long run that is made when it is looked at, some rows at a time.
+
+The logits of 8,000 tokens over a vocabulary of 49,152 are 1.6 GB, most of what a run of that text holds, and few of
+their rows are ever looked at.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.trace.resting import RestingFile
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["LATE", "LateOutput", "Make", "by_row", "first_rows"]
+
+# Where a trace keeps an output that isn't made yet.
+LATE = "_late output"
+# Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
+_TOGETHER = 64
+
+# Makes the output's rows from `start` to `stop`.
+Make = Callable[[int, int], Float[Tensor, "position width"]]
+
+
+class LateOutput:
+    """Stands for an output, (position, width), and has its rows as a tensor has them, by number or slice.
+
+    Attributes:
+        shape: of the output.
+        dtype: of its numbers.
+        held: what it is made of, as far as that is kept for it alone.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        dtype: torch.dtype,
+        make: Make,
+        *,
+        check: Callable[[], object] = lambda: None,
+        held: Sequence[Tensor] = (),
+        rest: RestingFile | None = None,
+    ) -> None:
+        """Say how the rows are made.
+
+        Args:
+            shape: of the output.
+            dtype: of its numbers.
+            make: makes some of its rows.
+            check: called before rows are made; raises where they would be another run's by now.
+            held: what it is made of.
+            rest: where the whole of it is written once somebody asks for that; None for memory.
+        """
+        self.shape, self.dtype, self.held = shape, dtype, tuple(held)
+        self._make, self._check, self._rest = make, check, rest
+        # Whoever reads one row reads its neighbours next, or the same once more.
+        self._last: tuple[int, Tensor] | None = None
+        self._making = threading.Lock()
+
+    def __len__(self) -> int:
+        """How many rows it has."""
+        return self.shape[0]
+
+    def numel(self) -> int:
+        """How many numbers it has."""
+        return self.shape[0] * self.shape[1]
+
+    def __getitem__(self, rows: int | slice) -> Tensor:
+        """One row, (width,), or those of a slice without steps, (position, width).
+
+        Raises:
+            IndexError: there is no such row.
+        """
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(len(self))
+            return self._rows(start, max(start, stop))
+        place = range(len(self))[rows]
+        return self._rows(place, place + 1)[0]
+
+    def first(self, count: int) -> "LateOutput":
+        """The same of the first rows alone."""
+        shape = (count, self.shape[1])
+        return LateOutput(shape, self.dtype, lambda start, stop: self[start:stop], held=self.held)
+
+    def whole(self) -> Float[Tensor, "position width"]:
+        """All rows, made now."""
+        self._check()
+
+        def blocks() -> Iterator[Tensor]:
+            return (self._block(start) for start in range(0, len(self), _TOGETHER))
+
+        return torch.cat(list(blocks())) if self._rest is None else self._rest.collect(self.shape, self.dtype, blocks)
+
+    def _rows(self, start: int, stop: int) -> Tensor:
+        if start == stop:
+            return torch.empty(0, self.shape[1], dtype=self.dtype)
+        first = start - start % _TOGETHER
+        blocks = [self._kept(place) for place in range(first, stop, _TOGETHER)]
+        found = torch.cat(blocks) if len(blocks) != 1 else blocks[0]
+        return found[start - first : stop - first]
+
+    def _kept(self, start: int) -> Tensor:
+        with self._making:
+            if self._last is None or self._last[0] != start:
+                self._check()
+                self._last = (start, self._block(start))
+            return self._last[1]
+
+    def _block(self, start: int) -> Tensor:
+        return self._make(start, min(start + _TOGETHER, len(self)))
+
+
+def by_row(trace: "Trace") -> Tensor | LateOutput:
+    """A trace's output, to be asked for rows, of which no others are made."""
+    found = vars(trace)
+    return found["output"] if "output" in found else found[LATE]
+
+
+def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
+    """The first rows of an output, made as late as all of them."""
+    return output[:count] if isinstance(output, Tensor) else output.first(count)
