@@ -17,7 +17,7 @@ from attention_viz.trace.resting import RestingFile
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["LATE", "LateOutput", "Make", "by_row", "first_rows"]
+__all__ = ["LATE", "LateOutput", "Make", "by_row", "first_rows", "whole_output"]
 
 # Where a trace keeps an output that isn't made yet.
 LATE = "_late output"
@@ -120,6 +120,15 @@ def by_row(trace: "Trace") -> Tensor | LateOutput:
     """A trace's output, to be asked for rows, of which no others are made."""
     found = vars(trace)
     return found["output"] if "output" in found else found[LATE]
+
+
+def whole_output(trace: "Trace") -> Float[Tensor, "position width"]:
+    """All rows of the output; those of a long text are made when they are first asked for.
+
+    Raises:
+        TraceError: the model has changed since it ran.
+    """
+    return vars(trace)[LATE].whole()
 
 
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:

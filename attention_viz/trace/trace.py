@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,7 +13,7 @@ from attention_viz.trace.by_hand.given import Given
 from attention_viz.trace.filed import Filed
 from attention_viz.trace.in_html import trace_in_html
 from attention_viz.trace.kept import ByNumber, Kept, check_kept
-from attention_viz.trace.late_output import LATE, LateOutput, by_row
+from attention_viz.trace.late_output import LATE, LateOutput, by_row, whole_output
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -23,6 +24,8 @@ from attention_viz.trace.tokens import Tokens
 __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
 
 _Layers = Mapping[str, tuple[Layer, ...]]
+# What makes a trace's output where it isn't there yet.
+_OUTPUT: Any = once(whole_output)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -36,6 +39,9 @@ class Trace(Given, Filed, ByNumber):
             kept.
         queries: by stream, the tokens down the rows.
         keys: by stream, the tokens across the columns.
+        output: logits (position, vocabulary) where the model has a head, else the last hidden state
+            (position, d_model) or an embedding (position, width); `provenance.output` names it. Of a long text logits
+            are made when they are asked for, and take gigabytes; `output_at` makes a few of them.
         provenance: where it comes from.
         kept: by stream, which of the model's layers are kept; asked for by number, a layer has the same one always.
     """
@@ -43,6 +49,7 @@ class Trace(Given, Filed, ByNumber):
     layers: _Layers
     queries: Mapping[str, Tokens]
     keys: Mapping[str, Tokens]
+    output: Float[Tensor, "position width"] = _OUTPUT
     provenance: Provenance
     kept: Mapping[str, Kept]
 
@@ -106,17 +113,6 @@ class Trace(Given, Filed, ByNumber):
         output = by_row(self)
         outputs = [output] if isinstance(output, Tensor) else output.held
         return [*outputs, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
-
-    @once
-    def output(self) -> Float[Tensor, "position width"]:
-        """Logits where the model has a head, else the last hidden state or an embedding; `provenance.output` names it.
-
-        Of a long text the logits are made when they are asked for, and take gigabytes; `output_at` makes a few.
-
-        Raises:
-            TraceError: they weren't made yet, and the model has changed since it ran.
-        """
-        return vars(self)[LATE].whole()
 
     @property
     def output_shape(self) -> tuple[int, int]:
