@@ -76,16 +76,27 @@ export function drawLinks(context, edges, {top, bottom, colours, faint, bold = f
  */
 function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, bold}) {
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
-  const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
-  gradient.addColorStop(0, faint ? colours.muted : colours.query);
-  // Straight from one to the other is brown.
-  if (bold) gradient.addColorStop(0.5, colours.accent);
-  gradient.addColorStop(1, faint ? colours.muted : colours.key);
-  context.strokeStyle = gradient;
+  context.strokeStyle = faint ? colours.muted : shaded(context, [fromX, fromY, toX, toY], colours, bold);
   context.lineCap = bold ? "round" : "butt";
   context.lineWidth = bold ? BOLD : 0.75 + (WIDEST - 0.75) * place * (faint ? 0.3 : 1);
   context.globalAlpha = bold ? 1 : faint ? 0.08 + 0.3 * place : 0.9 * (0.12 + 0.88 * Math.sqrt(place));
   context.stroke();
+}
+
+/**
+ * From the query's colour to the key's.
+ * @param {CanvasRenderingContext2D} context
+ * @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
+ * @param {Readonly<Colours>} colours
+ * @param {boolean} bold
+ */
+function shaded(context, [fromX, fromY, toX, toY], {query, accent, key}, bold) {
+  const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
+  gradient.addColorStop(0, query);
+  // Straight from one to the other is brown.
+  if (bold) gradient.addColorStop(0.5, accent);
+  gradient.addColorStop(1, key);
+  return gradient;
 }
 
 /**
