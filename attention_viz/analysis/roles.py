@@ -56,7 +56,7 @@ ROLES: Mapping[str, Role] = {
     "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25),
     "first": Role("At rest", "Tokens look at special ones, or where none looks ahead at the first.", 0.4, job=False),
     "broad": Role("Broad", "Tokens look at nearly everything alike.", 0.8, job=False),
-    "mixed": Role("Mixed", "Nothing of all this enough to be called so.", 0.0, job=False),
+    "mixed": Role("Mixed", "Nothing of all this often enough to reach a threshold.", 0.0, job=False),
 }
 
 

@@ -43,7 +43,7 @@ def given(
     if len(texts) + len(files) > 1 and not hasattr(arguments, "texts"):
         arguments.usage_error("this command is about one text: give a text or --trace FILE, once")
     if files and (second is not None or target is not None):
-        arguments.usage_error("--trace FILE is a run that is over: leave out --second and --target")
+        arguments.usage_error("--trace FILE can't be run again: leave out --second and --target")
     kept = [_load(one, arguments.model) for one in files]
     if not texts:
         return kept, None

@@ -20,8 +20,8 @@ _ASKS = {
     "previous": "on the token before",
     "next": "on the token after",
     "itself": "on the token itself",
-    "same token": "above what other rows give it",
-    "induction": "above what other rows give it",
+    "same token": "more than other words give it",
+    "induction": "more than other words give it",
     "punctuation": "on punctuation marks",
 }
 _NOTHING = {
@@ -86,9 +86,9 @@ def _asks(name: str, trace: "Trace", stream: str) -> str:
     if name == "first":
         return f"{threshold} on {resting_words(trace, stream) or 'special tokens'}, no job above"
     if name == "broad":
-        return f"evenness {threshold}, nothing above"
+        return f"evenness {threshold}, no job above"
     if name == "mixed":
-        return "nothing above its threshold"
+        return "no threshold is reached"
     return f"{threshold} {_ASKS[name]}"
 
 
@@ -105,4 +105,6 @@ def _why_none(name: str, trace: "Trace", stream: str, table: "pandas.DataFrame")
         return _NOTHING.get(name, "Too few words to tell.")
     # A head may reach the threshold and do another thing more.
     most = max(shares)
-    return f"None: the most is {most:.2f}." if most < ROLES[name].threshold else "None: those do something else more."
+    return (
+        f"None: the largest is {most:.2f}." if most < ROLES[name].threshold else "None: those do something else more."
+    )

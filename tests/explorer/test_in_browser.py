@@ -425,7 +425,7 @@ def test_two_tokens_that_look_at_each_other_have_two_arcs(show: Show) -> None:
     line = arcs.get_by_role("option")
     handles = [arcs.locator("canvas").element_handle(), line.nth(0).element_handle(), line.nth(1).element_handle()]
     assert screen.evaluate(CROSSINGS, handles) == 2
-    expect(arcs).to_contain_text("arcs to the left fly lower")
+    expect(arcs).to_contain_text("arcs that go left are lower")
 
 
 def test_a_repeated_token_tells_its_position_and_its_text_stays_the_token(show: Show, bank: Trace) -> None:

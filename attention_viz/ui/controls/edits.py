@@ -236,4 +236,4 @@ def _show_list(drawn: Drawn) -> None:
                 st.markdown(plain(line), width="content")
                 st.button("Remove", key=f"edit-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
     if not fits_link(current_edits()):
-        st.caption("These changes are too long for a link, which leaves them out.")
+        st.caption("These changes are too long for a link: a link opens without them.")

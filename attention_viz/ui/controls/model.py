@@ -71,7 +71,7 @@ def show_source() -> None:
         model = st.session_state["model"]
         st.caption(plain(f"Still shown: {model}, {CATALOGUE[model].short}."))
     if source in allowed.other_sources() and "model_refused" in st.session_state:
-        st.error(plain(f"This can't be had here: {st.session_state['model_refused']}."))
+        st.error(plain(f"This model can't be opened: {st.session_state['model_refused']}."))
 
 
 def described(state: State) -> str:

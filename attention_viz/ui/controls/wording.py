@@ -61,7 +61,7 @@ def show_added(trace: "Trace") -> None:
     if words:
         st.session_state[_PLACE].caption(plain(f"{words}."))
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
-        st.caption("Too long for a link, which leaves it out.")
+        st.caption("This text is too long for a link: a link opens without it.")
 
 
 def added_words(trace: "Trace") -> str:

@@ -60,6 +60,8 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
         state = "Verified" if fidelity.ok else "Not verified"
         return "orange" if fidelity.ok else "red", f"{state} to {far}; not the model's own"
     when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
+    if fidelity.ok and max(fidelity.output_error, fidelity.weight_error) == 0:
+        return "green", f"Verified{when}: no difference"
     if fidelity.ok:
         return "green", f"Verified{when}, to {far}" if when else f"Verified to {far}"
     return "red", f"Not verified{when}: {far} off the model's own result"

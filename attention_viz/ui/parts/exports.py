@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pandas
 import plotly.graph_objects as go
@@ -40,6 +41,8 @@ _MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "safetensors": "application/octet-stream",
 }
+# What a machine calls itself: another's browser would look for the app on its own.
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
 
 
@@ -217,3 +220,8 @@ def _show_link() -> None:
     st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
     if "text" not in parameters:
         st.caption("The text is too long for a link: whoever opens it has to paste it.")
+    if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
+        st.caption(
+            "This link works on this machine only. For others in the room, first open the app at this machine's address "
+            "in the network."
+        )

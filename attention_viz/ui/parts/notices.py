@@ -19,4 +19,4 @@ def show_notices(notices: Sequence[str]) -> None:
 def show_link_limit(text: str, pronoun: str = "it") -> None:
     """Say of a text that is too long for a link that a link leaves it out."""
     if not fits_link(text):
-        st.caption(f"Too long for a link, which leaves {pronoun} out")
+        st.caption(f"Too long for a link: a link opens without {pronoun}.")

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {ownOutputs} from "../../../attention_viz/explorer/static/masks/board.js";
+import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
 import {
   actsIn,
   bitsOf,
@@ -105,4 +106,23 @@ test("this head's own output moves by the values that it fetches otherwise", () 
   assert.ok(moved && Math.abs(moved[0] - 5 / 3) < 1e-12 && moved[1] === 0);
   assert.equal(ownOutputs(ground, {before, after: null}), null);
   assert.equal(ownOutputs({...ground, values: new Float32Array(0)}, {before, after: before}), null);
+});
+
+test("the deepest colour is the largest number's, and in a long text that of all but a few", () => {
+  const matrices = (/** @type {Float32Array} */ before, /** @type {Float32Array} */ after) =>
+    /** @type {Parameters<typeof drawnNumbers>[0]} */ (/** @type {unknown} */ ({before, after}));
+  const few = matrices(Float32Array.of(0, 0.5), Float32Array.of(0.25, 0.25));
+  assert.deepEqual([...drawnNumbers(few, "difference").numbers], [0.25, -0.25]);
+  assert.deepEqual([drawnNumbers(few, "difference").end, drawnNumbers(few, "difference").beyond], [0.3, false]);
+  assert.deepEqual([drawnNumbers(few, "before").end, drawnNumbers(few, "before").beyond], [1, false]);
+  const many = new Float32Array(100 * 100).fill(0.01);
+  many.fill(0.9, 0, 50);
+  const long = matrices(
+    many,
+    many.map(() => 0),
+  );
+  assert.deepEqual([drawnNumbers(long, "before").end, drawnNumbers(long, "before").beyond], [0.01, true]);
+  assert.deepEqual([drawnNumbers(long, "difference").end, drawnNumbers(long, "difference").beyond], [0.01, true]);
+  many.fill(0.9, 0, 51);
+  assert.deepEqual([drawnNumbers(long, "before").end, drawnNumbers(long, "before").beyond], [1, false]);
 });

@@ -128,5 +128,5 @@ test("the story of a score: who writes the key, or the word itself", () => {
 test("each order of heads is spoken of in words of its own", () => {
   assert.equal(wordsFor("wrote").list, "The largest heads");
   assert.equal(wordsFor("silenced").missing, "missing when silenced");
-  assert.equal(wordsFor("put").missing, "missing when put");
+  assert.equal(wordsFor("put").missing, "lost with the other text’s");
 });

@@ -49,7 +49,7 @@ def test_a_kind_of_change_is_asked_for_in_an_address(screen: Screen, name: str) 
     screen.back_to(f"{HEADS}&edits={asked}")
     assert screen.address["edits"] == asked and not screen.warnings
     assert len(listed(screen)) == 1
-    assert any("So changed, the output moves by" in one.value for one in screen.app.markdown)
+    assert any("With this change, the output moves by" in one.value for one in screen.app.markdown)
     assert any(plain(EDITS[name].short(change)) in one.value for one in screen.app.markdown)
 
 

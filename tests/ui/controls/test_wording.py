@@ -129,7 +129,7 @@ def test_steps_show_what_the_model_added_and_masks_leave_it_out() -> None:
     assert len(tokens(screen.open(f"/steps{REPEATED}&more=3"))) == 10
     screen.open(f"/masks{REPEATED}&more=3")
     assert len(tokens(screen)) == 7
-    assert "the tokens that the model went on by are left out here" in screen.words
+    assert "the tokens that the model added are left out here" in screen.words
     assert screen.address["more"] == "3"
 
 

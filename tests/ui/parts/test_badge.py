@@ -24,6 +24,13 @@ def test_of_a_long_text_it_says_how_many_rows_of_weights_were_compared() -> None
     assert "and in any weight of these 1,280 rows, in all layers and heads, 3×10⁻⁷" in compared(1280)
 
 
+def test_two_runs_that_are_equal_have_no_difference() -> None:
+    trace = av.scratch("a cat sat")
+    equal = Fidelity(0.0, 0.0, 1e-5, "the same model with another attention", 0.0, None)
+    same = Trace(trace.layers, trace.queries, trace.keys, trace.output, trace.provenance, equal)
+    assert verdict(same, from_file=False, switched=False) == ("green", "Verified: no difference")
+
+
 def test_weights_that_were_handed_over_are_never_verified() -> None:
     trace = av.Trace.from_weights(torch.eye(3))
     assert "Nothing ran here: these are the weights that were given" in comparison_words(trace)

@@ -12,11 +12,13 @@ import {element, fitCanvas} from "../parts/element.js";
 /** @typedef {{node: HTMLElement, canvas: HTMLCanvasElement, rows: HTMLElement, columns: HTMLElement, frame: Frame,
  *   built: Ground | null, laid: string}} Sheet */
 
-const LABEL = 13;
+const LABEL = 15;
 const WIDEST = {wide: 96, narrow: 66};
 const TALLEST = 96;
 const NUMBERS = {width: 28, height: 17};
 const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
+// In a long text nearly all numbers are small: the deepest colour is theirs, and the few that are larger have it, too.
+const LONG = {cells: 64 * 64, beyond: 0.005, ends: [0.002, 0.005, 0.01, 0.02, ...ENDS]};
 
 /** @returns {Sheet} */
 export function createSheet() {
@@ -89,16 +91,33 @@ function writeLabels(place, tokens, kind, pitch, put) {
 }
 
 /**
- * The numbers that are drawn, and what the deepest colour stands for.
+ * The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
  * @param {Matrices} matrices
  * @param {Shown} shown
  */
 export function drawnNumbers({before, after}, shown) {
-  if (shown === "before" || !after) return {numbers: before, end: 1, signed: false};
-  if (shown === "after") return {numbers: after, end: 1, signed: false};
-  const numbers = after.map((weight, at) => weight - before[at]);
-  const most = numbers.reduce((found, one) => Math.max(found, Math.abs(one)), 0);
-  return {numbers, end: ENDS.find((end) => most <= end) ?? 1, signed: true};
+  const signed = shown === "difference" && Boolean(after);
+  const weights = shown === "before" || !after ? before : after;
+  const numbers = signed && after ? after.map((weight, at) => weight - before[at]) : weights;
+  return {numbers, signed, ...endOf(numbers, signed)};
+}
+
+/**
+ * @param {ArrayLike<number>} numbers
+ * @param {boolean} signed
+ */
+function endOf(numbers, signed) {
+  const long = numbers.length > LONG.cells;
+  if (!long && !signed) return {end: 1, beyond: false};
+  const ends = long ? LONG.ends : ENDS;
+  /** @type {number[]} */
+  const above = ends.map(() => 0);
+  // Most are below the first: nearly every number is looked at once.
+  for (let at = 0; at < numbers.length; at++)
+    for (let step = 0; Math.abs(numbers[at]) > ends[step]; step++) above[step] += 1;
+  const found = above.findIndex((count) => count <= (long ? LONG.beyond * numbers.length : 0));
+  const step = found < 0 ? ends.length - 1 : found;
+  return {end: ends[step], beyond: above[step] > 0};
 }
 
 /**
@@ -118,7 +137,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   context.clearRect(0, 0, left + width + 4, top + height + 4);
   const {numbers, end, signed} = drawnNumbers(matrices, shown);
   const ramp = signed ? colours.differences : colours.ramp;
-  const colourOf = (/** @type {number} */ at) => onRamp(ramp, signed ? (numbers[at] / end + 1) / 2 : numbers[at]);
+  const colourOf = (/** @type {number} */ at) => onRamp(ramp, signed ? (numbers[at] / end + 1) / 2 : numbers[at] / end);
   const large = Math.min(cell.width, cell.height) >= 6;
   const waiting = !matrices.after && shown !== "before";
   context.save();

@@ -101,10 +101,10 @@ function drawMatrix(stage) {
   stage.parts.claim.replaceChildren(...claimOf(ground, mine, stage.run, stage.choice.mask === "none"));
   laySheet(stage.sheet, ground, roomOf());
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
-  drawSheet(stage.sheet, matrices, stage.shown, colours, marks);
-  const {end, signed} = drawnNumbers(matrices, stage.shown);
+  drawSheet(stage.sheet, matrices, shownOf(stage), colours, marks);
+  const {end, signed, beyond} = drawnNumbers(matrices, shownOf(stage));
   writeLegend(stage.parts.legend, {
-    ...{end, signed, ramp: signed ? colours.differences : colours.ramp},
+    ...{end, signed, beyond, ramp: signed ? colours.differences : colours.ramp},
     words: legendWords(stage, ground, matrices.after !== null),
     hatched: matrices.own.includes(0) || countCut(matrices) > 0,
   });
@@ -125,15 +125,25 @@ function roomOf() {
 }
 
 /**
+ * Which weights the matrix shows: without a mask there is no difference to be seen.
+ * @param {Pick<Stage, "choice" | "shown">} stage
+ * @returns {Shown}
+ */
+function shownOf({choice, shown}) {
+  return choice.mask === "none" ? "before" : shown;
+}
+
+/**
  * Which head the matrix is, and what its numbers are.
  * @param {Stage} stage
  * @param {Ground} ground
  * @param {boolean} known
  */
-function legendWords({peek, shown, run, choice}, {header}, known) {
+function legendWords(stage, {header}, known) {
+  const {peek, run, choice} = stage;
   const {layer, head} = peek ?? header;
   const where = `layer ${header.layers[layer].label}, head ${head}`;
-  if (shown === "before") return where;
+  if (shownOf(stage) === "before") return where;
   if (!known) return `${where}: before, while it runs \u2026`;
   return run || readsTheSame(choice, layer) ? where : `${where}: while it runs \u2026`;
 }
@@ -164,7 +174,8 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
     "cells",
   );
   switches.brush.show(brush);
-  switches.shown.show(shown);
+  switches.shown.show(shownOf({choice, shown}));
+  switches.shown.disable(choice.mask === "none");
   const scope = scopeOf(choice, ground);
   switches.scope.show(scope);
   parts.scopeNote.textContent = scope === null ? scopeWords(choice) : "";

@@ -154,14 +154,20 @@ export function createStepper(step) {
 /**
  * What the colours mean, and of which head.
  * @param {HTMLElement} place
- * @param {{ramp: number[][], end: number, signed: boolean, words: string, hatched: boolean}} legend
+ * @param {{ramp: number[][], end: number, signed: boolean, beyond: boolean, words: string, hatched: boolean}} legend
  */
-export function writeLegend(place, {ramp, end, signed, words, hatched}) {
+export function writeLegend(place, {ramp, end, signed, beyond, words, hatched}) {
   const bar = element("span", {class: "av-legend-bar", "aria-hidden": "true"});
   bar.style.background = `linear-gradient(to right, ${ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
   place.replaceChildren(
     element("span", {class: "av-legend-words"}, words),
-    element("span", {class: "av-legend-scale"}, signed ? `\u2212${end}` : "0", bar, signed ? `+${end}` : "1"),
+    element(
+      "span",
+      {class: "av-legend-scale"},
+      signed ? `${beyond ? "\u2264 " : ""}\u2212${end}` : "0",
+      bar,
+      `${beyond ? "\u2265 " : ""}${signed ? "+" : ""}${end}`,
+    ),
     ...(hatched ? [element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked")] : []),
   );
 }

@@ -38,6 +38,9 @@ export default function textsComponent({data}) {
     for (const wait of SETTLED) setTimeout(mark, wait);
   };
   document.addEventListener("input", mark, {signal, passive: true});
+  // A box that was run gives way to the answer, until somebody goes on in it.
+  for (const kind of ["input", "pointerdown", "focusout"])
+    document.addEventListener(kind, (event) => reopen(event.target), {signal, passive: true});
   document.addEventListener("focusout", markSettled, {signal, passive: true});
   // On the way down, before the box takes Enter for a line break.
   document.addEventListener("keydown", (event) => run(event, data.texts), {signal, capture: true});
@@ -61,6 +64,11 @@ function isStale(texts) {
   });
 }
 
+/** @param {EventTarget | null} box */
+function reopen(box) {
+  if (box instanceof HTMLTextAreaElement) delete box.dataset["ran"];
+}
+
 /**
  * Streamlit runs a text at Ctrl+Enter; Shift+Enter stays a line break.
  *
@@ -76,5 +84,6 @@ function run(event, texts) {
   if (!box) return;
   event.preventDefault();
   event.stopPropagation();
+  box.dataset["ran"] = "";
   box.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true}));
 }

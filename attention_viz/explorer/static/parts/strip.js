@@ -30,7 +30,7 @@ import {hasAny} from "../data/store.js";
 /** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
 
 const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
-const SIDES = "; arcs to the left fly lower";
+const SIDES = "; arcs that go left are lower";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
 /**

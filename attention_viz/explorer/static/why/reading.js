@@ -167,11 +167,11 @@ const WORDS = {
   wrote: {...SILENCED, each: "each wrote", title: "Who wrote it, where", list: "The largest heads"},
   silenced: SILENCED,
   put: {
-    each: "is missing when each is put from another text",
-    title: "What is missing with each head of the other text",
-    list: "Missed most when put",
-    missing: "missing when put",
-    apart: "Each put alone, at every position, and what comes after it run again: such numbers don’t add up.",
+    each: "changes when each is taken from the other text",
+    title: "What changes with each head of the other text",
+    list: "Changes most when taken from the other text",
+    missing: "lost with the other text’s",
+    apart: "One head at a time, at every position, and what comes after it is run again: such numbers don’t add up.",
   },
 };
 

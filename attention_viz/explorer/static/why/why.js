@@ -147,7 +147,7 @@ function drawWhy(why) {
     : [`Why is ${header.more} worth ${plainNumber(header.total)}?`];
   const told = header.less
     ? `The model gives ${header.more} ${plainNumber(header.total)} more than ${header.less}, in logits.`
-    : `The score of the pair; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
+    : `The score that the softmax turns into the weight; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
     ...drawStory(header, silenced, (press) => pressStep(why, press)),

@@ -71,11 +71,15 @@ def show_page() -> None:
 
 def _offer_trained(state: State) -> None:
     """Say why there is nothing to see, and how to see something."""
-    what = "the run in a file is over" if opening.opened() is not None else f"of {state.model} none came along"
+    what = (
+        "a trace from a file can't be run again"
+        if opening.opened() is not None
+        else f"of {state.model} none came along"
+    )
     st.info(
         plain(
-            f"Moments of training were kept of {TRAINED.model}, a toy decoder whose heads learn to go on with what "
-            f"they have read; {what}. Your sentence comes back with the browser’s Back."
+            f"Moments of training came along with {TRAINED.model} alone, a toy decoder whose heads learn to go on with "
+            f"what they have read; {what}. Your sentence comes back with the browser’s Back."
         )
     )
     st.button(f"Show {TRAINED.model} with “{TRAINED.text}”", on_click=take_trained)

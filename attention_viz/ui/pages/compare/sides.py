@@ -71,7 +71,7 @@ def run_second(
     if first is None:
         return None
     if first.from_file:
-        place.info("A trace from a file is a run that is over: no change can be made in it any more.")
+        place.info("A trace from a file can't be run again: close it to compare with a change.")
         return None
     try:
         edits = made(current_edits(), first.drawn, state)
@@ -115,9 +115,9 @@ def show_both(choice: CompareChoice, chosen: State, first: Run | None, second: R
         if unknown := unknown_words(second.drawn.trace):
             st.warning(plain(f"On the second side: {unknown}"))
     if chosen.more and chosen.facts.continues_text:
-        st.caption("Compared is what was typed: the tokens that the model went on by are left out here.")
+        st.caption("Only what you typed is compared: the tokens that the model added are left out here.")
     if chosen.second.strip() and chosen.facts.reads_pairs:
-        st.caption("Compared are single sentences: the one that is read together with the first is left out here.")
+        st.caption("Single sentences are compared: the one that is read together with the first is left out here.")
 
 
 def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:

@@ -143,7 +143,12 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     """
     places = claimed(comparison) if pair is None else pair
     if places is None:
-        return [("No word looks at another by as much as 0.005 more or less.", "")]
+        same = (
+            choice.what == "sentences"
+            and comparison.one.trace.provenance.text == comparison.other.trace.provenance.text
+        )
+        why = "Both sentences are the same: type another one, or change a word." if same else ""
+        return [(why or "No word looks at another by as much as 0.005 more or less.", "")]
     query, key = places
     if pair is not None:
         return _told_of_pair(choice, comparison, query, key)

@@ -27,7 +27,7 @@ _LONGEST = 128
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:
     """Why nothing can be drawn on this text's matrices, in a sentence; empty where it can."""
     if not is_raw(state):
-        return "A pattern is drawn on the raw weights, token by token: choose them as the reading above."
+        return "A pattern is drawn on raw weights, token by token: choose that reading behind Options."
     if stream == "cross":
         return "A pattern is drawn on the attention of a text to itself: choose another stream, or search by words."
     count = len(trace.query_tokens(stream))

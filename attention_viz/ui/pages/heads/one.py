@@ -100,7 +100,7 @@ def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) 
     if not readings.is_raw(state):
         show_reading(shown, state)
         st.caption(
-            "Only this matrix is read so: roles, the heads' numbers and patterns and the search are of the raw weights."
+            "Only this matrix follows the reading: roles, numbers, patterns and the search stay with the raw weights."
         )
 
 

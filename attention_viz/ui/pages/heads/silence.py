@@ -47,7 +47,7 @@ class _Said:
 def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
     """The button that silences the chosen head, and what became of what the model says."""
     if drawn.fit is None:
-        st.caption("A head is silenced inside a model, and a trace from a file is a run that is over.")
+        st.caption("A trace from a file can't be run again: close it to silence a head.")
         return
     silent = choice.silence == "on"
     with st.container(key="heads-silence", gap="small"):
@@ -72,7 +72,7 @@ def silenced_effects(drawn: Drawn, state: State, atlas: Atlas) -> list[float | N
     """
     heads = heads_of(drawn, atlas.stream)
     if drawn.fit is None:
-        st.caption("Heads are silenced inside a model, and a trace from a file is a run that is over.")
+        st.caption("A trace from a file can't be run again: close it to silence heads.")
         return [None] * len(heads)
     try:
         before = draw(replace(state, more=0).request)
@@ -113,7 +113,7 @@ def _said(before: Drawn, after: Drawn, state: State, *, silent: bool) -> _Said:
 
 
 def _offer() -> str:
-    return f"The nearest of {len(SENTENCES)} example sentences is then looked up again, here."
+    return f"Then you see here which of {len(SENTENCES)} example sentences comes out nearest to yours."
 
 
 def _next_word(before: Drawn, after: Drawn, state: State, place: int, far: str) -> _Said:

@@ -68,7 +68,7 @@ def sink_words(row: Mapping[str, float], first: str) -> str:
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
     return (
-        f"On average {row['weight']:.2f} of its weight rests on {named(first)}, the first token. The vector that it "
-        f"fetches there is {row['length'] / row['others']:.2f} times as long as the others: {row['fetched']:.2f} of "
-        "all that it fetches."
+        f"On average it gives {row['weight']:.2f} of its weight to {named(first)}, the first token. What it fetches "
+        f"there is {row['length'] / row['others']:.2f} times as long as elsewhere: {row['fetched']:.2f} of all that it "
+        "fetches."
     )

@@ -40,10 +40,10 @@ def show_what_if(drawn: Drawn, state: State, exports: DeltaGenerator) -> None:
     """
     st.markdown("##### What if the model were changed?")
     if drawn.fit is None:
-        st.caption("A change runs inside a model, and a trace from a file is a run that is over: close it to try one.")
+        st.caption("A trace from a file can't be run again: close it to try a change.")
         return
     if state.more and state.facts.continues_text:
-        st.caption("Changed is the run of what was typed: the tokens that the model went on by are left out here.")
+        st.caption("The change is tried on what you typed: the tokens that the model added are left out here.")
     try:
         state = replace(state, more=0)
         before = draw(state.request)
@@ -68,7 +68,7 @@ def _show_changed(before: Drawn, after: Drawn, state: State, exports: DeltaGener
     theme, stream = theme_name(), before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
     moved = float(moved_output(before.trace, after.trace).mean())
-    st.markdown(plain(f"So changed, the output moves by {moved:.2%} of its length, on average over the tokens."))
+    st.markdown(plain(f"With this change, the output moves by {moved:.2%} of its length, on average over the tokens."))
     outputs, heads, here = st.columns(3)
     outputs_words = "How far each token's output moved"
     with outputs:

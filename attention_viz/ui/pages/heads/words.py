@@ -84,11 +84,9 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     most = [name for name in METRICS if row[name] > _NOTHING and ranks[name] <= max(1, len(table) // 20)]
     most.sort(key=lambda name: float(ranks[name]))
     parts = [
-        f"{METRICS[name].label.lower()} {table.loc[head, name]:.3f} (rank {int(ranks[name])} of {len(table)})"
-        for name in most
+        f"number {int(ranks[name])} by {METRICS[name].label.lower()} ({table.loc[head, name]:.3f})" for name in most
     ]
-    where = f"Layer {head[0]}, head {head[1]}"
-    return f"{where} stands out in {', '.join(parts)}." if parts else ""
+    return f"Of all {len(table)} heads, layer {head[0]}, head {head[1]} is {listed(parts)}." if parts else ""
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:

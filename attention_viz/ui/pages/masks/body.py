@@ -28,7 +28,7 @@ from attention_viz.ui.presenting.host import present_change
 
 __all__ = ["show_body"]
 
-_FILE = "A trace from a file is a run that is over: its masks can be seen, and no other can be added to it."
+_FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
 
 
 def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
@@ -59,7 +59,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
         if beside is not None and (other := fit(state.request, beside)).cut:
             show_cut(other, state, "The other sentence has")
         if chosen.more and chosen.facts.continues_text:
-            st.caption("Masked is what was typed: the tokens that the model went on by are left out here.")
+            st.caption("Only what you typed is masked: the tokens that the model added are left out here.")
         after = _masked(before, shown, beside, choice)
     if after is None:
         # The matrix stays there, so that another mask can be chosen.

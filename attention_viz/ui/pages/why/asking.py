@@ -1,11 +1,12 @@
 """Which number is opened, chosen on the page: a next word, against another; or the score of the chosen pair."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Drawn, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text
@@ -65,11 +66,13 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     else:
         found = candidates(request, trace, _OFFERED)
         if not found:
-            raise UnsupportedModel(f"{state.model} predicts a word behind its mask; the text has none")
+            raise UnsupportedModel(f"{state.model} predicts the word behind a mask, and this text has no mask")
         at, likely = next(iter(found.items()))
     tokens = trace.query_tokens(trace.streams[-1])
     names = [_plain(tokens.write(label)) or label for label in likely.token]
     offered = list(dict.fromkeys(names))
+    # A line break is shown by a sign, and half a letter by its bytes: no text is their name.
+    signs = dict(zip(reversed(names), reversed(likely["id"].tolist()), strict=True))
     for name in ("token", "against"):
         # What was typed is an option, too.
         typed = getattr(choice, name)
@@ -78,9 +81,9 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     first = choice.token or offered[0]
     second = choice.against if choice.against != first else ""
     try:
-        token = named_token(request, trace, at, first)
+        token = _token_of(drawn, state, at, first, signs)
         second = second or _other(state, trace, at, token) or next(name for name in offered if name != first)
-        against = named_token(request, trace, at, second, like=token)
+        against = _token_of(drawn, state, at, second, signs, like=token)
     finally:
         # What was typed stays in its box, also where it is no token.
         second = second or next(name for name in offered if name != first)
@@ -88,6 +91,16 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
         _pick("and not", "against", offered, second)
     more, less = f"“{shortened(first)}”", f"“{shortened(second)}”"
     return Asked(Logit(token, at, against), more, less, at)
+
+
+def _token_of(drawn: Drawn, state: State, at: int, word: str, signs: Mapping[str, int], like: int | None = None) -> int:
+    """The token of a word, or the one that was offered by that sign."""
+    try:
+        return named_token(state.request, drawn.trace, at, word, like=like)
+    except UnusableText:
+        if word not in signs:
+            raise
+        return signs[word]
 
 
 def _pick_row(drawn: Drawn, state: State) -> int:

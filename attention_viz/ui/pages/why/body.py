@@ -122,7 +122,7 @@ def _tell_words(of: Silenced, places: Places) -> None:
 def _untold(drawn: Drawn, state: State) -> str:
     """Why nothing can be opened; empty where something can."""
     if drawn.fit is None:
-        return "A trace from a file is a run that is over: what wrote its numbers is told by a model that runs."
+        return "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
     if state.own:
         return (
             "Our own module has random weights: nobody trained them to say anything. Choose a model that was trained."

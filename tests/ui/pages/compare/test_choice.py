@@ -161,5 +161,8 @@ def test_the_claim_tells_what_differs_most_between_two_words() -> None:
         f"“bank” looks at “river” 0.58 in the first; at “city” {weight[1]:.2f} in the second"
     )
     assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
+        ("Both sentences are the same: type another one, or change a word.", "")
+    ]
+    assert claim(CompareChoice("models"), av.compare(one, one, 0, 4)) == [
         ("No word looks at another by as much as 0.005 more or less.", "")
     ]

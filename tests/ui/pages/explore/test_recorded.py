@@ -12,7 +12,7 @@ from attention_viz.ui.pages.explore import page, picture
 from tests.ui.screens import Screen
 
 ROOT = Path(__file__).parents[4]
-RECORDED = "Recorded: shown until the same has run here"
+RECORDED = "A recording, shown until the model has run here"
 
 PROGRAM = """
 import sys

@@ -85,7 +85,7 @@ def test_a_file_is_looked_at_and_a_foreign_one_refused(tmp_path: Path) -> None:
     assert any("can't be shown" in one for one in screen.open_trace(tmp_path / "other.safetensors").alerts)
     words = screen.open_trace(path).words
     assert "own mask here: causal (nobody looks ahead)" in words
-    assert "A trace from a file is a run that is over" in words
+    assert "A trace from a file can't be run again" in words
 
 
 def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(screen: Screen) -> None:

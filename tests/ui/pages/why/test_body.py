@@ -24,6 +24,12 @@ def test_it_opens_on_the_next_word_against_one_of_the_text_and_on_the_head_that_
     assert (screen.picker("Layer").value, screen.picker("Head").value) == (23, 3)
 
 
+def test_a_line_break_that_is_likeliest_is_asked_about_by_its_sign() -> None:
+    screen = Screen().open(f"/why?model={SMOLLM2}&text=The+cat+sat+because+it+was+so+tired.")
+    assert not screen.app.exception and not screen.app.info
+    assert screen.picker("Why").value == "↵"
+
+
 def test_without_a_head_that_writes_it_the_number_is_what_the_edited_model_says() -> None:
     request = Request(SMOLLM2, GIVEN.replace("+", " "))
     drawn, model = draw(request), shipped(SMOLLM2)
