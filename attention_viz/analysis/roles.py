@@ -27,6 +27,8 @@ __all__ = ["ROLES", "Role", "roles"]
 _CELLS = 2**26
 # What a single query does isn't what a head mostly does.
 _FEWEST = 2
+# From this evenness on, rows are taken to be even.
+_EVEN = 0.98
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     which can only look at itself. "previous" and "next" leave out neighbours at which heads rest. "same token" and
     "induction" are how much more than the other rows give to the same key on average: a head that looks at "the" from
     everywhere goes on with no pattern. "broad" is the entropy over its largest value, the logarithm of how many keys
-    the query may look at.
+    the query may look at; from 0.98 on a head has no job, since in a short text even rows give every key much.
 
     Source: Clark et al. 2019, "What Does BERT Look At?", section 3; Olsson et al. 2022, "In-context Learning and
     Induction Heads"; Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks".
@@ -105,7 +107,9 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
 def _role(shares: Mapping[str, float]) -> tuple[str, float]:
     """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing."""
     jobs = [name for name in _SHARES if ROLES[name].job and not isnan(shares[name])]
-    reached = [name for name in jobs if shares[name] >= ROLES[name].threshold]
+    # In a short text even rows give every key a large share: who looks at all alike does no job.
+    even = shares["broad"] >= _EVEN
+    reached = [name for name in jobs if shares[name] >= ROLES[name].threshold and not even]
     if reached:
         best = max(reached, key=lambda name: shares[name])
         return best, shares[best]

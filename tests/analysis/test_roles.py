@@ -55,6 +55,15 @@ def test_a_pattern_that_was_put_in_is_called_by_its_name(role: str) -> None:
     assert tuple(table.loc[(0, 1), ["role", "score"]]) == ("broad", pytest.approx(1.0))
 
 
+def test_even_rows_of_a_short_text_do_no_job_however_much_they_give_a_key() -> None:
+    words = ("the", "bank", "of", "the", "river", "was", "flooded")
+    even = torch.ones(7, 7).tril().double()
+    even /= even.sum(dim=-1, keepdim=True)
+    table = av.roles(trace_of(even[None, None], tokens_of(words), "decoder"))
+    assert table.loc[(0, 0), "itself"] >= av.ROLES["itself"].threshold
+    assert table.loc[(0, 0), "role"] == "broad"
+
+
 @pytest.mark.parametrize("role", ["previous", "next", "itself", "punctuation"])
 def test_below_its_threshold_it_is_not_called_so(role: str) -> None:
     threshold = av.ROLES[role].threshold
@@ -140,7 +149,7 @@ def test_shares_are_those_of_their_definitions(name: str, text: str) -> None:
         own = naive(trace.weights(layer, head).tolist(), tokens, back=back)
         assert row[SHARES].to_dict() == pytest.approx(own, abs=1e-5, nan_ok=True), (layer, head)
         jobs = {one: own[one] for one in SHARES if av.ROLES[one].job and own[one] >= av.ROLES[one].threshold}
-        if jobs:
+        if jobs and own["broad"] < 0.98:
             assert row["role"] == max(jobs, key=lambda one: jobs[one])
         else:
             rest = [one for one in ("first", "broad") if own[one] >= av.ROLES[one].threshold]

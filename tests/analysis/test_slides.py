@@ -49,10 +49,20 @@ def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_run
         row = trace.weights(one.layer, one.head, one.stream)[one.query]
         assert picture.values[picture.key] == pytest.approx(float(row[one.key]), abs=1e-6)
         assert slide.source.startswith(f"coreference · layer {one.layer}, head {one.head}")
+    asked = [said(slide.ask) for slide in slides]
+    assert len(asked) == len(set(asked)), "the same question is told apart by its head"
     last = found[-1]
     place = (last.stream, last.layer, last.head, last.query, last.key)
     chosen = found_slides(trace, found, place)
     assert chosen[0].tell == last.parts and len(chosen) == len(found)
+
+
+def test_a_question_that_comes_again_says_of_which_head() -> None:
+    trace = av.load("coreference").trace("the ball hit the window and it broke")
+    first = next(one for one in av.findings(trace) if said(found_slides(trace, [one])[0].ask).startswith("Which word"))
+    again = replace(first, head=(first.head + 1) % 4)
+    one, other = found_slides(trace, [first, again])
+    assert said(other.ask) == f"And head {again.head} of layer {again.layer}: w{said(one.ask)[1:]}"
 
 
 def test_a_link_that_is_no_finding_comes_first_and_is_told_whatever_it_weighs(trace: Trace) -> None:

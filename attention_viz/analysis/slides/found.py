@@ -1,6 +1,7 @@
 """Slides of what was found in a run: one a finding, the chosen link first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
@@ -24,10 +25,15 @@ def found_slides(
         chosen: stream, layer by its number, head, query and key of the link on the screen.
     """
     slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.streams}
-    if chosen is None:
-        return tuple(slides.values())
-    first = slides.pop(chosen, None) or link_slide(trace, *chosen)
-    return (first, *slides.values())
+    if chosen is not None:
+        slides = {chosen: slides.pop(chosen, None) or link_slide(trace, *chosen), **slides}
+    asked: set[tuple[Part, ...]] = set()
+    found: list[Slide] = []
+    for (_, layer, head, _, _), one in slides.items():
+        # The same question once more is about another head.
+        found.append(replace(one, ask=_of_head(one.ask, layer, head)) if one.ask in asked else one)
+        asked.add(one.ask)
+    return tuple(found)
 
 
 def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int) -> Slide:
@@ -74,6 +80,12 @@ def _asked(one: Finding) -> tuple[Part, ...]:
     if one.kind == "alignment":
         return (("Which word is looked at while ", ""), *before, *looking, (" is said?", ""))
     return (("Which word does ", ""), *before, *looking, (" look at?", ""))
+
+
+def _of_head(ask: tuple[Part, ...], layer: int, head: int) -> tuple[Part, ...]:
+    """A question, asked of another head than before."""
+    (text, role), *others = ask
+    return ((f"And head {head} of layer {layer}: {text[:1].lower()}{text[1:]}", role), *others)
 
 
 def _looking(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

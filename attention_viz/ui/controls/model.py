@@ -151,8 +151,12 @@ def _ask_folder() -> None:
         on_change=_take_folder,
         width=460,
     )
-    if not options:
-        st.caption("None of the folders that may be read here holds a model yet.")
+    if not options or "model_refused" in st.session_state:
+        none = "" if found else "No model is there yet. "
+        st.caption(
+            f"{none}Models are read from the folder “models” beside the app, or from those that the variable "
+            "ATTENTION_VIZ_MODELS names when the app is started."
+        )
 
 
 def _ask_hub() -> None:

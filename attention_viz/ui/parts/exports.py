@@ -222,6 +222,6 @@ def _show_link() -> None:
         st.caption("The text is too long for a link: whoever opens it has to paste it.")
     if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
         st.caption(
-            "This link works on this machine only. For others in the room, first open the app at this machine's address "
-            "in the network."
+            "This link works on this machine only: for others in the room, first open the app at this machine's "
+            "address in the network."
         )

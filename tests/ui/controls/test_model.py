@@ -50,6 +50,7 @@ def test_a_path_typed_into_the_picker_is_refused_as_well(page: OpenPage, models:
     box.press("Enter")
     idle(screen)
     expect(screen.get_by_text(re.compile("This model can't be opened: there is no folder"))).to_be_visible()
+    expect(screen.get_by_text(re.compile("ATTENTION_VIZ_MODELS names"))).to_be_visible()
     assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
 
 

@@ -8,7 +8,7 @@ import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
 
 /**
- * @import {Slide, Words} from "./slides.js"
+ * @import {Row, Slide, Words} from "./slides.js"
  */
 
 /** @type {Record<string, string>} */
@@ -47,8 +47,8 @@ export function showSlide(root, stage, slide, {step, vote}) {
   if (slide.given.length) beside.append(drawGiven(slide.given));
   beside.append(place);
   const section = element("section", {class: "av-slide", "aria-roledescription": "slide"});
-  // Where the question names the word that is looked at, its bar is marked from the beginning; else it is the answer.
-  section.toggleAttribute("data-named", named(slide.ask));
+  // Where the question names the word of the marked bar, that is marked from the beginning; else it is the answer.
+  section.toggleAttribute("data-named", named(slide.ask, slide.picture));
   section.append(claim, beside, element("p", {class: "av-source"}, slide.source));
   stage.replaceChildren(section);
   // Beside a wide table there is no room for what there is to choose from.
@@ -84,9 +84,13 @@ function lettersOf(words) {
   return words.reduce((sum, [text, role]) => sum + (role === "small" ? 0 : text.length), 0);
 }
 
-/** @param {Words[]} words */
-function named(words) {
-  return words.some(([, role]) => role === "key");
+/**
+ * @param {Words[]} words
+ * @param {Row | null} picture
+ */
+function named(words, picture) {
+  const marked = picture?.tokens[picture.key ?? -1]?.replace("\u2026", "");
+  return marked !== undefined && words.some(([text, role]) => role === "key" && text.includes(marked));
 }
 
 /**

@@ -42,19 +42,33 @@ def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> D
     """
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, drawn, state)
-        writes = hold_writes(drawn, state)
+        words = head_words(atlas.table, (state.layer, state.head))
         if choice.plot == "vectors":
             _show_vectors(atlas, state)
         else:
-            _show_matrix(atlas, drawn, state, choice)
+            _show_matrix(atlas, drawn, state, choice, words)
         show_linking(atlas, state)
+        # What is tried stands on the first screen; what can be read beside it may come below.
         show_silence(drawn, state, choice)
+        show_sink(drawn, state)
+        writes = hold_writes(drawn, state)
+        if words:
+            st.caption(plain(words))
     return writes
 
 
 def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """What is taken away of the picture of queries and keys."""
+    """What is taken away of the chosen head: its weights, or the picture of its queries and keys."""
+    place = (state.layer, state.head, atlas.stream)
     if choice.plot != "vectors":
+        show_figure_exports(
+            "heads-weights",
+            lambda: views.heatmap(atlas.trace, *place, theme="light"),
+            lambda: atlas.trace.table(*place),
+            atlas.trace,
+            *place,
+            title="The chosen head",
+        )
         return
     show_figure_exports(
         "heads-vectors",
@@ -63,9 +77,7 @@ def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
             atlas.trace, atlas.stream
         ),
         atlas.trace,
-        state.layer,
-        state.head,
-        atlas.stream,
+        *place,
         title="Queries and keys",
     )
 
@@ -82,21 +94,17 @@ def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
     pickers.switch("This head as", PLOTS, HEADS_CHOICES.key("plot"))
     query, key = pair_of(drawn, state)
     st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
-    show_sink(drawn, state)
 
 
-def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, words: str) -> None:
     board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
     place = st.empty()
     shown = read_in_place(drawn, state, place, _HEIGHT)
-    words = head_words(atlas.table, (state.layer, state.head))
     if shown is not None:
         with place.container():
             _draw_matrix(atlas, shown, state, choice, words, board=board)
     if board:
         show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
-    if words:
-        st.caption(plain(words))
     if not readings.is_raw(state):
         show_reading(shown, state)
         st.caption(

@@ -62,7 +62,7 @@ def test_what_it_is_told_to_say_names_the_rows(screen: Screen) -> None:
     target = "la fille vend la clé"
     screen.back_to(TRANSLATION).pick("Target", target)
     assert [row[0] for row in alignment(screen)] == [*target.split(), "</s>"]
-    assert "Told to say" in screen.words
+    assert "It was told to say" in screen.words
     assert screen.address["target"] == target
     expected = translated(SENTENCE, target).weights(0, 1, "cross").numpy()
     assert screen.weights() == pytest.approx(expected, abs=1e-6)

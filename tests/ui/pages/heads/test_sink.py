@@ -14,7 +14,7 @@ def test_a_head_that_rests_on_the_first_token_says_how_little_it_fetches_there(m
     row = table.loc[resting]
     layer, head = resting
     screen = Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer={layer}&head={head}")
-    (line,) = [one.value.replace("\\", "") for one in screen.app.caption if "rests on" in one.value]
+    (line,) = [one.value.replace("\\", "") for one in screen.app.caption if "of its weight to" in one.value]
     for number in (row["weight"], row["length"] / row["others"], row["fetched"]):
         assert f"{number:.2f}" in line
     assert row["length"] < row["others"]

@@ -75,6 +75,11 @@ def test_a_table_of_what_changed_is_taken_away_and_undo_brings_back(page: OpenPa
     with screen.expect_download() as download:
         screen.locator(".st-key-download-what-if-outputs-csv button").click()
     handed_out = pandas.read_csv(download.value.path())
+    with screen.expect_download() as weights:
+        screen.locator(".st-key-download-heads-weights-csv button").click()
+    head = parse_qs(urlsplit(screen.url).query)
+    own = before.table(int(head["layer"][0]), int(head["head"][0]))
+    assert pandas.read_csv(weights.value.path())["weight"].tolist() == pytest.approx(own["weight"].tolist(), rel=1e-4)
     assert handed_out["moved"].tolist() == pytest.approx(moved_output(before, after).tolist(), rel=1e-5)
     screen.keyboard.press("Escape")
     screen.get_by_role("button", name="Remove", exact=True).first.click()
