@@ -14,6 +14,7 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameters
+from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import (
@@ -127,7 +128,8 @@ def show_moments() -> None:
 def show_choice_notices() -> None:
     """What the address asked for in vain, and what a link can't carry."""
     show_notices(COMPARE_CHOICES.notices())
-    if COMPARE_CHOICES.current().what == "sentences":
+    # Of the first sentence it is said already, where that is as long.
+    if COMPARE_CHOICES.current().what == "sentences" and fits_link(st.session_state.get("text", "")):
         show_link_limit(COMPARE_CHOICES.current().other)
 
 
