@@ -38,7 +38,7 @@ def token_of(
         return int(asked)
     if tokenizer is None:
         raise UnusableText(f"the token {asked!r} was asked for, and {name} has no tokenizer: name its id")
-    spelled = [tokenizer.encode(text, add_special_tokens=False) for text in dict.fromkeys((f" {asked}", asked))]
+    spelled = _spelled(tokenizer, asked)
     found = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != tokenizer.unk_token_id]
     if not found and asked in (known := tokenizer.get_vocab()):
         found = [known[asked]]
@@ -47,13 +47,25 @@ def token_of(
         found = same
     if found:
         return max(found, key=lambda one: float(logits[one]))
-    pieces = [label_ids(tokenizer, ids).written for ids in spelled if ids and tokenizer.unk_token_id not in ids]
-    if not pieces:
+    known = [ids for ids in spelled if ids and tokenizer.unk_token_id not in ids]
+    if not known:
         raise UnusableText(f"{name} has no token {asked!r}")
-    first = pieces[0]
+    pieces = label_ids(tokenizer, known[0]).written
     raise UnusableText(
-        f"{asked!r} is {len(first)} tokens to {name}: {' + '.join(first)}; ask for one of them, such as {first[0]!r}"
+        f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as "
+        f"{_named(tokenizer, known[0][0])!r}"
     )
+
+
+def _spelled(tokenizer: "PreTrainedTokenizerBase", word: str) -> list[list[int]]:
+    """The tokens of a word after a space, and without one."""
+    return [tokenizer.encode(text, add_special_tokens=False) for text in dict.fromkeys((f" {word}", word))]
+
+
+def _named(tokenizer: "PreTrainedTokenizerBase", token: int) -> str:
+    """A token as whoever asks again can write it: its text, or the tokenizer's own label where that is no token."""
+    text = str(tokenizer.decode([token])).strip()
+    return text if [token] in _spelled(tokenizer, text) else str(tokenizer.convert_ids_to_tokens(token))
 
 
 def _spaced(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:

@@ -1,0 +1,22 @@
+"""Which token a word stands for, and what is offered where it is several."""
+
+import re
+
+import pytest
+import torch
+
+import attention_viz as av
+from attention_viz.models.inputs.token_of import token_of
+from attention_viz.models.model import AttentionModel
+
+
+@pytest.mark.parametrize("word", ["wonderfulness", "xyzzyq", "Ungeheuer", "日本語の文"])
+def test_what_is_offered_for_a_word_of_several_tokens_can_be_asked_for(smollm2: AttentionModel, word: str) -> None:
+    tokenizer = smollm2.tokenizer
+    logits = torch.zeros(len(tokenizer))
+    with pytest.raises(av.UnusableText, match=r"ask for one of them, such as '.+'$") as refused:
+        token_of(smollm2.name, tokenizer, logits, word)
+    offered = re.search(r"such as '(.+)'$", str(refused.value))
+    assert offered
+    token = token_of(smollm2.name, tokenizer, logits, offered[1])
+    assert token in {tokenizer.encode(text, add_special_tokens=False)[0] for text in (word, f" {word}")}
