@@ -1,7 +1,7 @@
 """Every metric of every head as a table: some rows at a time, and of long texts from a sample of the rows."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
 from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
@@ -35,8 +36,8 @@ _FEW = 5
 _AT_ONCE = 2**19
 # A text of more weights than this is measured by a sample, of so many rows, unless all are asked for.
 _MANY, _SAMPLE = 2**29, 256
-
-Progress = Callable[[float], object]
+# Weights a second, on two cores.
+_RATE = 1.2e8
 
 
 def head_table(
@@ -49,6 +50,9 @@ def head_table(
 ) -> "pandas.DataFrame":
     """Every metric of every head.
 
+    What takes more than ten seconds says first how many weights it reads and how long it may take, and then on standard
+    error how far it is.
+
     Args:
         traces: one text's trace; or several texts' of one model, whose mean is taken over the texts that have what a
             metric asks for, with its spread (standard deviation, population) in a column ending in "_spread".
@@ -58,7 +62,8 @@ def head_table(
         repeated_random: whether the model behind the (first) trace also reads 50 random tokens twice, the standard test
             of induction: a last column "induction_random" has its score, and "induction_random_n" of how many tokens.
             Source: Olsson et al. 2022, "In-context Learning and Induction Heads"; see `model.repeated_random`.
-        progress: told now and then which share of the work is done, from 0 to 1; what it raises stops the work.
+        progress: told now and then which share of the work is done, from 0 to 1, in place of lines on standard error;
+            what it raises stops the work.
 
     Returns:
         One row a head, index (layer, head), one column a metric, float64. NaN where no query has what is asked for;
@@ -81,7 +86,8 @@ def head_table(
     if not several:
         raise TraceError("a table of heads was asked for without a trace; needed: one or more")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
-    count = len(several) + len(tests)
+    count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
+    progress = ahead("head_table", cells, cells / _RATE, progress, "weights", "rows=… measures some rows only")
     tables = [
         _table(trace, trace.stream(stream), rows, _part(progress, number, count))
         for number, trace in enumerate(several)
@@ -140,18 +146,27 @@ def few_behind(table: "pandas.DataFrame") -> dict[str, int]:
     return {name: count for name, count in most.items() if 0 < count < _FEW}
 
 
-def _part(progress: Progress | None, number: int, count: int) -> Progress | None:
+def _part(progress: Progress, number: int, count: int) -> Progress:
     """What tells of one of several parts as its share of the whole."""
-    return None if progress is None else lambda share: progress((number + share) / count)
+    return lambda share: progress((number + share) / count)
 
 
-def _table(
-    trace: Trace, stream: str, asked: int | Literal["all"] | None, progress: Progress | None
-) -> "pandas.DataFrame":
+def _measured(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> Sequence[int]:
+    """The queries from which means are taken."""
+    counted = trace.query_tokens(stream).counted
+    return counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
+
+
+def _cells(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> int:
+    """How many weights are read for a table."""
+    shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
+    return len(_measured(trace, stream, asked)) * sum(heads * keys for heads, _, keys in shapes)
+
+
+def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progress: Progress) -> "pandas.DataFrame":
     import pandas
 
-    counted = trace.query_tokens(stream).counted
-    rows = counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
+    counted, rows = trace.query_tokens(stream).counted, _measured(trace, stream, asked)
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     sums = {layer: torch.zeros(3, len(METRICS), call.shape[0], dtype=torch.float64) for layer, call in calls.items()}
     done, work = 0, len(rows) * len(calls)
@@ -161,8 +176,7 @@ def _table(
         for layer, call in calls.items():
             sums[layer] += _sums(_for_rows(call, some, last), known)
             done += len(some)
-            if progress is not None:
-                progress(done / work)
+            progress(done / work)
     index = pandas.MultiIndex.from_tuples(
         [(layer, head) for layer, call in calls.items() for head in range(call.shape[0])], names=["layer", "head"]
     )

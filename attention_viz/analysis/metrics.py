@@ -68,6 +68,12 @@ def _duplicate(weights: "Tensor", rows: "Rows") -> "Tensor":
     return sums.index_add(-1, having[inside], weights[..., having[inside], keys[inside]])
 
 
+def _special(weights: "Tensor", rows: "Rows") -> "Tensor":
+    if not len(rows.special):
+        return weights.new_full(weights.shape[:-1], nan)
+    return weights[..., rows.special[rows.special < weights.shape[-1]]].sum(dim=-1)
+
+
 def _variance(weights: "Tensor", rows: "Rows") -> "Tensor":
     # Padded keys have no weight, and so no part in either sum.
     squares, whole = weights.norm(dim=-1).double().square(), weights.sum(dim=-1).double()
@@ -148,7 +154,7 @@ METRICS: dict[str, Metric] = {
         r"\frac{1}{n}\sum_i\sum_{j\;\text{special}} A_{ij}",
         "weight",
         f"{_PATTERNS}.2",
-        lambda weights, rows: weights[..., rows.special[rows.special < weights.shape[-1]]].sum(dim=-1),
+        _special,
     ),
     "confidence": Metric(
         "Confidence",

@@ -21,7 +21,7 @@ class Rows:
         positions: which queries these are, (row,).
         counted: True for those that count, (row,).
         real: True for keys that aren't padding, (key,).
-        special: the keys that the tokenizer calls special, (special,).
+        special: the keys that the tokenizer calls special and that aren't padding, (special,).
         first: the first key of the text that isn't padding.
         count: how many keys of the whole text aren't padding.
         before: for each query the key one before it, −1 where there is none; likewise `after`.
@@ -68,7 +68,7 @@ class Rows:
             chosen,
             counted[chosen],
             real,
-            torch.tensor(keys.special).nonzero()[:, 0],
+            (torch.tensor(keys.special) & real).nonzero()[:, 0],
             int(real.nonzero()[0]) if real.any() else 0,
             int(real.sum()),
             before,

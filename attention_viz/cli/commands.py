@@ -73,7 +73,10 @@ def heads(arguments: Namespace) -> int:
 def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """The table for eyes, without its counts; which of its means rest on few tokens is said beside it."""
     from attention_viz.analysis.head_table import COUNT, few_behind
+    from attention_viz.analysis.metrics import METRICS
 
+    if none := [name for name in METRICS if name in table and table[name].isna().to_numpy().all()]:
+        report(f"Nothing that was read has what these metrics ask for, so they have no number: {', '.join(none)}")
     if few := few_behind(table):
         said = ", ".join(f"{name} on {count}" for name, count in few.items())
         report(f"These means rest on few tokens and say little: {said}")

@@ -21,7 +21,7 @@ _BODY = """_attention_viz() {
     case "$command $before" in
 %(values)s
     esac
-    case "$command" in
+    case "$command $word" in
 %(options)s
     esac
 }
@@ -32,7 +32,8 @@ complete -o default -F _attention_viz attention-viz
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """What a shell has to evaluate.
 
-    Commands and options are completed, and after an option its choices, the names of models, or files.
+    Commands and options are completed, and after an option its choices, the names of models, or files; likewise what
+    stands without an option, such as the shell of `completion`.
 
     Args:
         parser: with all commands.
@@ -40,10 +41,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """
     commands = _commands(parser)
     values = [line for name, command in commands.items() for line in _values(name, command)]
-    options = [
-        f'        {name}) [[ "$word" == -* ]] && COMPREPLY=($(compgen -W {_quoted(_options(one))} -- "$word"));;'
-        for name, one in commands.items()
-    ]
+    options = [line for name, command in commands.items() for line in _others(name, command)]
     body = _BODY % {
         "commands": _quoted([*commands, "--help", "--version"]),
         "values": "\n".join(values),
@@ -61,6 +59,15 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 def _options(command: argparse.ArgumentParser) -> list[str]:
     return [one for one in command._option_string_actions if one.startswith("--")]  # pyright: ignore[reportPrivateUsage]
+
+
+def _others(name: str, command: argparse.ArgumentParser) -> list[str]:
+    """What may stand anywhere: options, and in their place the words of what has no option."""
+    words = [word for one in command._get_positional_actions() for word in _words(one) or ()]  # pyright: ignore[reportPrivateUsage]
+    lines = [f'        "{name} -"*) COMPREPLY=($(compgen -W {_quoted(_options(command))} -- "$word"));;']
+    if words:
+        lines.append(f'        "{name} "*) COMPREPLY=($(compgen -W {_quoted(words)} -- "$word"));;')
+    return lines
 
 
 def _values(name: str, command: argparse.ArgumentParser) -> list[str]:

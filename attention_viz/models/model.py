@@ -32,6 +32,7 @@ from attention_viz.models.repeating import Repeating
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.scratch.text_model import TextModel
+from attention_viz.trace.ahead import Progress
 from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -113,8 +114,12 @@ class AttentionModel(Continuing, Repeating, Described, TextModel):
         layers: Sequence[int] | None = None,
         special_tokens: bool = True,
         chat: bool = False,
+        progress: Progress | None = None,
     ) -> Trace:
         """Run a text through the model with our attention and keep what it computed.
+
+        What takes more than ten seconds says first how much it will hold and how long it may take, and then on standard
+        error how far it is.
 
         Args:
             text: what to read.
@@ -126,6 +131,8 @@ class AttentionModel(Continuing, Repeating, Described, TextModel):
                 keep their numbers, and a long text of which a few layers are kept takes little memory.
             special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
             chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
+            progress: told after each layer which share of the run is done, from 0 to 1, in place of lines on standard
+                error; what it raises stops the run.
 
         Raises:
             UnusableText: nothing to read in it, or no tokenizer to read it with.
@@ -153,8 +160,8 @@ class AttentionModel(Continuing, Repeating, Described, TextModel):
         )
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
-            return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep)
-        return self._trace(reading, edits, provenance, keep)
+            return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)
+        return self._trace(reading, edits, provenance, keep, progress)
 
     def trace_padded(
         self,
@@ -276,10 +283,15 @@ class AttentionModel(Continuing, Repeating, Described, TextModel):
         return self._tracer.projections(layer, stream)
 
     def _trace(
-        self, reading: Reading, edits: Sequence[Edit], provenance: Provenance, keep: frozenset[int] | None = None
+        self,
+        reading: Reading,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
     ) -> Trace:
         axes, inputs = Axes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
-        trace = self._tracer.trace(inputs, lambda _output: axes, edits, provenance, keep)
+        trace = self._tracer.trace(inputs, lambda _output: axes, edits, provenance, keep, progress)
         return attach(trace, replace(behind(trace), repeat=self.repeated_random))
 
     @property

@@ -17,6 +17,7 @@ from attention_viz.serving.loads import Loads
 from attention_viz.serving.models import find, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.ahead import unsaid
 
 if TYPE_CHECKING:
     import pandas
@@ -147,7 +148,7 @@ def _is_cut(request: Request, beside: str | None, longest: int) -> bool:
 def _draw(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longest: int) -> Drawn:
     model = _chosen(request)
     limit = None if request.model == OWN else longest
-    with FORWARDS:
+    with FORWARDS, unsaid():
         if beside is not None:
             return _draw_padded(model, request, beside, limit, edits)
         return _read(model, request, limit, edits)

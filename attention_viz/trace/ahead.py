@@ -2,12 +2,14 @@
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from time import perf_counter
 
 from attention_viz.errors import AttentionVizWarning
 
-__all__ = ["Progress", "ahead"]
+__all__ = ["Progress", "ahead", "unsaid"]
 
 Progress = Callable[[float], object]
 
@@ -16,8 +18,28 @@ _LONG = 10.0
 _TELLING = 0.5
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
+_PACKAGE = __name__.partition(".")[0]
+_unsaid: ContextVar[bool] = ContextVar("unsaid", default=False)
 
-def ahead(what: str, size: float, seconds: float, progress: Progress | None, unit: str = "rows") -> Progress:
+
+@contextmanager
+def unsaid() -> Generator[None]:
+    """Within it nothing is said, for a page that tells of its work in its own way; a progress is still told."""
+    token = _unsaid.set(True)
+    try:
+        yield
+    finally:
+        _unsaid.reset(token)
+
+
+def ahead(
+    what: str,
+    size: float,
+    seconds: float,
+    progress: Progress | None,
+    unit: str = "rows",
+    less: str = "layers=[…] takes some layers only",
+) -> Progress:
     """Say of some work that it takes long, where it does, before it begins.
 
     Args:
@@ -26,6 +48,7 @@ def ahead(what: str, size: float, seconds: float, progress: Progress | None, uni
         seconds: that it takes on two cores, as far as one can tell.
         progress: who is told which share is done, from 0 to 1; of long work, by default, lines on standard error.
         unit: of the size: "rows", or "bytes".
+        less: what makes it shorter.
 
     Returns:
         What has to be told how far the work is.
@@ -33,15 +56,23 @@ def ahead(what: str, size: float, seconds: float, progress: Progress | None, uni
     Warns:
         AttentionVizWarning: it takes more than ten seconds.
     """
-    if seconds <= _LONG:
+    if seconds <= _LONG or _unsaid.get():
         return (lambda _share: None) if progress is None else progress
     told = _in_bytes(size) if unit == "bytes" else f"{size:,.0f} {unit}"
     warnings.warn(
-        f"{what}: {told}, which takes about {_lasting(seconds)} on two cores; layers=[…] takes some layers only",
+        f"{what}: {told}, which takes about {_lasting(seconds)} on two cores; {less}",
         AttentionVizWarning,
-        stacklevel=4,
+        stacklevel=_outside(),
     )
     return _Lines(what) if progress is None else progress
+
+
+def _outside() -> int:
+    """How far above the line that warns stands the one outside this package that asked for the work."""
+    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage] -- the only way to ask
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class _Lines:

@@ -42,7 +42,7 @@ def naive(weights: numpy.ndarray, tokens: Tokens, counted: Sequence[int] | None 
         "distance": mean([sum(a[i, j] * abs(i - j) for j in range(n)) for i in rows]),
         "duplicate": mean([sum(a[i, j] for j in earlier(i)) for i in rows if earlier(i)]),
         "induction": mean([a[i, max(earlier(i)) + 1] for i in rows if earlier(i)]),
-        "special": mean([sum(a[i, j] for j in range(n) if tokens.special[j]) for i in rows]),
+        "special": mean([sum(a[i, j] for j in range(n) if tokens.special[j]) for i in rows if any(tokens.special)]),
         "confidence": mean([max(a[i]) for i in rows]),
         "variance": mean([float(numpy.var([a[i, j] for j in real])) for i in rows]),
     }
@@ -99,7 +99,7 @@ def test_a_matrix_worked_out_by_hand() -> None:
             "distance": (0 + 0.5 + 1 + 0.75) / 4,
             "duplicate": 0.25,
             "induction": 0.5,
-            "special": 0.0,
+            "special": math.nan,  # no token is
             "confidence": (1 + 0.5 + 0.5 + 0.5) / 4,
             "variance": (3 / 16 + 1 / 16 + 1 / 32 + 1 / 32) / 4,
         },
@@ -116,6 +116,15 @@ def test_special_tokens_padding_and_blind_rows_are_left_out_of_the_means() -> No
     assert (found["self"], found["special"], found["first"]) == pytest.approx((0.75, 0.25, 0.25))
     assert found["variance"] == pytest.approx(float(numpy.var([0.25, 0.75, 0])))
     assert math.isnan(found["duplicate"])
+
+
+def test_without_a_special_token_there_is_no_number_and_padding_is_none() -> None:
+    weights = [[1.0, 0, 0], [0.5, 0.5, 0], [0, 1.0, 0]]
+    flags = {"special": (False, False, True), "padding": (False, False, True)}
+    for tokens in (Tokens(("a", "b", "c"), (1, 2, 3)), Tokens(("a", "b", "[PAD]"), (1, 2, 0), **flags)):
+        table = head_table(made(weights, tokens))
+        assert table["special"].isna().all() and (table["special_n"] == 0).all()
+        assert table["first_n"].item() == len(tokens.counted)
 
 
 def test_over_several_texts_the_mean_and_its_spread() -> None:

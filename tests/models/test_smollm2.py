@@ -57,6 +57,12 @@ def test_it_answers_in_the_chat_template_of_its_own_file(smollm2: AttentionModel
     assert labels[-7:] == ("The", "Ġcapital", "Ġof", "ĠFrance", "Ġis", "ĠParis", ".")
 
 
+def test_with_its_chat_template_special_tokens_are_where_its_heads_rest(smollm2: AttentionModel) -> None:
+    means = av.head_table(smollm2.trace("Why is the sky blue?", chat=True)).mean()
+    assert (means["special"], means["first"]) == pytest.approx((0.602, 0.584), abs=2e-3)
+    assert av.head_table(smollm2.trace("Why is the sky blue?"))["special"].isna().all()
+
+
 def test_each_of_its_steps_is_what_the_model_computes(smollm2: AttentionModel) -> None:
     # In steps this text's rounding adds up to more than two orders of adding do; in transformers' own steps, too.
     for evict in (None, av.Evict()):

@@ -5,8 +5,9 @@ import torch
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizWarning
+from attention_viz.models.inputs.cost import cost_of
 from attention_viz.trace import table
-from attention_viz.trace.ahead import ahead
+from attention_viz.trace.ahead import ahead, unsaid
 from attention_viz.trace.files import write
 
 
@@ -52,6 +53,47 @@ def test_table_save_and_explorer_warn_by_size_before_they_begin(
         av.explore(trace, progress=said.append)
     assert said[:2] == [0.5, 1.0] and said[-1] == 1.0
     assert sorted(said[2:-1]) == said[2:-1]
+
+
+def test_a_run_and_its_metrics_say_so_too_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_viz.models.inputs.cost._RATE", 1e4)
+    monkeypatch.setattr("attention_viz.analysis.head_table._RATE", 1)
+    model, said = av.load("induction"), list[float]()
+    assert isinstance(model, av.AttentionModel)
+    with pytest.warns(AttentionVizWarning, match=r"^model.trace: .* kB, .* layers=\[…\] keeps some") as found:
+        trace = model.trace("moon cheese frog ring moon cheese", progress=said.append)
+    # The line that asked, not one of the package's own.
+    assert found[0].filename == __file__
+    assert said == [0.5, 1.0]
+    with pytest.warns(AttentionVizWarning, match=r"^head_table: 336 weights, which takes about 6 minutes .* rows=…"):
+        whole = av.head_table([trace], progress=said.append)
+    assert said[-1] == 1.0 and len(whole) == 8
+
+    def stop(share: float) -> None:
+        raise InterruptedError(share)
+
+    with pytest.warns(AttentionVizWarning), pytest.raises(InterruptedError, match=r"0\.5"):
+        model.trace("moon cheese", progress=stop)
+    with unsaid():
+        model.trace("moon cheese")
+        av.head_table(trace)
+
+
+def test_what_a_run_takes_is_told_from_the_sizes_of_model_and_text() -> None:
+    model = av.load("induction")
+    assert isinstance(model, av.AttentionModel)
+    hf_model, runner = model.hf_model, model.runner
+    config = hf_model.config
+    assert config.tie_word_embeddings in (True, False)
+    for length in (10, 40):
+        inputs = runner.inputs({"input_ids": torch.zeros(1, length, dtype=torch.long)})
+        size, seconds = cost_of(hf_model, inputs, 2)
+        trace = model.trace_ids(torch.full((1, length), 5))
+        assert size == pytest.approx(trace.nbytes, rel=0.2)
+        least = 2 * length * config.num_hidden_layers * config.hidden_size**2 * 4 / 7.5e10
+        assert least < seconds < 10 * least
+    assert cost_of(hf_model, {}, 2) == (0, 0)
+    assert cost_of(hf_model, inputs, 2, 1)[0] < size
 
 
 def test_a_saved_file_is_about_as_large_as_is_said(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:

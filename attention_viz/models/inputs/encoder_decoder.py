@@ -12,6 +12,7 @@ from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs
 from attention_viz.models.inputs.text import Reading, label_ids
 from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.trace.ahead import Progress
 from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -43,17 +44,18 @@ class Answering:
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
     ) -> Trace:
-        """With what the decoder is to produce, by default what it says of its own accord; `keep` as of `Tracer`."""
+        """With what the decoder is to produce, by default what it says of its own accord; the rest as of `Tracer`."""
         model = self.inputs.model
         if target is not None:
             read = decoder_inputs(model, torch.tensor([target.ids], device=model.device))
-            return self._trace(reading, read, target, edits, provenance, keep)
+            return self._trace(reading, read, target, edits, provenance, keep, progress)
         read, answer = answer_of(self.tracer.runner, self._of(reading), self.inputs.limit)
         ids = [int(number) for number in answer[0]]
         text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
         described = replace(provenance, target=cast("str | None", text), generated=len(ids))
-        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described, keep)
+        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described, keep, progress)
 
     def trace_ids(self, reading: Reading, read: Tensor, edits: Sequence[Edit], provenance: Provenance) -> Trace:
         """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
@@ -67,6 +69,7 @@ class Answering:
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
     ) -> Trace:
         self.inputs.check_row(read, "decoder ids")
         known = label_ids(self.tokenizer, [int(number) for number in read[0]])
@@ -80,7 +83,7 @@ class Answering:
         inputs = {**self._of(reading), **self.tracer.runner.inputs(answer)}
         if "decoder_attention_mask" in inputs:
             provenance = replace(provenance, added=(*provenance.added, "decoder_attention_mask"))
-        return self.tracer.trace(inputs, axes, edits, provenance, keep)
+        return self.tracer.trace(inputs, axes, edits, provenance, keep, progress)
 
     def _of(self, reading: Reading) -> dict[str, Tensor]:
         return self.tracer.runner.inputs(reading.tensors)

@@ -4,7 +4,7 @@ The function is registered once with transformers' attention and mask interfaces
 that several threads can run one model at the same time and each hears only its own calls.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -85,6 +85,7 @@ class Recorder:
         places: of each call, its stream and its place there; needed for edits only.
         keep: the places among all calls of those whose numbers are kept; all by default.
         rest: where queries, keys and values are written as they come, those of a long text; None for memory.
+        progress: told after each call how many were heard so far; what it raises ends the pass.
         computing: whether our own function is at work, so that nobody takes it for the model's.
     """
 
@@ -92,6 +93,7 @@ class Recorder:
     places: Sequence[tuple[str, int]] = ()
     keep: Collection[int] | None = None
     rest: RestingFile | None = None
+    progress: Callable[[int], object] | None = None
     computing: bool = False
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
@@ -144,7 +146,10 @@ class Recorder:
         if self.keep is None or number in self.keep:
             kept = self._calls[number].beside(call) if again else call
             self._calls[number] = kept if self.rest is None else replace(kept, attention=self.rest.take(kept.attention))
-        return self._output(call)
+        output = self._output(call)
+        if self.progress is not None:
+            self.progress(self.count)
+        return output
 
     def _edited(self, call: Call, number: int) -> Call:
         """The call with the edits written into its terms."""

@@ -4,7 +4,7 @@ import inspect
 import platform
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -103,6 +103,7 @@ class Runner:
         places: Sequence[tuple[str, int]] = (),
         keep: Collection[int] | None = None,
         rest: RestingFile | None = None,
+        progress: Callable[[int], object] | None = None,
     ) -> Pass:
         """Run with our attention, in the model itself.
 
@@ -112,12 +113,13 @@ class Runner:
             places: of each call, its stream and its place there; needed for edits only.
             keep: the places among all calls of those that are kept; all by default.
             rest: where what is kept is written, that of a long text; None for memory.
+            progress: told after each call how many were heard.
         """
         started = time.perf_counter()
-        recorder = Recorder(edits, places, keep, rest)
+        recorder = Recorder(edits, places, keep, rest, progress)
         recorded = None if rest is None else self._record_body(recorder, inputs)
         if recorded is None:
-            recorder = Recorder(edits, places, keep, rest)
+            recorder = Recorder(edits, places, keep, rest, progress)
             recorded = Pass.of(self._run(recorder, inputs), recorder)
         recorded = replace(recorded, seconds=time.perf_counter() - started)
         if rest is None or isinstance(recorded.output, LateOutput):

@@ -13,6 +13,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.inputs.cost import cost_of, longest
 from attention_viz.models.patching.zeroing import value_zeroing
 from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import compare
@@ -26,6 +27,7 @@ from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.projection import Projection
+from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.late_output import LateOutput, by_row
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.resting import RestingFile
@@ -96,8 +98,9 @@ class Tracer:
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
     ) -> Trace:
-        """Run once and keep what it computed.
+        """Run once and keep what it computed; what takes long says so first.
 
         Args:
             inputs: what to run.
@@ -105,6 +108,7 @@ class Tracer:
             edits: changes made inside the model.
             provenance: where the trace comes from, without its edits.
             keep: which calls are kept; all by default.
+            progress: told after each call which share is done, in place of lines on standard error.
 
         Raises:
             UnsupportedModel: the pass took another way through the model than the probe did.
@@ -114,7 +118,11 @@ class Tracer:
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers)
         edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
-        recorded = self.runner.record(inputs, edits, anatomy.places, keep, _rest_of(inputs))
+        calls = len(anatomy.streams)
+        size, seconds = cost_of(self.runner.model, inputs, calls, None if keep is None else len(keep))
+        told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
+        rest = _rest_of(inputs)
+        recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest, lambda count: told(count / calls))
         self._check_calls(recorded)
         found = axes(recorded.output)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
@@ -276,8 +284,7 @@ class Tracer:
 
 def _rest_of(inputs: Mapping[str, Tensor]) -> RestingFile | None:
     """A file for what a long text's run computes; None for a short one, or where there is no place for a file."""
-    lengths = [tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids") and tensor.ndim == 2]
-    if max(lengths, default=0) < _LONG:
+    if longest(inputs) < _LONG:
         return None
     try:
         return RestingFile()

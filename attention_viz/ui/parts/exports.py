@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from attention_viz.errors import AttentionVizError, TraceError
+from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts import open_trace as opening
@@ -147,7 +148,7 @@ def trace_bytes(trace: Trace) -> bytes:
             "record it in Python with attention_viz.load and save it there"
         )
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with unsaid(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace"
             trace.save(path)
             return path.read_bytes()

@@ -19,6 +19,10 @@ _WIDTH, _HEIGHT, _LETTERS = 800.0, 560.0, 12.0
 _READABLE, _DIGIT = 5 * 96 / 72, 0.56
 # Lines of text, beside the size of their letters.
 _LINE = 1.3
+# From a label to the next, beside the size of its letters.
+_PITCH = 1.25
+# So many bars have their names each, in a picture that is as high as that takes.
+_BARS = 60
 # How low a picture may be under its title, in letters.
 _LOWEST = 21
 
@@ -46,6 +50,7 @@ def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[
         layout["font"] = {**layout.get("font", {}), "size": sheet.letters}
     _entitle(layout, sheet)
     if sheet.width is not None or sheet.height is not None:
+        _name_bars(plain, sheet)
         _place_legend(plain, sheet)
         _thin(layout, sheet.letters)
     if sheet.width is not None:
@@ -147,6 +152,24 @@ def _place_legend(plain: dict[str, Any], sheet: Sheet) -> None:
     layout["legend"] = {**layout.get("legend", {}), **place}
 
 
+def _name_bars(plain: dict[str, Any], sheet: Sheet) -> None:
+    """As much height as the names of bars that lie need: a bar without a name says nothing."""
+    layout = plain["layout"]
+    axis = layout.get("yaxis", {})
+    count = len(axis.get("ticktext") or ())
+    lying = any(one.get("type") == "bar" and one.get("orientation") == "h" for one in plain["data"])
+    if sheet.height is not None or not lying or "domain" in axis:
+        return
+    if count > _BARS:  # their names are thinned, and they need to be seen all the same
+        count = _BARS // 2
+    size = axis.get("tickfont", {}).get("size", sheet.letters)
+    high = layout.get("margin", {}).get("t", 40) + 6 * sheet.letters + _PITCH * size * count
+    title, before = layout.get("title") or {}, layout["height"]
+    layout["height"] = max(before, high)
+    if "y" in title:  # as far from the top as before
+        layout["title"] = {**title, "y": 1 - (1 - title["y"]) * before / layout["height"]}
+
+
 def _thin(layout: dict[str, Any], letters: float) -> None:
     """Labels along axes: short, and as many as stand beside each other."""
     for name in [one for one in layout if one.startswith(("xaxis", "yaxis"))]:
@@ -163,14 +186,8 @@ def _thin(layout: dict[str, Any], letters: float) -> None:
         if across and _crowded(layout, axis, letters):
             axis["showticklabels"] = False
             continue
-        side = (
-            layout["width"] - 12 * letters
-            if across
-            else layout["height"] - layout.get("margin", {}).get("t", 40) - 6 * letters
-        )
-        _shorten(axis, side * (high - low), letters)
         size = axis.get("tickfont", {}).get("size", letters)
-        most = max(1, int(max(side, 20) * (high - low) / (1.25 * size)))
+        most = max(1, int(max(side, 20) * (high - low) / (_PITCH * size) + 1e-6))
         step = -(-len(places) // most)
         longest = max(3, min(18, int(0.22 * layout["width"] / (0.62 * size))))
         short = [_cut(str(text), longest) for text in texts][::step]

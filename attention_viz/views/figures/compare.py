@@ -30,6 +30,8 @@ _GONE, _ADDED = "−", "+"
 _SPACE = 0.02
 _LONGEST = 44
 _BELOW = 150
+# In a text of more positions than this, at most so many replaced words have their lines.
+_LONG, _LINES = 100, 6
 
 
 def compare(
@@ -42,7 +44,8 @@ def compare(
     """Two heads on common axes, and the second minus the first: queries down, keys across.
 
     A token that only the first text has is marked by "−", one that only the second has by "+", and two that replace
-    each other stand together, as "river→city"; dashed lines mark their rows and columns. Both heads have one scale;
+    each other stand together, as "river→city"; dashed lines mark their rows and columns, unless a long text has so many
+    of them that they would cover the cells. Both heads have one scale;
     that of the difference reaches as far down as up. Of more than 250,000 cells each block of neighbours is drawn as
     its largest weight or change, and the title says so.
 
@@ -236,7 +239,10 @@ def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palet
     ends = (len(comparison.keys) - 0.5, len(comparison.queries) - 0.5)
     for axis, down in ((comparison.keys, False), (comparison.queries, True)):
         runs = [(run, True) for run in _runs(sorted((*axis.removed, *axis.inserted)))]
-        for (first, last), lacking in [*runs, *((run, False) for run in _runs(sorted(axis.substituted)))]:
+        replaced = _runs(sorted(axis.substituted))
+        # In a long text a line is as wide as a cell.
+        shown = replaced if len(axis) <= _LONG or len(replaced) <= _LINES else []
+        for (first, last), lacking in [*runs, *((run, False) for run in shown)]:
             across = (-0.5, ends[0], first - 0.5, last + 0.5) if down else (first - 0.5, last + 0.5, -0.5, ends[1])
             x0, x1, y0, y1 = across
             edges: dict[str, Any] = {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "row": 1, "col": column}
@@ -281,6 +287,8 @@ def _bars_below(figure: go.Figure, note: str) -> None:
     matrices = [one for one in _drawn(figure) if one.type == "heatmap"]
     for cells, first, last in ((matrices[0], "xaxis", "xaxis2"), (matrices[-1], "xaxis3", "xaxis3")):
         cells.update(showscale=True, colorbar=_lying(layout[first].domain[0], layout[last].domain[1]))
+    change, full = matrices[-1], float(matrices[-1].zmax)
+    change.colorbar.update(tickvals=[-full, 0, full], ticktext=[f"−{full:.2g}", "0", f"{full:.2g}"], tickangle=0)
     lines = max(str(note.text).count("<br>") for note in layout.annotations)
     figure.update_annotations(font_size=12)
     layout.height += _BELOW // 2  # for slanted tokens, what they are, and the bars

@@ -167,6 +167,19 @@ def test_what_is_asked_of_a_figure_is_done_to_it() -> None:
     assert figure["layout"]["height"] == 560, "the figure itself stays as it is"
 
 
+@pytest.mark.parametrize("width", ["85mm", "170mm"])
+@pytest.mark.parametrize("tokens", [3, 26, 60])
+def test_every_name_of_a_bar_that_a_picture_has_stands_on_paper_too(tokens: int, width: str) -> None:
+    figure: Any = av.views.looks(trace_of(tokens), 0, 0, tokens - 1)
+    layout = fitted(figure.to_plotly_json(), Sheet.asked(width))["layout"]
+    named = len(layout["yaxis"]["ticktext"])
+    assert named == len(figure.layout.yaxis.ticktext) and (named == tokens or tokens > 30)
+    room = layout["height"] - layout["margin"]["t"] - 6 * layout["font"]["size"]
+    assert room / named >= 1.2 * layout["yaxis"]["tickfont"]["size"], "names would touch"
+    low = fitted(figure.to_plotly_json(), Sheet.asked(width, "60mm"))["layout"]
+    assert low["height"] == pytest.approx(60 * MM) and len(low["yaxis"]["ticktext"]) <= tokens
+
+
 def test_in_a_column_matrices_that_stood_beside_each_other_stand_below_each_other() -> None:
     one, other = av.scratch("the cat sat"), av.scratch("the dog sat")
     figure = av.views.compare(av.compare(one, other, 0, 0)).to_plotly_json()

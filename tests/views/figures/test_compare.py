@@ -75,6 +75,14 @@ def test_words_that_replace_each_other_stand_together_between_lines() -> None:
     assert figure.data[0].hovertext[0][1].startswith("the looks at cat→dog: ")
 
 
+def test_lines_of_replaced_words_never_cover_a_long_text() -> None:
+    for words, replaced, lines in ((130, 5, 30), (130, 10, 0), (40, 10, 60)):
+        one = [f"w{place}" for place in range(words)]
+        other = [f"v{place}" if place % 3 == 0 and place < 3 * replaced else word for place, word in enumerate(one)]
+        found = av.compare(MODULE.trace(" ".join(one)), MODULE.trace(" ".join(other)), 0, 1)
+        assert len(compare(found).layout.shapes) == lines
+
+
 def test_a_pair_is_framed_where_it_stands_in_both_texts() -> None:
     found = pair()  # the [+ old] cat [- sat] [+ ran]
 

@@ -4,9 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.head_table import COUNT, ERROR
-from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS
-from attention_viz.edits.words import listed
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
@@ -20,7 +18,7 @@ from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search,
 from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
-from attention_viz.ui.pages.heads.words import claim_words, few_words, safe_csv
+from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.markdown import plain
@@ -155,15 +153,9 @@ def _show_table(atlas: Atlas) -> None:
     _tell_sample(atlas)
     if few := few_words(measured):
         st.caption(plain(few))
-    if not any(atlas.trace.key_tokens(atlas.stream).special):
-        st.caption(f"No token of this text is special, so {METRICS['special'].label.lower()} is 0 for every head.")
+    if missing := missing_words(atlas.table):
+        st.caption(plain(missing))
     spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
-    if unmeasured := [METRICS[name].label for name in METRICS if name in atlas.table and name not in measured]:
-        st.caption(
-            plain(
-                f"Nothing in this text has what {listed(unmeasured)} {'asks' if len(unmeasured) == 1 else 'ask'} for."
-            )
-        )
     st.caption(f"A click on a column's name sorts by it; a click on a row's box chooses that head.{spread}")
 
 

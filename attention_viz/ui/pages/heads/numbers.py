@@ -12,6 +12,7 @@ from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
 from attention_viz.analysis.roles import roles
 from attention_viz.explorer.atlas_payload import pack_atlas
+from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.trace import Trace
 
 __all__ = ["distances", "made_once", "mean_numbers", "measure_all", "numbers", "packed", "roles_of"]
@@ -46,7 +47,12 @@ def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
 def numbers(trace: Trace, stream: str) -> pandas.DataFrame:
     """Every metric of every head of one text; of a long one by a sample of rows, unless all were measured before."""
     whole = _results.get(trace, {}).get(("table", stream, "all"))
-    return made_once(trace, ("table", stream), lambda: head_table(trace, stream)) if whole is None else whole
+    return made_once(trace, ("table", stream), lambda: _measured(trace, stream)) if whole is None else whole
+
+
+def _measured(trace: Trace, stream: str) -> pandas.DataFrame:
+    with unsaid():
+        return head_table(trace, stream)
 
 
 def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) -> None:
@@ -57,7 +63,8 @@ def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) 
         stream: which attention.
         progress: as of `head_table`.
     """
-    made_once(trace, ("table", stream, "all"), lambda: head_table(trace, stream, rows="all", progress=progress))
+    with unsaid():
+        made_once(trace, ("table", stream, "all"), lambda: head_table(trace, stream, rows="all", progress=progress))
 
 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:

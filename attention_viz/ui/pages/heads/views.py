@@ -17,8 +17,9 @@ from attention_viz.ui.pages.heads.linking import linking_heads
 from attention_viz.ui.pages.heads.numbers import distances, packed
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import silenced_effects
-from attention_viz.ui.pages.heads.words import metric_words
+from attention_viz.ui.pages.heads.words import metric_words, missing_words
 from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import ThemeName
 
@@ -77,6 +78,8 @@ def _show_grid(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) ->
         _atlas_in_place(atlas, state, choice, effects)
     if choice.view == "colours":
         st.markdown(metric_words(choice.metric, formula=True))
+        if missing := missing_words(atlas.table, (choice.metric,)):
+            st.caption(plain(missing))
 
 
 def _atlas_in_place(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequence[float | None]) -> None:

@@ -1,5 +1,6 @@
 """The Heads page in words: what a metric is, what the chosen head does, which heads link two words."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas
@@ -22,6 +23,7 @@ __all__ = [
     "head_words",
     "like_words",
     "metric_words",
+    "missing_words",
     "named",
     "safe_csv",
     "seen_words",
@@ -73,6 +75,16 @@ def few_words(table: pandas.DataFrame) -> str:
     """Which means rest on few tokens, and on how many; empty where none does."""
     few = [f"{METRICS[name].label} on {count}" for name, count in few_behind(table).items()]
     return f"These means say little, since few tokens have what they ask for: {listed(few)}." if few else ""
+
+
+def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
+    """Which metrics have no number for any head, and why; empty where each has one."""
+    none = [name for name in asked if name in table and table[name].isna().to_numpy().all()]
+    others = [METRICS[name].label for name in none if name != "special"]
+    said = ["No token of this text is special, so Special tokens has no number."] if "special" in none else []
+    if others:
+        said.append(f"Nothing in this text has what {listed(others)} {'asks' if len(others) == 1 else 'ask'} for.")
+    return " ".join(said)
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:

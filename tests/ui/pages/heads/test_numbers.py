@@ -33,6 +33,6 @@ def test_means_of_few_tokens_are_named_under_the_table_with_how_many() -> None:
     full = Screen().open("/heads?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded").words
     assert "These means say little" in full and "No token of this text is special" not in full
     assert (
-        "No token of this text is special, so special tokens is 0"
+        "No token of this text is special, so Special tokens has no number."
         in Screen().open("/heads?model=SmolLM2-135M-Instruct&text=Hello+there").words
     )

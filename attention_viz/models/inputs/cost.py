@@ -1,0 +1,59 @@
+"""What a recorded run of a long text will take, roughly, told from the sizes of model and text."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = ["cost_of", "longest"]
+
+# Multiplications and additions a second, on two cores, in float32.
+_RATE = 7.5e10
+
+
+def longest(inputs: Mapping[str, Tensor]) -> int:
+    """The length of the longest text among a model's inputs; 0 where it is given none."""
+    texts = (tensor for name, tensor in inputs.items() if name.endswith("input_ids") and tensor.ndim == 2)
+    return max((tensor.shape[1] for tensor in texts), default=0)
+
+
+def cost_of(
+    model: "PreTrainedModel", inputs: Mapping[str, Tensor], calls: int, kept: int | None = None
+) -> tuple[float, float]:
+    """How many bytes the trace of a run will hold, and how many seconds the run takes; 0 where that can't be told.
+
+    Each number of a model but its table of words is multiplied once for each token, and each pair of tokens costs twice
+    the width of a layer, once for the scores and once for the values.
+
+    Args:
+        model: what runs, on a processor; nothing is told of other devices.
+        inputs: of the run.
+        calls: how many attention calls it makes.
+        kept: how many of them are kept; all by default.
+    """
+    tokens = longest(inputs)
+    if not tokens or model.device.type != "cpu":
+        return 0.0, 0.0
+    width, words = _sizes(model)
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    chooses = model.get_output_embeddings() is not None
+    if not (chooses and getattr(model.config, "tie_word_embeddings", False)):
+        # The table of words is looked up, and nothing is multiplied; where it also chooses the next word, it is.
+        numbers = max(0, numbers - words * width)
+    work = 2.0 * tokens * numbers + 4.0 * tokens**2 * width * calls
+    held = tokens * (3 * width * (calls if kept is None else kept) + (words if chooses else width))
+    return float(held * model.dtype.itemsize), work / _RATE
+
+
+def _sizes(model: "PreTrainedModel") -> tuple[int, int]:
+    """How wide a layer is and how many words the model knows; 0 where its configuration doesn't say."""
+    try:
+        config = model.config.get_text_config()
+    except ValueError:  # several parts of it read text
+        config = model.config
+    found = (getattr(config, name, 0) for name in ("hidden_size", "vocab_size"))
+    width, words = (one if isinstance(one, int) else 0 for one in found)
+    return width, words
