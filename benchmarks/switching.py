@@ -24,8 +24,9 @@ _FILE = "our component, in an HTML file"
 _APP = "our component, in the app"
 _POINTED = "our component, in the app, where a head is pointed at"
 _FINDING = "our component, in the app, where a finding is pressed"
+_SLIDE = "our component, in the app, where a key turns to the next slide"
 # Milliseconds.
-_MARKS = {_POINTED: 32, _FINDING: 100}
+_MARKS = {_POINTED: 32, _FINDING: 100, _SLIDE: 100}
 
 # Looks after each frame has been painted whether the head that was asked for is there. Before the click, or before the
 # pointer comes, `expect` says what to look for; `began` is when the browser received it.
@@ -42,7 +43,7 @@ _STOPWATCH = """() => {
         began = event.timeStamp;
         requestAnimationFrame(() => channel.port2.postMessage(null));
     };
-    for (const one of ["click", "pointerover"]) document.addEventListener(one, start, true);
+    for (const one of ["click", "pointerover", "keydown"]) document.addEventListener(one, start, true);
     window.expect = (condition, event = "click") => { window.took = null; [ready, kind] = [condition, event]; };
 }"""
 
@@ -59,6 +60,14 @@ _FINDING_SHOWN = """(button) => {
     const wanted = button.querySelector(".av-quiet").textContent;
     window.expect(() => button.getAttribute("aria-pressed") === "true" && where.textContent === wanted);
     button.click();
+}"""
+
+# The slide or its answer that the key leads to: what is written, and whether it is asked or told.
+_SLIDE_SHOWN = """(dialog) => {
+    const stage = dialog.querySelector(".av-stage");
+    const before = `${stage.dataset.at} ${stage.dataset.step}`;
+    const drawn = () => stage.querySelector(".av-picture").childElementCount > 0;
+    window.expect(() => `${stage.dataset.at} ${stage.dataset.step}` !== before && drawn(), "keydown");
 }"""
 
 _PLOT_CHANGED = """(title) => {
@@ -127,6 +136,7 @@ def _take_turns(browser: Browser, trace: av.Trace, text: str, folder: Path, roun
             _APP: _component(_in_app(_open(browser, address))),
             _POINTED: _pointed(_in_app(_open(browser, address))),
             _FINDING: _findings(_in_app(_open(browser, address))),
+            _SLIDE: _slides(_in_app(_open(browser, address))),
         }
         heads = [1 + turn % (trace.head_count(0) - 1) for turn in range(rounds + 1)]
         figures = {name: [way.milliseconds(head) for head in heads[:1]] for name, way in ways.items()}
@@ -198,6 +208,23 @@ def _findings(page: Page) -> Way:
     return Way(page, choose)
 
 
+def _slides(page: Page) -> Way:
+    """Each slide asked and then answered; after the last from the first again."""
+    dialog = page.locator("dialog.av-present")
+
+    def choose(_head: int) -> None:
+        before = page.url
+        dialog.evaluate(_SLIDE_SHOWN)
+        page.keyboard.press("ArrowRight")
+        if page.url == before:
+            page.keyboard.press("Home")
+
+    _wait(page)
+    page.get_by_role("button", name="Present").click()
+    dialog.locator(".av-picture").wait_for()
+    return Way(page, choose)
+
+
 def _plotly(page: Page) -> Way:
     def choose(head: int) -> None:
         page.get_by_role("combobox").click()
@@ -216,7 +243,8 @@ BENCHMARK = Benchmark(
         "Somebody who looks at one head of all-MiniLM-L6-v2 wants to see another. Measured in Chromium without a "
         "screen, from the click, as the browser received it, to the end of the first painted frame that shows the "
         "other head; where a head is pointed at, from the pointer's coming; findings, which lie in several layers, "
-        "are pressed as by a finger. Against our component, which has all weights already, stands a Streamlit page "
+        "are pressed as by a finger; slides of the same page are turned by a key, each asked and then answered. "
+        "Against our component, which has all weights already, stands a Streamlit page "
         "with a selectbox and a Plotly heatmap as light as can be: the weights are in the server's memory, and no "
         "model is loaded. The same heads are chosen on all pages in turns; figures are medians of 24 rounds, with the "
         "smallest and the largest in brackets, and ratios are taken within a round. A screen at 60 frames a second "
