@@ -101,6 +101,15 @@ class Twice:
         weight, query, key = max(found, default=(float(weights[-1, -1]), len(keys) - 1, len(keys) - 1))
         return query, key, weight
 
+    def asked(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
+        """The query that was pressed, or else the one with most, and what it looks at: query, key, weight."""
+        query, weights = self.scene.word, self.trace.weights(layer, head)
+        if query is None or query >= len(weights):
+            return self.best(metric, layer, head)
+        key = self.keys(metric)[query]
+        key = key if 0 <= key != query else int(weights[query].argmax())
+        return query, key, float(weights[query, key])
+
     def value_lengths(self, layer: int, head: int) -> tuple[float, float]:
         """How long the value of the first token is in a head, and those of the others on average."""
         lengths = self.trace.attention(layer).head(head).value.norm(dim=-1)

@@ -20,12 +20,14 @@ class Control:
         options: by value, what a person reads; in order, made for the reader's own sentence.
         default: the value that a lesson opens with.
         ordered: whether the options are numbers in order, to be slid along.
+        words: whether they are words of a sentence, to be pressed as they stand there.
     """
 
     label: str
     options: Callable[[Scene], Mapping[str, str]]
     default: Callable[[Scene], str]
     ordered: bool = False
+    words: bool = False
 
     def value(self, scene: Scene) -> str:
         """The option that the control is set to."""
@@ -62,6 +64,8 @@ class Lesson:
         exercise: a name in `EXERCISES`.
         deeper: pages of the app where the same can be looked at further, by their addresses, such as "steps".
         covers: what of the subject it teaches, in a few words each; the docs list them.
+        words: the words of the picture that can be pressed, by `Scene.word`, and which of them asks now; None where the
+            bars are the words, or the picture has none.
     """
 
     title: str
@@ -72,3 +76,4 @@ class Lesson:
     exercise: str
     deeper: tuple[str, ...] = ()
     covers: tuple[str, ...] = field(default=())
+    words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None

@@ -1,14 +1,24 @@
 """The strongest link that a model's heads make from a word to another one further off."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import Rows
-from attention_viz.lesson.words import carries_meaning, is_pronoun
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import carries_meaning, is_pronoun, offered
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Link", "opening_position", "strongest_link", "telling_positions", "word_positions"]
+__all__ = [
+    "Link",
+    "asking_position",
+    "opening_position",
+    "pressed_words",
+    "strongest_link",
+    "telling_positions",
+    "trained_words",
+    "word_positions",
+]
 
 # A head with more than this on a fixed place looks there whatever the words are.
 _FIXED = 0.5
@@ -53,6 +63,32 @@ def opening_position(trace: Trace) -> int:
     places, texts = word_positions(trace), trace.query_tokens().texts
     pronouns = [at for at in places[2:] if is_pronoun(texts[at])]
     return (pronouns or telling_positions(trace, places))[0]
+
+
+def asking_position(trace: Trace, word: int | None) -> int:
+    """The position of the word that was pressed, by its place among the words; where none was, the opening one."""
+    places = word_positions(trace)
+    return places[word] if word is not None and word < len(places) else opening_position(trace)
+
+
+def pressed_words(trace: Trace, positions: Sequence[int] | None = None) -> tuple[str, ...]:
+    """Of each position, the place of its word among the words, for `Ask.pressed`; empty where there is no word.
+
+    Args:
+        trace: what was recorded.
+        positions: those that are offered; by default all.
+    """
+    places = word_positions(trace)
+    shown = range(len(trace.query_tokens())) if positions is None else positions
+    return tuple(str(places.index(at)) if at in places else "" for at in shown)
+
+
+def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
+    """The words that a trained model reads, by their places among the words, and the place of the one that asks."""
+    trace = scene.trained()
+    places, labels = word_positions(trace), trace.query_tokens().written
+    asking = asking_position(trace, scene.word)
+    return offered([labels[at] for at in places]), str(places.index(asking))
 
 
 def strongest_link(trace: Trace, query: int) -> Link:

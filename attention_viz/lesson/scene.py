@@ -6,22 +6,35 @@ from typing import Protocol, runtime_checkable
 
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson.words import telling
+from attention_viz.models import CATALOGUE
 from attention_viz.trace.tokens import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["LONGEST", "Run", "Scene"]
+__all__ = ["LONGEST", "MOST_PRESSED", "REAL_MODEL", "Run", "Scene"]
+
+# The real model whose heads lessons show, and the toy in its place where its package isn't installed.
+REAL_MODEL, _TOY = "all-MiniLM-L6-v2", "coreference"
 
 # Words that a lesson takes of a text: its pictures name each of them, and its exercises are worked by hand.
 LONGEST = 24
+# Words, or tokens where a lesson has the text twice, that can be pressed: their places are below that.
+MOST_PRESSED = 96
 
 
 @runtime_checkable
 class Run(Protocol):
     """Runs a text through a model of the catalogue, as the app does for everybody or a test does for itself."""
 
-    def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
-        """Run a text through a model, and give the trace."""
+    def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
+        """Run a text through a model, and give the trace.
+
+        Args:
+            model: a name of the catalogue.
+            text: the text.
+            edits: changes made inside the model.
+            beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
+        """
         ...
 
 
@@ -46,6 +59,30 @@ class Scene:
     theme: ThemeName = "light"
     seed: int = 0
     word: int | None = None
+
+    @property
+    def model(self) -> str:
+        """The trained model whose heads lessons show: a real one, or a toy where that isn't installed."""
+        return REAL_MODEL if CATALOGUE[REAL_MODEL].available else _TOY
+
+    @property
+    def read(self) -> str:
+        """What that model reads: the reader's sentence, or as a toy knows few words, one of its own."""
+        return self.text if self.model == REAL_MODEL else CATALOGUE[_TOY].examples[0]
+
+    @property
+    def called(self) -> str:
+        """The model's name as a lesson tells it, with what has to be said of a toy."""
+        return self.model if self.model == REAL_MODEL else f"the toy {_TOY}, on a sentence of its own"
+
+    def trained(self, edits: Sequence[Edit] = (), *, beside: str | None = None) -> Trace:
+        """What that model made of it.
+
+        Args:
+            edits: changes made inside.
+            beside: another sentence of the same batch, up to whose length it is filled with padding.
+        """
+        return self.run(self.model, self.read, edits=edits, beside=beside)
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import attention_viz as av
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson.scene import Run
 from attention_viz.models import SNAPSHOTS
+from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.models.sources.snapshots import revision_of, snapshot_name
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
@@ -28,10 +29,13 @@ def run() -> Run:
         return av.load(model, revision=None if step is None else revision_of(step))
 
     @cache
-    def kept(model: str, text: str, edits: tuple[Edit, ...]) -> Trace:
-        return load(model).trace(text, edits=edits)
+    def kept(model: str, text: str, edits: tuple[Edit, ...], beside: str | None) -> Trace:
+        one = load(model)
+        if beside is None:
+            return one.trace(text, edits=edits)
+        return trace_filled(one, text, max(one.fit(text).count, one.fit(beside).count), edits)
 
-    def run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
-        return kept(model, text, tuple(edits))
+    def run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
+        return kept(model, text, tuple(edits), beside)
 
     return run

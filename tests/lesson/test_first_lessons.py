@@ -1,6 +1,7 @@
 """The lessons from words as vectors to the weighted sum: their numbers equal what plain torch makes of the words."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy
@@ -12,6 +13,7 @@ from attention_viz.lesson import LESSONS, Scene, lesson_text
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.words import offered, signed, telling
+from attention_viz.operation.attention import Attention
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
 from attention_viz.trace.tokens import split_words
@@ -86,27 +88,44 @@ def test_the_three_roles_are_three_products_and_only_values_may_differ_in_width(
     query, key, value = numbers(d_v=d_v)
     for part, expected in zip(drawn(shown.figure), (query, key, value), strict=True):
         assert numpy.allclose(numpy.array(part.z), expected, atol=1e-6)
-    facts, x = shown.facts, word_vectors(split_words(TEXT), D_MODEL, 3)
+    facts = shown.facts
     assert (facts["d_model"], facts["d_k"], facts["d_v"]) == ("8", "4", str(d_v))
-    assert facts["other"] == split_words(TEXT)[int((key @ query[BANK]).argmax())]
-    own = (query @ key.T).softmax(-1).diagonal().mean(), (x @ x.T).softmax(-1).diagonal().mean()
-    assert [float(facts["own"]), float(facts["plain"])] == pytest.approx([float(one) for one in own], abs=0.0006)
+    # What is told of words is told of a trained head.
+    trace = scene.run("all-MiniLM-L6-v2", TEXT)
+    call, x = trace.attention(0).head(4), trace.layer(0).embeddings
+    assert x is not None and (facts["layer"], facts["head"], facts["wide"], facts["vector"]) == ("0", "4", "32", "384")
+    assert facts["other"] == trace.query_tokens().written[int((call.key @ call.query[2]).argmax())] == "river"
+    by_vector = (x @ x.T).softmax(-1).diagonal()[1:8].mean()
+    by_head = (call.query @ call.key.T / math.sqrt(32)).softmax(-1).diagonal()[1:8].mean()
+    assert [float(facts["own"]), float(facts["plain"])] == pytest.approx([float(by_head), float(by_vector)], abs=6e-4)
+    learned = LESSONS["plain"].show(scene).facts["learned"]
+    assert float(learned) == pytest.approx(float(by_vector), abs=6e-4)
+
+
+def trained_head(scene: Scene, facts: Mapping[str, str]) -> Attention:
+    return scene.run("all-MiniLM-L6-v2", TEXT).attention(int(facts["layer"])).head(int(facts["head"]))
 
 
 def test_a_score_is_the_sum_that_is_written_out(scene: Scene) -> None:
-    query, key, _ = numbers()
-    for at, word in enumerate(split_words(TEXT)):
+    written = scene.run("all-MiniLM-L6-v2", TEXT).query_tokens().written
+    for at in map(int, LESSONS["scores"].control.options(scene)):
         facts = LESSONS["scores"].show(replace(scene, choice=str(at))).facts
-        row = key @ query[at]
-        assert (facts["word"], facts["other"]) == (word, split_words(TEXT)[int(row.argmax())])
+        call = trained_head(scene, facts)
+        row = call.key @ call.query[at]
+        key = int(row.argmax())
+        assert (facts["word"], facts["other"], facts["cells"]) == (written[at], written[key], "81 scores")
         assert [minus(facts["score"]), minus(facts["lowest"])] == pytest.approx(
             [float(row.max()), float(row.min())], abs=0.006
         )
-        factors = [[minus(part.strip("()")) for part in term.split(" · ")] for term in facts["sum"].split(" + ")]
-        assert factors == [
-            pytest.approx([float(q), float(k)], abs=0.006) for q, k in zip(query[at], key[row.argmax()], strict=True)
+        order = (call.query[at] * call.key[key]).abs().argsort(descending=True).tolist()
+        *terms, others = facts["sum"].split(" + ")
+        assert [[minus(part.strip("()")) for part in term.split(" · ")] for term in terms] == [
+            pytest.approx([float(call.query[at, c]), float(call.key[key, c])], abs=0.006) for c in order[:4]
         ]
-        assert facts["cells"] == "49 scores"
+        number, rest = others.split(" from ")
+        assert rest == "28 more"
+        rest_sum = float((call.query[at, order[4:]] * call.key[key, order[4:]]).sum())
+        assert minus(number.strip("()")) == pytest.approx(rest_sum, abs=0.006)
 
 
 # Ten sets of matrices for each seed, and the scene's is 3.
@@ -173,19 +192,28 @@ def test_hotter_is_evener(scene: Scene) -> None:
 
 
 def test_an_output_is_the_weighted_sum_and_lies_among_the_values(scene: Scene) -> None:
-    query, key, value = numbers(d_v=2)
-    weights = (query @ key.T / math.sqrt(D_K)).softmax(-1)
-    for at in range(7):
+    for at in map(int, LESSONS["mixture"].control.options(scene)):
         facts = LESSONS["mixture"].show(replace(scene, choice=str(at))).facts
-        output = (weights[at] @ value).double().numpy()
-        assert pairs(facts["output"]) == pytest.approx(output.tolist(), abs=0.006)
-        assert facts["where"] == "inside" and Delaunay(value.double().numpy()).find_simplex(output) >= 0
-        order = weights[at].argsort(descending=True, stable=True)
+        call = trained_head(scene, facts)
+        value, row = call.value.double().numpy(), call.weights[at].double().numpy()
+        centred = value - value.mean(axis=0)
+        _, sizes, directions = numpy.linalg.svd(centred)
+        points = centred @ directions[:2].T
+        output = row @ points
+        # Which way a direction points is nobody's to say.
+        assert numpy.abs(pairs(facts["output"])) == pytest.approx(numpy.abs(output), abs=0.006)
+        assert facts["where"] == "inside" and Delaunay(points).find_simplex(output) >= 0
+        assert facts["share"] == f"{(sizes[:2] ** 2).sum() / (sizes**2).sum():.0%}"
+        order = numpy.argsort(-row, kind="stable")[:3]
         terms = [term.split(" · ") for term in facts["sum"].removesuffix(" + …").split(" + ")]
-        assert [float(weight) for weight, _ in terms] == pytest.approx(weights[at, order[:3]].tolist(), abs=6e-4)
-        assert [pairs(point) for _, point in terms] == [
-            pytest.approx(value[key].tolist(), abs=0.006) for key in order[:3]
+        assert [float(weight) for weight, _ in terms] == pytest.approx(row[order].tolist(), abs=6e-4)
+        assert [numpy.abs(pairs(point)) for _, point in terms] == [
+            pytest.approx(numpy.abs(points[key]), abs=0.006) for key in order
         ]
+        ask = LESSONS["mixture"].ask(replace(scene, choice=str(at)))
+        whole = row @ value
+        assert ask.values == pytest.approx(row * (value @ whole) / (whole @ whole), abs=1e-5)
+        assert sum(ask.values) == pytest.approx(1, abs=1e-5)
 
 
 def test_the_one_head_is_as_far_from_torchs_as_rounding(scene: Scene) -> None:

@@ -21,28 +21,35 @@ def scene(run: Run) -> Scene:
     return Scene(TEXT, run)
 
 
-@pytest.mark.parametrize(("mask", "blocked", "cells"), [("none", 0, 49), ("causal", 21, 49), ("padding", 18, 81)])
+@pytest.mark.parametrize(("mask", "blocked", "cells"), [("none", 0, 81), ("causal", 36, 81), ("padding", 22, 121)])
 def test_blocked_cells_are_counted(scene: Scene, mask: str, blocked: int, cells: int) -> None:
     facts = LESSONS["masks"].show(replace(scene, choice=mask)).facts
     assert (facts["blocked"], facts["cells"]) == (f"{blocked} cells", str(cells))
 
 
-def test_a_mask_shares_out_what_is_left(scene: Scene) -> None:
+def test_a_mask_shares_out_what_is_left(scene: Scene, run: Run) -> None:
     facts = LESSONS["masks"].show(replace(scene, choice="causal")).facts
-    scratch = Scratch(8, 1, positions="none")
-    x, known = scratch.embed(scene.words), scratch.projections()
-    scores = (x @ known["query"].weight) @ (x @ known["key"].weight).mT / math.sqrt(8)
-    assert facts["before"] == f"{float(scores.softmax(-1)[3, 0]):.3f}"
-    assert facts["after"] == f"{float(scores[3, :4].softmax(-1)[0]):.3f}"
+    call = run("all-MiniLM-L6-v2", TEXT).attention(0).head(4)
+    row = (call.key @ call.query[2]) / math.sqrt(32)
+    assert (facts["layer"], facts["head"], facts["word"], facts["other"]) == ("0", "4", "bank", "river")
+    assert facts["before"] == f"{float(row.softmax(-1)[5]):.3f}" == "0.580"
+    assert facts["after"] == "0.000" and facts["sum"] == "1.000"
+    # Filled up and not masked, the filling takes a part, which the mask gives back.
+    facts = LESSONS["masks"].show(replace(scene, choice="padding")).facts
+    call = run("all-MiniLM-L6-v2", TEXT, beside=f"{TEXT} and dry").attention(0).head(4)
+    row = (call.key @ call.query[2]) / math.sqrt(32)
+    assert row.shape == (11,)
+    assert facts["before"] == f"{float(row.softmax(-1)[5]):.3f}"
+    assert facts["after"] == f"{float(row[:9].softmax(-1)[5]):.3f}"
     assert float(facts["after"]) > float(facts["before"])
 
 
 def test_a_row_with_nothing_left_is_told_apart(scene: Scene) -> None:
     facts = LESSONS["masks"].show(scene).facts
-    row = torch.randn(7)
-    assert torch.full((7,), -math.inf).softmax(-1).isnan().all()
+    row = torch.randn(9)
+    assert torch.full((9,), -math.inf).softmax(-1).isnan().all()
     assert facts["plain"] == "not a number"
-    assert facts["uniform"] == f"{float((row - 1e9).softmax(-1)[0]):.3f}" == "0.143"
+    assert facts["uniform"] == f"{float((row - 1e9).softmax(-1)[0]):.3f}" == "0.111"
     # What is smaller keeps enough digits of the scores: the softmax is that of no mask.
     assert (row - 1e4).softmax(-1) == pytest.approx(row.softmax(-1), abs=1e-3)
     assert facts["smaller"] == "−10,000" and facts["remains"] == "the weights of no mask at all"
@@ -67,6 +74,17 @@ def test_only_positions_tell_the_order_of_words(scene: Scene) -> None:
     moved = numpy.linalg.norm((new - old).numpy(), axis=-1) / numpy.linalg.norm(old.numpy(), axis=-1)
     assert with_them["most"] == f"{moved.max():.1%}"
     assert with_them["word"] == TEXT.split()[int(moved.argmax())]
+
+
+def test_a_trained_model_is_told_the_order_too(scene: Scene, run: Run) -> None:
+    facts, ask = LESSONS["positions"].show(scene).facts, LESSONS["positions"].ask(scene)
+    old, new = (run("all-MiniLM-L6-v2", text).output for text in (TEXT, " ".join(TEXT.split()[::-1])))
+    # Both marks stay where they are.
+    new = torch.cat([new[:1], new[1:-1].flip(0), new[-1:]])
+    moved = ((new - old).norm(dim=-1) / old.norm(dim=-1))[1:-1]
+    assert ask.values == pytest.approx(moved.tolist(), rel=1e-4)
+    assert (facts["word"], facts["most"]) == (TEXT.lower().split()[int(moved.argmax())], f"{float(moved.max()):.1%}")
+    assert facts["same"].startswith("not")
 
 
 def test_a_translator_looks_from_what_it_says_to_what_it_read(run: Run) -> None:

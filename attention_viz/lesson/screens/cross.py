@@ -53,7 +53,14 @@ def _ask(scene: Scene) -> Ask:
         tuple(offered(read).values()),
         tuple(values),
         shares=True,
+        pressed=_pressed(scene, trace),
     )
+
+
+def _pressed(scene: Scene, trace: Trace) -> tuple[str, ...]:
+    """Of each word that was read, the word that is said while it is looked at most, in any head."""
+    weights = trace.attention(0, _STREAM).weights.amax(dim=0)
+    return tuple(max(_options(scene), key=lambda at: float(weights[int(at), key])) for key in range(weights.shape[-1]))
 
 
 def _show(scene: Scene) -> Shown:
@@ -77,7 +84,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says)
 
 
-_CONTROL = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))))
+_CONTROL = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))), words=True)
 
 LESSON = Lesson(
     "Cross-attention",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from attention_viz.edits.words import listed
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link
+from attention_viz.lesson.links import asking_position, strongest_link, trained_words
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, signed
 from attention_viz.scratch.model import Scratch
@@ -13,22 +13,21 @@ from attention_viz.views import side_by_side
 
 __all__ = ["LESSON"]
 
-_MODEL = "all-MiniLM-L6-v2"
 _D_MODEL = 8
 _OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
 
 
 def _ask(scene: Scene) -> Ask:
     """In a real model, whose heads were trained to differ."""
-    trace = scene.run(_MODEL, scene.text)
-    link = strongest_link(trace, opening_position(trace))
+    trace = scene.trained()
+    link = strongest_link(trace, asking_position(trace, scene.word))
     labels = trace.query_tokens().written
     weights = trace.attention(link.layer).weights[:, link.query, link.key].tolist()
     pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
     return Ask(
         f"In layer {link.layer}, which head links {pair} most?",
         f"Head {link.head} links {pair}: {signed(link.weight, 2)}",
-        f"{_MODEL}, layer {link.layer}: one weight of each head",
+        f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),
     )
@@ -38,7 +37,7 @@ def _show(scene: Scene) -> Shown:
     heads = int(_CONTROL.value(scene))
     scratch = Scratch(_D_MODEL, heads, scene.seed)
     trace = scratch.trace(scene.text)
-    query = scene.asking
+    query = _own_place(scene)
     favourites = [int(weights[query].argmax()) for weights in trace.attention(0).weights]
     joined = trace.layer(0).joined
     assert joined is not None  # our own module keeps it
@@ -54,6 +53,13 @@ def _show(scene: Scene) -> Shown:
     }
     says = f"{facts['heads']}: “{facts['word']}” looks most at {facts['favourites']}."
     return Shown(facts, side_by_side(trace, 0, theme=scene.theme), says)
+
+
+def _own_place(scene: Scene) -> int:
+    """The place of the word that asks among the words as our own module reads them."""
+    words, asking = trained_words(scene)
+    same = [at for at, word in enumerate(scene.words) if word.casefold() == words[asking].casefold()]
+    return int(asking) if len(words) == len(scene.words) else (same or [scene.asking])[0]
 
 
 def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
@@ -82,4 +88,5 @@ LESSON = Lesson(
     "head",
     deeper=("", "heads"),
     covers=("multi-head: heads on narrower subspaces, joined by W_O", "reference: it → cat, it → bank"),
+    words=trained_words,
 )

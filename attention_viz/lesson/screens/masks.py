@@ -1,19 +1,20 @@
 """Masks: who may look at whom, why blocked scores become −∞, and what a merely large negative number does instead."""
 
 import math
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import Link, asking_position, pressed_words, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
-from attention_viz.models.inputs.padding import trace_filled
-from attention_viz.operation.attention import attend
+from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.blocking import block_row
 from attention_viz.operation.masks import causal, combine, padding
-from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap
 from attention_viz.views.style.wording import with_minus
@@ -26,35 +27,58 @@ _OPTIONS = {
     "padding": "padding: nobody looks at what fills up",
     "both": "causal and padding",
 }
-_D_MODEL = 8
-# As if the other sentence of a batch were longer by so many words.
-_FILLING = 2
+# As if the other sentence of a batch were longer by so many words, which fill up nothing but its room.
+_FILLING, _FILLER = 2, "the"
+# What is written for padding beside a bar.
+_FILLED = "(filling)"
 _LARGE, _SMALLER = -1e9, -1e4
 # What a row with nothing left becomes, by the outcome of the softmax.
 _OUTCOMES = {"ignored": "the weights of no mask at all", "uniform": "the same share for every cell"}
 
 
-def _length(scene: Scene, mask: str) -> int:
-    """The words, and the filling where there is some to block."""
-    return len(scene.words) + (_FILLING if mask in ("padding", "both") else 0)
+def _beside(scene: Scene, mask: str) -> str | None:
+    """A longer sentence of the same batch, where the mask is about padding."""
+    return " ".join([scene.read, *[_FILLER] * _FILLING]) if mask in ("padding", "both") else None
 
 
-def _trace(scene: Scene, mask: str, *, on: bool = True) -> Trace:
-    """The sentence through one head of ours, filled up where the mask is about padding; with the mask put on or not."""
-    scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
-    length = _length(scene, mask)
-    ids = torch.tensor([1] * len(scene.words) + [0] * (length - len(scene.words)))
+def _link(scene: Scene) -> Link:
+    trace = scene.trained()
+    return strongest_link(trace, asking_position(trace, scene.word))
+
+
+def _run(scene: Scene, mask: str, *, on: bool = True) -> Attention:
+    """One trained head, its text filled up where the mask is about padding; with the mask put on or not."""
+    trace, link = _masked(scene, mask) if on else _trace(scene, mask), _link(scene)
+    return trace.attention(link.layer).head(link.head)
+
+
+def _masked(scene: Scene, mask: str) -> Trace:
+    """The run with the mask in that one head."""
+    link, allowed = _link(scene), _allowed(_trace(scene, mask).query_tokens().padding, mask)
+    edits = [] if allowed is None else [Allow(allowed, link.layer, link.head)]
+    return scene.trained(edits, beside=_beside(scene, mask))
+
+
+def _trace(scene: Scene, mask: str) -> Trace:
+    """The run without the mask."""
+    return scene.trained(beside=_beside(scene, mask))
+
+
+def _allowed(padding_at: Sequence[bool], mask: str) -> Tensor | None:
+    """Who may look at whom."""
+    length = len(padding_at)
+    ids = torch.tensor([0 if filled else 1 for filled in padding_at])
     parts = {"causal": [causal(length)], "padding": [padding(ids, 0)], "both": [causal(length), padding(ids, 0)]}
-    added = [Allow(combine(*parts[mask]).expand(length, length))] if on and mask in parts else []
-    return trace_filled(scratch, scene.text, length, added)
+    return combine(*parts[mask]).expand(length, length) if mask in parts else None
 
 
 def _ask(scene: Scene) -> Ask:
     mask = _CONTROL.value(scene)
-    length = _length(scene, mask)
-    allowed = _trace(scene, mask).attention(0).head(0).allowed
-    open_cells = [length] * length if allowed is None else allowed.sum(dim=-1).tolist()
-    labels = [*scene.words, *["(filling)"] * (length - len(scene.words))]
+    trace = _trace(scene, mask)
+    tokens = trace.query_tokens()
+    allowed = _allowed(tokens.padding, mask)
+    open_cells = [len(tokens)] * len(tokens) if allowed is None else allowed.sum(dim=-1).tolist()
+    labels = [_FILLED if filled else label for label, filled in zip(tokens.written, tokens.padding, strict=True)]
     most = max(open_cells)
     return Ask(
         f"Mask “{mask}”: who may look at the most words?",
@@ -63,39 +87,47 @@ def _ask(scene: Scene) -> Ask:
         tuple(offered(labels).values()),
         tuple(map(float, open_cells)),
         shown=tuple(map(str, open_cells)),
+        pressed=pressed_words(trace),
+        word=True,
+        query=_link(scene).query,
     )
 
 
 def _show(scene: Scene) -> Shown:
-    mask = _CONTROL.value(scene)
-    trace, open_trace = _trace(scene, mask), _trace(scene, mask, on=False)
-    one = trace.attention(0).head(0)
-    cells = one.weights.numel()
+    mask, link = _CONTROL.value(scene), _link(scene)
+    one, before = _run(scene, mask), _run(scene, mask, on=False)
+    trace = _trace(scene, mask)
+    labels = trace.query_tokens().written
+    cells, filling = one.weights.numel(), sum(trace.query_tokens().padding)
     blocked = 0 if one.allowed is None else int((~one.allowed).sum())
-    row, filling = len(scene.words) // 2, len(one.weights) - len(scene.words)
     facts = {
+        "model": scene.called,
+        "layer": str(link.layer),
+        "head": str(link.head),
         "mask": _OPTIONS[mask].partition(":")[0],
         "blocked": counted(blocked, "cell"),
         "cells": str(cells),
-        "word": in_words(scene.words[row]),
-        "before": f"{float(open_trace.weights(0, 0)[row, 0]):.3f}",
-        "after": f"{float(one.weights[row, 0]):.3f}",
-        "first": in_words(scene.words[0]),
-        "sum": f"{float(one.weights[row].sum()):.3f}",
+        "word": in_words(labels[link.query]),
+        "other": in_words(labels[link.key]),
+        "before": f"{float(before.weights[link.query, link.key]):.3f}",
+        "after": f"{float(one.weights[link.query, link.key]):.3f}",
+        "sum": f"{float(one.weights[link.query].sum()):.3f}",
         "large": with_minus(f"{_LARGE:,.0f}"),
         "smaller": with_minus(f"{_SMALLER:,.0f}"),
         "filling": f" and {counted(filling, 'filling')} at the end" if filling else "",
-        "d_k": str(one.query.shape[-1]),
-        **_nothing_left(open_trace),
+        **_nothing_left(before),
     }
     hatched = f"{facts['blocked']} of {cells} {'is' if blocked == 1 else 'are'} blocked and drawn hatched"
-    says = f"With the mask “{facts['mask']}”, {hatched if blocked else 'nothing is blocked'}."
-    return Shown(facts, heatmap(trace, 0, 0, theme=scene.theme), says)
+    says = (
+        f"With the mask “{facts['mask']}”, {hatched if blocked else 'nothing is blocked'}; “{facts['word']}” takes "
+        f"{facts['after']} from “{facts['other']}”, {facts['before']} without it."
+    )
+    figure = heatmap(_masked(scene, mask), link.layer, link.head, theme=scene.theme)
+    return Shown(facts, figure, says)
 
 
-def _nothing_left(trace: Trace) -> dict[str, str]:
+def _nothing_left(one: Attention) -> dict[str, str]:
     """What becomes of a row with every cell blocked: by −∞, by a large negative number, and by our function."""
-    one = trace.attention(0).head(0)
     nothing = torch.zeros(len(one.weights), dtype=torch.bool)
     plain, large = (
         block_row(one.scaled[0], nothing, values=[value], precisions=[torch.float32])[0]

@@ -3,15 +3,14 @@
 from attention_viz.analysis.convex_hull import beyond, corners
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.own_head import own_head
+from attention_viz.lesson.links import Link, opening_position, strongest_link, word_positions
+from attention_viz.lesson.plane import in_a_plane
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, signed, telling
+from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.views import hull
 
 __all__ = ["LESSON"]
 
-# Values of two numbers can be drawn on paper.
-_D_V = 2
 _NAMED = 3
 # Nearer to an edge than this, single precision doesn't tell on which side.
 _EDGE = 1e-5
@@ -27,37 +26,55 @@ def _where(outside: float) -> str:
     return "on the edge of" if outside <= _EDGE else "outside"
 
 
+def _options(scene: Scene) -> dict[str, str]:
+    trace = scene.trained()
+    places, labels = word_positions(trace), trace.query_tokens().written
+    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
+
+
+def _link(scene: Scene) -> Link:
+    return strongest_link(scene.trained(), int(_CONTROL.value(scene)))
+
+
 def _ask(scene: Scene) -> Ask:
-    query = int(_CONTROL.value(scene))
-    call = own_head(scene, d_v=_D_V).attention(0).head(0)
-    values, output = (tensor.double().numpy() for tensor in (call.value, call.output[query]))
-    places = ("inside", "on the edge of", "outside")
-    where = places.index(_where(beyond(values, output)))
-    word = short(scene.words[query])
+    """Whose value makes most of the output, along it: the parts of all words sum to 1."""
+    trace, link, options = scene.trained(), _link(scene), _options(scene)
+    call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().written
+    output = call.output[link.query].double()
+    parts = (call.weights[link.query].double() * (call.value.double() @ output) / output.square().sum()).tolist()
+    best = max(range(len(parts)), key=parts.__getitem__)
+    word = short(labels[link.query])
     return Ask(
-        f"Where does the output of {word} lie?",
-        f"The output of {word} lies {places[where]} the values",
-        "our own small head, weights from a seed",
-        tuple(f"{place} the values" for place in places),
-        tuple(float(at == where) for at in range(len(places))),
-        shown=tuple("here" if at == where else "not here" for at in range(len(places))),
+        f"Whose value makes most of the output of {word}?",
+        f"{short(labels[best])} makes {signed(parts[best], 2)} of the output of {word}",
+        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output, which is 1",
+        tuple(offered(labels).values()),
+        tuple(parts),
+        shown=tuple(signed(one, 2) for one in parts),
+        pressed=tuple(str(at) if str(at) in options else "" for at in range(len(labels))),
+        query=link.query,
     )
 
 
 def _show(scene: Scene) -> Shown:
-    query, words = int(_CONTROL.value(scene)), scene.words
-    trace = own_head(scene, d_v=_D_V)
-    call, row = trace.attention(0).head(0), trace.weights(0, 0)[query]
+    trace, link = scene.trained(), _link(scene)
+    labels, query = trace.query_tokens().written, link.query
+    flat, share = in_a_plane(trace, link.layer, link.head)
+    call, row = flat.attention(0).head(0), trace.weights(link.layer, link.head)[query]
     values, output = (tensor.double().numpy() for tensor in (call.value, call.output[query]))
     ranked = row.argsort(descending=True, stable=True).tolist()
     terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
     facts = {
-        "word": in_words(words[query]),
-        "best": in_words(words[ranked[0]]),
+        "model": scene.called,
+        "layer": str(link.layer),
+        "head": str(link.head),
+        "word": in_words(labels[query]),
+        "best": in_words(labels[ranked[0]]),
         "weight": signed(float(row[ranked[0]])),
         "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
         "output": _point(output.tolist()),
-        "d_v": str(_D_V),
+        "d_v": str(trace.attention(link.layer).value.shape[-1]),
+        "share": f"{share:.0%}",
         "corners": counted(len(corners(values)), "corner"),
         "where": _where(beyond(values, output)),
         "total": signed(float(row.sum())),
@@ -66,10 +83,10 @@ def _show(scene: Scene) -> Shown:
         f"The output of “{facts['word']}”, {facts['output']}, lies {facts['where']} the hull of the values; "
         f"“{facts['best']}” pulls most, with {facts['weight']}."
     )
-    return Shown(facts, hull(trace, 0, 0, query, theme=scene.theme), says)
+    return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
 
 
-_CONTROL = Control("Word that looks", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
+_CONTROL = Control("Word that looks", _options, lambda scene: str(opening_position(scene.trained())))
 
 LESSON = Lesson(
     "The weighted sum",

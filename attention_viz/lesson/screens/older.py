@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words
+from attention_viz.lesson.words import in_words, offered
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
@@ -71,7 +71,7 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"Which score gives the favourite of {short(scene.words[query])} most?",
         f"The {names[best]} gives its favourite {largest[best]:.2f}",
-        "the same words, vectors from a seed: the largest weight of the row",
+        "vectors and matrices from a seed: these numbers mean nothing, the four ways do",
         tuple(names),
         tuple(largest),
         pressed=tuple(KINDS),
@@ -114,4 +114,5 @@ LESSON = Lesson(
     "additive",
     deeper=("steps",),
     covers=("older attention (Bahdanau, Luong): additive, dot, general, scaled dot on the same tokens",),
+    words=lambda scene: (offered(scene.words), str(scene.asking)),
 )

@@ -2,8 +2,10 @@
 
 from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed, telling
+from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.variants import run_variant
 from attention_viz.views import looks
@@ -23,7 +25,7 @@ def _ask(scene: Scene) -> Ask:
     query = int(_CONTROL.value(scene))
     trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
     pressed = tuple(map(str, range(len(scene.words))))
-    source = "softmax of the words' own dot products, vectors from a seed"
+    source = "dot products of vectors from a seed: these numbers mean nothing"
     return row_asked(trace.weights(0, 0)[query], scene.words, query, source, pressed, complete=True)
 
 
@@ -50,9 +52,20 @@ def _show(scene: Scene) -> Shown:
         "itself": str(itself),
         "before": signed(float(x[query, 0]), 2),
         "after": signed(float(trace.attention(0).output[0, query, 0]), 2),
+        "model": scene.called,
+        **_trained(scene),
     }
     says = f"“{facts['word']}” takes {facts['own']} from itself and {facts['weight']} from “{facts['other']}”."
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+
+
+def _trained(scene: Scene) -> dict[str, str]:
+    """The same of vectors that a model has learned: how wide they are, and what a word takes from itself on average."""
+    trace = scene.trained()
+    x, words = trace.layer(0).embeddings, list(word_positions(trace))
+    assert x is not None  # these models keep them
+    own = attend(x[None], x[None], x[None], scale=1.0).weights[0].diagonal()[words]
+    return {"wide": str(x.shape[-1]), "learned": signed(float(own.mean()))}
 
 
 _CONTROL = Control("Word that looks", lambda scene: offered(scene.words), lambda scene: telling(scene.words))

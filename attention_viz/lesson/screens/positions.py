@@ -8,6 +8,7 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.tokens import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs
 
@@ -16,11 +17,56 @@ __all__ = ["LESSON"]
 _D_MODEL, _HEADS = 8, 2
 # Outputs that differ by less are the same but for the order in which numbers were added.
 _NOTHING = 1e-4
-_OPTIONS = {"none": "without positions", "sinusoidal": "with positions"}
+_OPTIONS = {
+    "trained": "in a trained model",
+    "sinusoidal": "in our own, with positions",
+    "none": "in our own, without positions",
+}
+_SEED = "its numbers made by a seed, so that only whether they change means something"
+_WHICH = {
+    "sinusoidal": f"in a small module of ours with positions, {_SEED}",
+    "none": f"in a small module of ours without positions, {_SEED}",
+}
+
+
+def _turned(scene: Scene) -> tuple[Trace, Trace] | None:
+    """The trained model's run, and the run of the sentence turned around with its outputs put back into the old order.
+
+    None where the turned sentence isn't made of the same tokens.
+    """
+    before = scene.trained()
+    turned = scene.run(scene.model, " ".join(split_words(scene.read)[::-1]))
+    places = _places(before, turned)
+    return None if places is None else (before, replace(before, output=turned.output[places]))
+
+
+def _places(before: Trace, turned: Trace) -> list[int] | None:
+    """Where each token stands in the turned sentence: words from the last to the first, pieces of a word in order."""
+    (old, first), (new, then) = ((trace.query_tokens(), _pieces(trace)) for trace in (before, turned))
+    mirrored = then[::-1]
+    if [[old.ids[at] for at in word] for word in first] != [[new.ids[at] for at in word] for word in mirrored]:
+        return None
+    found = {at: to for word, other in zip(first, mirrored, strict=True) for at, to in zip(word, other, strict=True)}
+    marks, others = ([at for at, word in enumerate(one.words) if word is None] for one in (old, new))
+    found |= dict(zip(marks, others, strict=False))
+    return [found[at] for at in range(len(old))] if len(found) == len(old) == len(new) else None
+
+
+def _pieces(trace: Trace) -> list[list[int]]:
+    """The positions of each word's tokens."""
+    found: dict[int, list[int]] = {}
+    for at, word in enumerate(trace.query_tokens().words):
+        if word is not None:
+            found.setdefault(word, []).append(at)
+    return list(found.values())
 
 
 def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
     """The sentence, and the sentence from its last word to its first with the outputs put back into the old order."""
+    if positions == "trained":
+        found = _turned(scene)
+        assert found is not None  # else it is no option
+        return found
     scratch = Scratch(_D_MODEL, _HEADS, scene.seed, positions)
     before, turned = scratch.trace(scene.text), scratch.trace(" ".join(scene.words[::-1]))
     return before, replace(before, output=turned.output.flip(0))
@@ -28,14 +74,19 @@ def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
 
 def _ask(scene: Scene) -> Ask:
     positions = _CONTROL.value(scene)
-    moved = [one if one >= _NOTHING else 0.0 for one in moved_output(*_both(scene, positions)).tolist()]
+    before, after = _both(scene, positions)
+    changes = [one if one >= _NOTHING else 0.0 for one in moved_output(before, after).tolist()]
+    tokens = before.query_tokens()
+    shown = tokens.counted or range(len(tokens))
+    moved, labels = [changes[at] for at in shown], [tokens.written[at] for at in shown]
     most = max(range(len(moved)), key=moved.__getitem__)
-    found = f"{short(scene.words[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
+    found = f"{short(labels[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
+    whose = scene.called if positions == "trained" else "our own module, numbers from a seed"
     return Ask(
         f"The sentence is turned around, {_OPTIONS[positions]}. Whose output changes most?",
         found,
-        "our own module, weights from a seed: change as a part of the output's length",
-        tuple(offered(scene.words).values()),
+        f"{whose}: change as a part of the output's length",
+        tuple(offered(labels).values()),
         tuple(moved),
         shown=tuple(f"{one:.1%}" for one in moved),
     )
@@ -44,21 +95,23 @@ def _ask(scene: Scene) -> Ask:
 def _show(scene: Scene) -> Shown:
     positions = _CONTROL.value(scene)
     before, after = _both(scene, positions)
-    moved = moved_output(before, after)
-    most = int(moved.argmax())
+    moved, labels = moved_output(before, after), before.query_tokens().written
+    shown = list(before.query_tokens().counted) or list(range(len(labels)))
+    most = shown[int(moved[shown].argmax())]
+    words = split_words(scene.read) if positions == "trained" else scene.words
     facts = {
-        "sentence": " ".join(in_words(word) for word in scene.words),
-        "turned": " ".join(in_words(word) for word in scene.words[::-1]),
-        "which": _OPTIONS[positions],
+        "sentence": " ".join(in_words(word) for word in words),
+        "turned": " ".join(in_words(word) for word in words[::-1]),
+        "which": _WHICH.get(positions, f"in {scene.called}, which has learned positions"),
         "most": f"{float(moved[most]):.1%}",
-        "word": in_words(scene.words[most]),
-        "moved": _moved_words(scene.words[most], float(moved[most])),
+        "word": in_words(labels[most]),
+        "moved": _moved_words(labels[most], float(moved[most])),
         "same": "the same, only in another order" if float(moved.max()) < _NOTHING else "not the same any more",
     }
     figure = changed_outputs(before, after, theme=scene.theme)
     # Without positions nothing moves but the last digit, which a scale of its own would blow up.
     figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
-    says = f"Turned around {facts['which']}: {facts['moved'][0].lower()}{facts['moved'][1:]}"
+    says = f"Turned around {_OPTIONS[positions]}: {facts['moved'][0].lower()}{facts['moved'][1:]}"
     return Shown(facts, figure, says)
 
 
@@ -68,7 +121,12 @@ def _moved_words(word: str, by: float) -> str:
     return f"The word that moved most is “{in_words(word)}”: by {by:.1%} of the length of its output."
 
 
-_CONTROL = Control("Vectors", lambda scene: _OPTIONS, lambda scene: "sinusoidal")
+def _options(scene: Scene) -> dict[str, str]:
+    """The trained model first, where both sentences are made of the same tokens."""
+    return _OPTIONS if _turned(scene) is not None else {name: _OPTIONS[name] for name in _WHICH}
+
+
+_CONTROL = Control("Vectors", _options, lambda scene: next(iter(_options(scene))))
 
 LESSON = Lesson(
     "Positions and order",

@@ -86,7 +86,7 @@ def _far(scene: Scene) -> dict[str, str]:
     return {at: word for at, word in words.items() if at != "0"} or words
 
 
-_CONTROL = Control("Word at the far end", _far, lambda scene: str(len(scene.words) - 1))
+_CONTROL = Control("Word at the far end", _far, lambda scene: str(len(scene.words) - 1), words=True)
 
 LESSON = Lesson(
     "Recurrent against parallel",

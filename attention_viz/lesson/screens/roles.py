@@ -2,12 +2,12 @@
 
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.links import Link, asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, signed
-from attention_viz.operation.attention import Attention, attend
-from attention_viz.scratch.model import Scratch
-from attention_viz.scratch.variants import run_variant
+from attention_viz.operation.attention import attend
+from attention_viz.trace.trace import Trace
 from attention_viz.views import roles
 
 __all__ = ["LESSON"]
@@ -15,47 +15,64 @@ __all__ = ["LESSON"]
 _WIDTHS = ("2", "3", "4", "6")
 
 
-def _own_share(call: Attention) -> str:
-    """What a token takes from itself, on average, with scores as they are: the scale has a lesson of its own."""
-    return signed(_share(call))
+def _link(scene: Scene) -> Link:
+    trace = scene.trained()
+    return strongest_link(trace, asking_position(trace, scene.word))
 
 
-def _share(call: Attention) -> float:
-    return float(attend(call.query, call.key, call.value, scale=1.0).weights[0].diagonal().mean())
+def _own_shares(scene: Scene) -> tuple[float, float]:
+    """What a word takes from itself on average: by its vector as it enters a layer, and in the layer's trained head."""
+    trace, link = scene.trained(), _link(scene)
+    x, words = trace.layer(link.layer).embeddings, list(word_positions(trace))
+    assert x is not None  # these models keep them
+    plain = attend(x[None], x[None], x[None], scale=1.0).weights[0]
+    weights = trace.weights(link.layer, link.head)
+    return float(plain.diagonal()[words].mean()), float(weights.diagonal()[words].mean())
 
 
 def _ask(scene: Scene) -> Ask:
-    plain, _ = run_variant(Scratch(D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
-    shares = [_share(plain.attention(0)), _share(own_head(scene, D_K, int(_CONTROL.value(scene))).attention(0))]
+    """Of a trained head: what matrices from a seed suit says nothing of the words."""
+    link, shares = _link(scene), _own_shares(scene)
     before, after = map(signed, shares)
     return Ask(
         "When does a word take more from itself?",
         f"From itself: {before} without matrices, {after} with them",
-        "our own small head, weights from a seed; mean over the words",
+        f"{scene.called}, layer {link.layer}, head {link.head}; mean over the words",
         ("vectors as they are", "with W_Q and W_K"),
-        tuple(shares),
+        shares,
     )
 
 
 def _show(scene: Scene) -> Shown:
-    d_v, at = int(_CONTROL.value(scene)), scene.asking
-    trace = own_head(scene, D_K, d_v)
-    plain, _ = run_variant(Scratch(D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
-    scores = trace.attention(0).scores[0, at]
+    d_v, link = int(_CONTROL.value(scene)), _link(scene)
+    trained, trace = scene.trained(), own_head(scene, D_K, d_v)
+    call, labels = trained.attention(link.layer), trained.query_tokens().written
+    plain, own = _own_shares(scene)
     facts = {
-        "word": in_words(scene.words[at]),
-        "other": in_words(scene.words[int(scores.argmax())]),
+        "model": scene.called,
+        "layer": str(link.layer),
+        "head": str(link.head),
+        "word": in_words(labels[link.query]),
+        "other": in_words(labels[int(call.scores[link.head, link.query].argmax())]),
+        "wide": str(call.query.shape[-1]),
+        "vector": str(_width(trained, link.layer)),
         "d_model": str(D_MODEL),
         "d_k": str(trace.attention(0).key.shape[-1]),
         "d_v": str(trace.attention(0).value.shape[-1]),
-        "plain": _own_share(plain.attention(0)),
-        "own": _own_share(trace.attention(0)),
+        "plain": signed(plain),
+        "own": signed(own),
     }
     says = (
-        f"Each token has {facts['d_k']} numbers as a query, {facts['d_k']} as a key and "
-        f"{facts['d_v']} as a value; the query of “{facts['word']}” suits the key of “{facts['other']}” best."
+        f"Drawn small, with matrices from a seed, so the numbers mean nothing: each token has {facts['d_k']} numbers "
+        f"as a query, {facts['d_k']} as a key and {facts['d_v']} as a value."
     )
     return Shown(facts, roles(trace, 0, 0, notation=scene.notation, theme=scene.theme), says)
+
+
+def _width(trace: Trace, layer: int) -> int:
+    x = trace.layer(layer).embeddings
+    assert x is not None  # these models keep them
+    return x.shape[-1]
 
 
 _CONTROL = Control("Numbers in a value", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "3")
@@ -74,4 +91,5 @@ LESSON = Lesson(
         "retrieval: a query asks, keys advertise, values are fetched",
         "a single head: each vector plays three roles",
     ),
+    words=trained_words,
 )

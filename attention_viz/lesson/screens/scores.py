@@ -2,69 +2,84 @@
 
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link
-from attention_viz.lesson.own_head import own_head
+from attention_viz.lesson.links import opening_position, strongest_link, word_positions
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, signed, telling
+from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
 from attention_viz.views import products
 
 __all__ = ["LESSON"]
 
-_MODEL = "all-MiniLM-L6-v2"
+# Products that the text writes out: the largest.
+_NAMED = 4
 
 
 def _written(cell: Arithmetic) -> str:
-    """The products as one writes them down, a negative number in brackets."""
+    """The largest products as one writes them down, a negative number in brackets, and the others as one sum."""
 
     def number(value: float) -> str:
         written = signed(value, 2)
         return f"({written})" if written[0] == "−" else written
 
-    return " + ".join(f"{number(term.factors[0][1])} · {number(term.factors[1][1])}" for term in cell.terms)
+    ranked = sorted(cell.terms, key=lambda term: -abs(term.product))
+    told = [f"{number(term.factors[0][1])} · {number(term.factors[1][1])}" for term in ranked[:_NAMED]]
+    if others := ranked[_NAMED:]:
+        told.append(f"{number(sum(term.product for term in others))} from {len(others)} more")
+    return " + ".join(told)
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    trace = scene.trained()
+    places, labels = word_positions(trace), trace.query_tokens().written
+    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
 
 
 def _ask(scene: Scene) -> Ask:
     """In a real head: what numbers from a seed suit says nothing of the words."""
-    trace = scene.run(_MODEL, scene.text)
-    query = opening_position(trace)
+    trace, query, options = scene.trained(), int(_CONTROL.value(scene)), _options(scene)
     link, labels = strongest_link(trace, query), trace.query_tokens().written
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     best = max(range(len(scores)), key=scores.__getitem__)
     return Ask(
         f"Whose key suits the query of {short(labels[query])} best?",
         f"{short(labels[best])} scores most: {signed(scores[best], 1)}",
-        f"{_MODEL}, layer {link.layer}, head {link.head}: q · k",
+        f"{scene.called}, layer {link.layer}, head {link.head}: q · k",
         tuple(offered(labels).values()),
         tuple(scores),
         shown=tuple(signed(score, 1) for score in scores),
+        pressed=tuple(str(at) if str(at) in options else "" for at in range(len(labels))),
         query=query,
     )
 
 
 def _show(scene: Scene) -> Shown:
-    query, trace = int(_CONTROL.value(scene)), own_head(scene)
-    row = trace.attention(0).scores[0, query]
-    key = int(row.argmax())
-    cell = open_cell(open_head(trace, 0, 0), "scores", query, key)
+    trace, query = scene.trained(), int(_CONTROL.value(scene))
+    link, labels = strongest_link(trace, query), trace.query_tokens().written
+    layer, head = link.layer, link.head
+    scores = trace.attention(layer).scores[head]
+    row, key = scores[query], int(scores[query].argmax())
+    cell = open_cell(open_head(trace, layer, head), "scores", query, key)
     facts = {
-        "word": in_words(scene.words[query]),
-        "other": in_words(scene.words[key]),
+        "model": scene.called,
+        "layer": str(layer),
+        "head": str(head),
+        "word": in_words(labels[query]),
+        "other": in_words(labels[key]),
         "sum": _written(cell),
         "score": signed(cell.total, 2),
         "lowest": signed(float(row.min()), 2),
         "rows": counted(len(row), "row"),
         "columns": counted(len(row), "column"),
-        "cells": counted(trace.attention(0).scores.numel(), "score"),
+        "cells": counted(scores.numel(), "score"),
         "d_k": str(len(cell.terms)),
     }
-    figure = products(trace, 0, 0, query, key, notation=scene.notation, theme=scene.theme)
+    figure = products(trace, layer, head, query, key, notation=scene.notation, theme=scene.theme)
     says = f"The query of “{facts['word']}” suits the key of “{facts['other']}” best, with {facts['score']}."
     return Shown(facts, figure, says)
 
 
-_CONTROL = Control("Word that looks", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
+_CONTROL = Control("Word that looks", _options, lambda scene: str(opening_position(scene.trained())))
 
 LESSON = Lesson(
     "Scores",

@@ -3,7 +3,7 @@
 from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link, word_positions
+from attention_viz.lesson.links import asking_position, pressed_words, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, signed
 from attention_viz.steps.arithmetic import open_cell
@@ -12,8 +12,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import shares
 
 __all__ = ["LESSON"]
-
-_MODEL = "all-MiniLM-L6-v2"
 
 _TEMPERATURES = {
     "0.25": "0.25: much sharper",
@@ -26,10 +24,8 @@ _TEMPERATURES = {
 
 def _place(scene: Scene) -> tuple[int, int, int]:
     """Layer, head and query: the head in which the word that asks takes most from one further off."""
-    trace = scene.run(_MODEL, scene.text)
-    places = word_positions(trace)
-    pressed = scene.word is not None and scene.word < len(places)
-    link = strongest_link(trace, places[scene.word or 0] if pressed else opening_position(trace))
+    trace = scene.trained()
+    link = strongest_link(trace, asking_position(trace, scene.word))
     return link.layer, link.head, link.query
 
 
@@ -37,17 +33,15 @@ def _trace(scene: Scene) -> Trace:
     """The model's run, its one head as warm as was chosen."""
     temperature, (layer, head, _) = float(_CONTROL.value(scene)), _place(scene)
     edits = () if temperature == 1 else (Temperature(temperature, layer, head),)
-    return scene.run(_MODEL, scene.text, edits=edits)
+    return scene.trained(edits)
 
 
 def _ask(scene: Scene) -> Ask:
     trace, temperature = _trace(scene), float(_CONTROL.value(scene))
     layer, head, query = _place(scene)
     labels = trace.query_tokens().written
-    places = word_positions(trace)
-    pressed = tuple(str(places.index(at)) if at in places else "" for at in range(len(labels)))
-    source = f"{_MODEL}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
-    return row_asked(trace.weights(layer, head)[query], labels, query, source, pressed, word=True)
+    source = f"{scene.called}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
+    return row_asked(trace.weights(layer, head)[query], labels, query, source, pressed_words(trace), word=True)
 
 
 def _show(scene: Scene) -> Shown:

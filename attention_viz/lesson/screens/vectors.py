@@ -4,7 +4,7 @@ import torch
 
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, word_positions
+from attention_viz.lesson.links import asking_position, pressed_words, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.scratch.model import Scratch
@@ -13,7 +13,6 @@ from attention_viz.views import steps
 
 __all__ = ["LESSON"]
 
-_MODEL = "all-MiniLM-L6-v2"
 _WIDTHS = ("2", "4", "8", "12", "16")
 # How many numbers of a vector the text names.
 _MOST_NUMBERS = 3
@@ -46,11 +45,11 @@ def _twins(scene: Scene) -> str:
 
 def _ask(scene: Scene) -> Ask:
     """By what a real model has learned of each word: vectors from a seed are alike by chance."""
-    trace = scene.run(_MODEL, scene.text)
+    trace = scene.trained()
     x, tokens = trace.layer(0).embeddings, trace.query_tokens()
     assert x is not None  # this model keeps them
     places = word_positions(trace)
-    query = opening_position(trace)
+    query = asking_position(trace, scene.word)
     others = [at for at in places if at != query] or [query]
     alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
     labels = [tokens.written[at] for at in others]
@@ -58,9 +57,11 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"Whose vector is most like that of {short(tokens.written[query])}?",
         f"{short(tokens.written[query])} is most like {short(labels[best])}",
-        f"{_MODEL}: cosine of the vectors that enter its first layer",
+        f"{scene.called}: cosine of the vectors that enter its first layer",
         tuple(offered(labels).values()),
         tuple(alike),
+        pressed=pressed_words(trace, others),
+        word=True,
     )
 
 

@@ -10,8 +10,6 @@ from attention_viz.views import looks
 
 __all__ = ["LESSON"]
 
-_MODEL = "all-MiniLM-L6-v2"
-
 
 def _options(scene: Scene) -> dict[str, str]:
     trace = _trace(scene)
@@ -24,7 +22,7 @@ def _default(scene: Scene) -> str:
 
 
 def _trace(scene: Scene) -> Trace:
-    return scene.run(_MODEL, scene.text)
+    return scene.trained()
 
 
 def _ask(scene: Scene) -> Ask:
@@ -32,7 +30,7 @@ def _ask(scene: Scene) -> Ask:
     link, options = strongest_link(trace, query), _options(scene)
     labels = trace.query_tokens().written
     pressed = tuple(str(at) if str(at) in options else "" for at in range(len(labels)))
-    source = f"{_MODEL}, layer {link.layer}, head {link.head}"
+    source = f"{scene.called}, layer {link.layer}, head {link.head}"
     row = trace.weights(link.layer, link.head)[query]
     return row_asked(row, labels, query, source, pressed, complete=True)
 
@@ -50,7 +48,7 @@ def _show(scene: Scene) -> Shown:
         "head": str(link.head),
         "layers": str(trace.layer_count()),
         "heads": str(sum(trace.head_count(layer) for layer in range(trace.layer_count()))),
-        "model": _MODEL,
+        "model": scene.called,
     }
     says = f"In layer {link.layer}, head {link.head}, “{word}” looks mostly at “{other}”"
     return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")

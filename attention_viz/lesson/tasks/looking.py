@@ -10,14 +10,13 @@ from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.edits.words import listed
 from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
 from attention_viz.lesson.links import Link, opening_position, strongest_link, telling_positions, word_positions
-from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.scene import REAL_MODEL, Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.words import is_pronoun
 from attention_viz.trace.trace import Trace
 
 __all__ = ["head", "matters", "strongest"]
 
-_MODEL = "all-MiniLM-L6-v2"
 _CANDIDATES = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7
@@ -30,11 +29,12 @@ _TRIED, _LEAD = 8, 1.5
 
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
     """The reader's text through the model, or an example where it has too few words; and a sentence that says so."""
-    trace = scene.run(_MODEL, scene.text)
+    trace = scene.trained()
+    toy = f"{REAL_MODEL} isn't installed here, so this is a toy, and its sentence is “{scene.read}”. "
     if len(word_positions(trace)) >= least:
-        return trace, ""
+        return trace, "" if scene.model == REAL_MODEL else toy
     note = f"Your text has fewer than {least} words that the model reads, so this is about “{EXAMPLE}” here. "
-    return scene.run(_MODEL, EXAMPLE), note
+    return scene.run(scene.model, EXAMPLE), note
 
 
 def _names(trace: Trace) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     wrong = [f"“{names[key]}”" for at, key in enumerate(options) if at not in right]
     return Exercise(
         "strongest",
-        f"{note}In {_place(link.layer, link.head)} of {_MODEL}, at which of these does “{names[query]}” look most?"
+        f"{note}In {_place(link.layer, link.head)} of {scene.model}, at which of these does “{names[query]}” look most?"
         f"{look}",
         (),
         Choice(tuple(names[key] for key in options), right),
@@ -114,8 +114,8 @@ def head(scene: Scene, seed: int) -> Exercise:
     pair = f"“{names[link.query]}” to “{names[link.key]}”"
     return Exercise(
         "head",
-        f"{note}Each row is what “{names[link.query]}” takes from each token in one head of {_MODEL}. Which head links "
-        f"{pair}?",
+        f"{note}Each row is what “{names[link.query]}” takes from each token in one head of {scene.model}. "
+        f"Which head links {pair}?",
         (shown_table,),
         Choice(tuple(_place(*one) for one in heads), frozenset({right})),
         (
@@ -180,7 +180,7 @@ def _shown(rows: Tensor, link: Link, names: Sequence[str], heads: Sequence[str])
 def matters(scene: Scene, seed: int) -> Exercise:
     """Which of four heads moves the model's output most when it is silenced."""
     draw = Draw("matters", seed, scene.text)
-    trace = scene.run(_MODEL, scene.text)
+    trace = scene.trained()
     largest = _largest(trace)
     effects = _leading({one: _moved(scene, trace, *one) for one in draw.order([*largest])[:_TRIED]})
     heads = sorted(effects)
@@ -199,8 +199,8 @@ def matters(scene: Scene, seed: int) -> Exercise:
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
-        f"Each of these heads of {_MODEL} is silenced in turn: what it hands on becomes 0. Which one moves the output "
-        "most? Guess first; the picture of each layer tells it.",
+        f"Each of these heads of {scene.model} is silenced in turn: what it hands on becomes 0. Which one moves the "
+        "output most? Guess first; the picture of each layer tells it.",
         (
             table(
                 "What each word takes from its strongest key, on average",
@@ -240,4 +240,4 @@ def _largest(trace: Trace) -> dict[tuple[int, int], float]:
 
 def _moved(scene: Scene, before: Trace, layer: int, one: int) -> float:
     """How far silencing a head moves the output, as a part of its length, on average over the tokens."""
-    return float(moved_output(before, scene.run(_MODEL, scene.text, edits=(Ablate(layer, one),))).mean())
+    return float(moved_output(before, scene.trained((Ablate(layer, one),))).mean())

@@ -4,7 +4,7 @@ from attention_viz.edits.words import listed
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.scene import MOST_PRESSED, Scene
 from attention_viz.lesson.words import in_words, signed
 from attention_viz.views import heatmap
 
@@ -27,7 +27,7 @@ def _ask(scene: Scene) -> Ask:
     job, metric, _ = _JOBS[_CONTROL.value(scene)]
     twice = Twice(scene)
     layer, head, _ = twice.heads(metric)[0]
-    query, _, _ = twice.best(metric, layer, head)
+    query, _, _ = twice.asked(metric, layer, head)
     row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
     keys = sorted(row.argsort(descending=True, stable=True)[:_BARS].tolist())
     values = [float(row[key]) for key in keys]
@@ -39,6 +39,8 @@ def _ask(scene: Scene) -> Ask:
         tuple(f"{key} {in_words(labels[key])}" for key in keys),
         tuple(values),
         query=keys.index(query) if query in keys else None,
+        pressed=tuple(str(key) if key < MOST_PRESSED else "" for key in keys),
+        word=True,
     )
 
 
@@ -47,7 +49,7 @@ def _show(scene: Scene) -> Shown:
     job, metric, does = _JOBS[chosen]
     twice = Twice(scene)
     layer, head, share = twice.heads(metric)[0]
-    query, key, weight = twice.best(metric, layer, head)
+    query, key, weight = twice.asked(metric, layer, head)
     facts = {
         "note": twice.note,
         "model": twice.model,

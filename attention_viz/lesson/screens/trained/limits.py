@@ -6,7 +6,7 @@ from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link, word_positions
+from attention_viz.lesson.links import asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
 from attention_viz.operation.shapes import shared_heads
@@ -16,19 +16,18 @@ from attention_viz.views.style.wording import escaped
 
 __all__ = ["LESSON", "Light", "effects", "lightest"]
 
-_MODEL = "all-MiniLM-L6-v2"
 _SAME = "Here the two are one head. That is not the rule: choose another layer."
 _OTHER = "The head that looks best is not the one that matters most."
 
 
 def _trace(scene: Scene) -> Trace:
-    return scene.run(_MODEL, scene.text)
+    return scene.trained()
 
 
 def effects(scene: Scene, layer: int) -> list[float]:
     """How far the model's output moves, on average over the tokens, when each head of a layer hands on nothing."""
     before = _trace(scene)
-    runs = (scene.run(_MODEL, scene.text, edits=(Ablate(layer, head),)) for head in range(before.head_count(layer)))
+    runs = (scene.trained((Ablate(layer, head),)) for head in range(before.head_count(layer)))
     return [float(moved_output(before, after).mean()) for after in runs]
 
 
@@ -101,7 +100,7 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"Each head of layer {layer} is silenced in turn. Which one moves the output most?",
         f"Silencing head {most} moves the output most: {moved[most]:.1%}",
-        f"{_MODEL}, layer {layer}: change of the output as a part of its length",
+        f"{scene.called}, layer {layer}: change of the output as a part of its length",
         tuple(f"head {head}" for head in range(len(moved))),
         tuple(moved),
         shown=tuple(f"{one:.1%}" for one in moved),
@@ -110,7 +109,7 @@ def _ask(scene: Scene) -> Ask:
 
 def _show(scene: Scene) -> Shown:
     layer, trace = int(_CONTROL.value(scene)), _trace(scene)
-    query = opening_position(trace)
+    query = asking_position(trace, scene.word)
     other = strongest_link(trace, query).key
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
     moved = effects(scene, layer)
@@ -154,4 +153,5 @@ LESSON = Lesson(
         "what attention weights do and don't tell: ablation",
         "the heaviest weight of a row that brings least, as its value is short",
     ),
+    words=trained_words,
 )

@@ -90,9 +90,9 @@ def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
     return Scene(text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
 
 
-def _run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
+def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
     """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
-    return draw(Request(model, text), edits=edits, cached=not edits).trace
+    return draw(Request(model, text), beside=beside, edits=edits, cached=not edits).trace
 
 
 def _screen(choice: LearnChoice) -> Screen:

@@ -24,7 +24,7 @@ LONGEST_FILE = 10_000
 _FEWEST = 2
 
 
-_WORD = Number(range(24), nothing="the lesson's own")
+_WORD = Number(range(96), nothing="the lesson's own")
 
 
 def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:

@@ -11,7 +11,8 @@ from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.learn.state import go, take
+from attention_viz.ui.pages.learn.predict import SHOWN
+from attention_viz.ui.pages.learn.state import go, set_choice, take
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
@@ -23,6 +24,7 @@ __all__ = [
     "show_deeper",
     "show_heading",
     "show_picture_of",
+    "show_words",
     "shown_of",
 ]
 
@@ -88,7 +90,7 @@ def show_control(name: str, scene: Scene) -> None:
         show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
     st.session_state[key] = value
-    show = st.select_slider if control.ordered else st.selectbox
+    show = st.select_slider if control.ordered else st.pills if control.words else st.selectbox
     show(
         control.label,
         list(options),
@@ -97,6 +99,24 @@ def show_control(name: str, scene: Scene) -> None:
         on_change=take,
         args=(key, "choice"),
     )
+
+
+def show_words(name: str, scene: Scene) -> None:
+    """The words of the picture, to be pressed, where the bars aren't those words: the one that is pressed asks."""
+    words = LESSONS[name].words
+    if words is None:
+        return
+    options, asking = words(scene)
+    key = f"learn-words-{name}"
+    st.session_state[key] = asking
+    st.pills(
+        "Press a word: it asks", list(options), format_func=options.__getitem__, key=key, on_change=_press, args=(key,)
+    )
+
+
+def _press(key: str) -> None:
+    if st.session_state[key] is not None:
+        set_choice(word=int(st.session_state[key]), guess=SHOWN)
 
 
 def shown_of(name: str, scene: Scene) -> Shown:

@@ -14,6 +14,7 @@ from attention_viz.ui.pages.learn.screen import (
     show_deeper,
     show_heading,
     show_picture_of,
+    show_words,
     shown_of,
 )
 from attention_viz.ui.pages.learn.state import go, mark_done, set_choice
@@ -56,6 +57,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
         if shown is not None:
             with st.container(key="learn-figure"):
                 show_control(name, scene)
+                show_words(name, scene)
                 if not ask.complete:
                     show_picture_of(name, shown, few=len(scene.words) <= _FEW)
             with st.container(key="learn-text"):

@@ -24,8 +24,8 @@ from tests.ui.screens import Screen
 TEXT = "The bank of the river was flooded"
 
 
-def run(model: str, text: str, *, edits: Sequence[Edit] = ()) -> Trace:
-    return draw(Request(model, text), edits=edits).trace
+def run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
+    return draw(Request(model, text), beside=beside, edits=edits).trace
 
 
 SCENE = Scene(TEXT, run)

@@ -1,0 +1,43 @@
+"""A trained head with its values in the plane in which they differ most, so that they can be drawn on paper."""
+
+from dataclasses import replace
+
+import torch
+
+from attention_viz.operation.shapes import shared_heads
+from attention_viz.trace.trace import Layer, Trace
+
+__all__ = ["in_a_plane"]
+
+_NUMBERS = 2
+
+
+def in_a_plane(trace: Trace, layer: int, head: int) -> tuple[Trace, float]:
+    """One head alone, each value as two numbers: where it lies along the two directions in which values differ most.
+
+    An output is a mixture of values, and a mixture seen in a plane is the mixture of what is seen there: so weights
+    stay as they ran, and the output lies among the points as it lies among the values.
+
+    Args:
+        trace: what was recorded.
+        layer: which layer, from 0.
+        head: which head, from 0.
+
+    Returns:
+        The head as a trace, and how much of the values' variance the plane has, from 0 to 1; 1 where nothing varies.
+    """
+    call = trace.attention(layer)
+    value = shared_heads(call.value, call.query)[head].detach().double().cpu()
+    centred = value - value.mean(dim=0)
+    _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
+    plane = torch.zeros(len(value), _NUMBERS, dtype=torch.float64)
+    seen = directions[:_NUMBERS]
+    plane[:, : len(seen)] = centred @ seen.mT
+    one = call.head(head)
+    flat = replace(one, query=one.query[None], key=one.key[None], value=plane[None].to(one.query))
+    variance = sizes.square()
+    share = float(variance[:_NUMBERS].sum() / variance.sum()) if float(variance.sum()) else 1.0
+    origin = replace(trace.provenance, revision=f"{trace.provenance.revision} layer {layer} head {head} in a plane")
+    (stream,) = trace.streams
+    layers = {stream: (Layer(flat, "0", None),)}
+    return Trace(layers, trace.queries, trace.keys, flat.output[0], origin), share
