@@ -19,6 +19,11 @@ from .analysis.roles import Role as Role
 from .analysis.roles import roles as roles
 from .analysis.search import find_heads as find_heads
 from .analysis.sinks import attention_sinks as attention_sinks
+from .corpus.hypotheses.testing import Tested as Tested
+from .corpus.reading import Corpus as Corpus
+from .corpus.scan import Scan as Scan
+from .corpus.scanning import Progress as Progress
+from .corpus.scanning import scan as scan
 from .edits.edit import Edit as Edit
 from .edits.entry import EditKind as EditKind
 from .edits.eviction import Evict as Evict
@@ -31,8 +36,10 @@ from .edits.registry import EDITS as EDITS
 from .errors import AttentionVizError as AttentionVizError
 from .errors import AttentionVizWarning as AttentionVizWarning
 from .errors import DownloadCancelled as DownloadCancelled
+from .errors import HypothesisError as HypothesisError
 from .errors import LoadCancelled as LoadCancelled
 from .errors import ModelNotFound as ModelNotFound
+from .errors import ScanError as ScanError
 from .errors import ShapeError as ShapeError
 from .errors import TextTooLong as TextTooLong
 from .errors import TraceError as TraceError

@@ -4,8 +4,10 @@ __all__ = [
     "AttentionVizError",
     "AttentionVizWarning",
     "DownloadCancelled",
+    "HypothesisError",
     "LoadCancelled",
     "ModelNotFound",
+    "ScanError",
     "ShapeError",
     "TextTooLong",
     "TraceError",
@@ -27,12 +29,29 @@ class AttentionVizWarning(UserWarning):
     """What is worth knowing of work that goes on all the same: that it takes long, or that a file holds less."""
 
 
+class ScanError(AttentionVizError):
+    """A scan that can't go on: its folder is another's or in use, can't be written, or isn't a scan."""
+
+
 class ShapeError(AttentionVizError, ValueError):
     """Tensors or sizes that don't fit together, or an index outside what there is."""
 
 
 class ModelNotFound(AttentionVizError, LookupError):
     """No model of that name: not in the catalogue, no usable folder, and not to be had from the hub."""
+
+
+class HypothesisError(AttentionVizError, ValueError):
+    """A story about heads that can't be read, or can't be tested.
+
+    Attributes:
+        place: at which character of it, from 0.
+    """
+
+    def __init__(self, message: str, said: str, place: int) -> None:
+        """Show the place beneath the story."""
+        super().__init__(f"{message}, at character {place + 1} of “{said[:place]}▸{said[place:]}”")
+        self.place = place
 
 
 class LoadCancelled(AttentionVizError):

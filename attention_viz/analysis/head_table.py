@@ -1,20 +1,15 @@
 """Every metric of every head as a table: some rows at a time, and of long texts from a sample of the rows."""
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.measured import asked_rows, measured
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.rows import Rows
-from attention_viz.analysis.sample import sample_of
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.operation.attention import Attention
-from attention_viz.operation.cutting import first
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.rerun import behind
@@ -32,10 +27,6 @@ RANDOM = "induction_random"
 # A mean of fewer queries than these says little.
 _FEW = 5
 
-# Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
-_AT_ONCE = 2**19
-# A text of more weights than this is measured by a sample, of so many rows, unless all are asked for.
-_MANY, _SAMPLE = 2**29, 256
 # Weights a second, on two cores.
 _RATE = 1.2e8
 
@@ -151,32 +142,23 @@ def _part(progress: Progress, number: int, count: int) -> Progress:
     return lambda share: progress((number + share) / count)
 
 
-def _measured(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> Sequence[int]:
-    """The queries from which means are taken."""
-    counted = trace.query_tokens(stream).counted
-    return counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
-
-
 def _cells(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> int:
     """How many weights are read for a table."""
     shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
-    return len(_measured(trace, stream, asked)) * sum(heads * keys for heads, _, keys in shapes)
+    return len(asked_rows(trace, stream, asked)) * sum(heads * keys for heads, _, keys in shapes)
 
 
 def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progress: Progress) -> "pandas.DataFrame":
     import pandas
 
-    counted, rows = trace.query_tokens(stream).counted, _measured(trace, stream, asked)
+    rows, counted = asked_rows(trace, stream, asked), trace.query_tokens(stream).counted
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     sums = {layer: torch.zeros(3, len(METRICS), call.shape[0], dtype=torch.float64) for layer, call in calls.items()}
     done, work = 0, len(rows) * len(calls)
-    for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
-        known = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross", positions=some)
-        last: dict[object, int] = {}
-        for layer, call in calls.items():
-            sums[layer] += _sums(_for_rows(call, some, last), known)
-            done += len(some)
-            progress(done / work)
+    for some in measured(trace, stream, rows):
+        sums[some.layer] += some.sums()
+        done += len(some.rows.positions)
+        progress(done / work)
     index = pandas.MultiIndex.from_tuples(
         [(layer, head) for layer, call in calls.items() for head in range(call.shape[0])], names=["layer", "head"]
     )
@@ -184,58 +166,6 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
     table = pandas.DataFrame({name: column.numpy() for name, column in columns.items()}, index=index)
     table.attrs.update(rows=len(rows), queries=len(counted))
     return table
-
-
-def _sample_size(trace: Trace, stream: str) -> int:
-    """How many queries tell enough, where nobody said how many."""
-    shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
-    return _SAMPLE if sum(math.prod(shape) for shape in shapes) > _MANY else max(1, shapes[0][-2])
-
-
-def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
-    step = max(1, _AT_ONCE // cells)
-    for start in range(0, len(rows), step):
-        yield rows[start : start + step]
-
-
-def _sums(call: Attention, rows: Rows) -> Float[Tensor, "3 metric head"]:
-    """Of each metric and head: how many of these queries have it, the sum of what they have, and of its square."""
-    weights, looking = _weights(call)
-    found = torch.stack([metric.function(weights, rows) for metric in METRICS.values()]).double()
-    having = ~found.isnan() & looking
-    found = torch.where(having, found, 0)
-    # A weight that is not a number makes its row so, which no mean may pass over.
-    broken = (weights[..., 0].isnan() & looking).any(dim=-1)
-    found[..., 0] = torch.where(broken, torch.nan, found[..., 0])
-    return torch.stack([having.sum(dim=-1), found.sum(dim=-1), found.square().sum(dim=-1)])
-
-
-def _for_rows(call: Attention, rows: Sequence[int], last: dict[object, int]) -> Attention:
-    """The call for some of its queries, without the keys at the end that none of them may look at.
-
-    `last` keeps how many keys those are, by mask: layers share theirs.
-    """
-    found, whole = call.rows(rows), call.allowed
-    if whole is None or found.allowed is None or whole.shape[-1] == 1:
-        return found
-    mask = (whole.data_ptr(), whole.shape, whole.stride())
-    if mask not in last:
-        open_to_any = found.allowed.flatten(0, -2).any(dim=0).nonzero()
-        last[mask] = int(open_to_any[-1]) + 1 if len(open_to_any) else 1
-    return first(found, keys=last[mask])
-
-
-def _weights(call: Attention) -> tuple[Float[Tensor, "head row key"], Bool[Tensor, "head row"]]:
-    """The weights in float32, and which queries may look at anything."""
-    if call.sinks is not None:
-        logits, weights = call.masked.detach(), call.weights.detach()
-    else:
-        logits = replace(call, allowed=None).masked.detach()
-        if call.allowed is not None:
-            # Into the same memory, which was just made: this is asked of millions of rows.
-            logits.masked_fill_(~call.allowed, -math.inf)
-        weights = logits.softmax(dim=-1).to(call.query.dtype)
-    return weights.float().cpu(), ~torch.isneginf(logits.amax(dim=-1)).cpu()
 
 
 def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:

@@ -21,14 +21,14 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ROLES", "Role", "roles"]
+__all__ = ["EVEN", "ROLES", "SHARES", "Role", "role_of", "role_shares", "roles"]
 
 # Weights that are looked through at most; of a longer text a sample of its rows.
 _CELLS = 2**26
 # What a single query does isn't what a head mostly does.
 _FEWEST = 2
 # From this evenness on, rows are taken to be even.
-_EVEN = 0.98
+EVEN = 0.98
 
 
 @dataclass(frozen=True)
@@ -91,29 +91,33 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     import pandas
 
     together = [traces] if isinstance(traces, Trace) else list(traces)
-    tables = [_shares(trace, trace.stream(stream)) for trace in together]
+    tables = [role_shares(trace, trace.stream(stream)) for trace in together]
     if not tables:
         raise TraceError("the roles of heads were asked for without a trace; needed: one or more")
     if any(table.keys() != tables[0].keys() for table in tables):
         sizes = sorted({len(table) for table in tables})
         raise TraceError(f"the roles of heads can't be told of traces of different heads; got {sizes} heads")
     shares = torch.stack([torch.stack(list(table.values())) for table in tables]).nanmean(dim=0)
-    chosen = [_role(dict(zip(_SHARES, row, strict=True))) for row in shares.tolist()]
+    chosen = [role_of(dict(zip(SHARES, row, strict=True))) for row in shares.tolist()]
     index = pandas.MultiIndex.from_tuples(list(tables[0]), names=["layer", "head"])
     found = pandas.DataFrame(chosen, index=index, columns=["role", "score"])
-    return found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(_SHARES)))
+    return found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(SHARES)))
 
 
-def _role(shares: Mapping[str, float]) -> tuple[str, float]:
-    """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing."""
-    jobs = [name for name in _SHARES if ROLES[name].job and not isnan(shares[name])]
+def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
+    """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing.
+
+    Args:
+        shares: by the names in `SHARES`.
+    """
+    jobs = [name for name in SHARES if ROLES[name].job and not isnan(shares[name])]
     # In a short text even rows give every key a large share: who looks at all alike does no job.
-    even = shares["broad"] >= _EVEN
+    even = shares["broad"] >= EVEN
     reached = [name for name in jobs if shares[name] >= ROLES[name].threshold and not even]
     if reached:
         best = max(reached, key=lambda name: shares[name])
         return best, shares[best]
-    for name in _SHARES:
+    for name in SHARES:
         if not ROLES[name].job and shares[name] >= ROLES[name].threshold:
             return name, shares[name]
     return "mixed", max((shares[name] for name in jobs), default=nan)
@@ -176,7 +180,7 @@ def _above(some: RowWeights, text: _Text, name: str) -> Float[Tensor, "head row"
 
 # Each row's share, NaN where it hasn't what is asked for.
 _Share = Callable[[RowWeights, _Text], Tensor]
-_SHARES: dict[str, _Share] = {
+SHARES: dict[str, _Share] = {
     "previous": lambda some, text: _neighbour(some, text, "previous", text.rows.before),
     "next": lambda some, text: _neighbour(some, text, "next", text.rows.after),
     "itself": lambda some, text: METRICS["self"].function(some.weights, text.rows),
@@ -188,11 +192,16 @@ _SHARES: dict[str, _Share] = {
 }
 
 
-def _shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor, " share"]]:
-    """By layer and head its share of each role."""
+def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor, " share"]]:
+    """By layer and head its share of each role, in the order of `SHARES`; NaN where fewer than two queries tell of it.
+
+    Args:
+        trace: the run.
+        stream: which attention.
+    """
     text, found = _Text.of(trace, stream), dict[tuple[int, int], Tensor]()
     for some in row_weights(trace, stream, text.rows.positions.tolist()):
-        rows = torch.stack([share(some, text) for share in _SHARES.values()], dim=-1)
+        rows = torch.stack([share(some, text) for share in SHARES.values()], dim=-1)
         told = (~rows.isnan()).sum(dim=1) >= _FEWEST
         means = torch.where(told, rows.double().nanmean(dim=1), nan)
         found |= dict(zip(some.heads, means, strict=True))

@@ -8,6 +8,7 @@ from attention_viz.cli import commands
 from attention_viz.cli.app import run_app
 from attention_viz.cli.arguments import MODEL, TEXT, add_format, add_stream, add_text, command_of, count, places, port
 from attention_viz.cli.completion import SHELLS
+from attention_viz.cli.corpora import add_scan
 from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.questions import add_circuits, add_compare, add_effects, add_patch, add_why
 
@@ -28,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     numbers = (add_compare, add_why, add_effects, add_patch, add_circuits)
-    for add in (_app, _trace, _findings, _heads, _find, *numbers, _verify, _models):
+    for add in (_app, _trace, _findings, _heads, _find, *numbers, add_scan, _verify, _models):
         add(added)
     _completion(added, top)
     return top

@@ -29,6 +29,7 @@ from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.models.repeating import Repeating
+from attention_viz.models.together import Together
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.scratch.text_model import TextModel
@@ -45,7 +46,7 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(Continuing, Repeating, Described, TextModel):
+class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
     Attributes:

@@ -35,8 +35,8 @@ from tests.terms import assert_same_terms
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
 COMMANDS = (
-    "app", "trace", "findings", "heads", "find", "compare", "why", "effects", "patch", "circuits", "verify", "models",
-    "completion",
+    "app", "trace", "findings", "heads", "find", "compare", "why", "effects", "patch", "circuits", "scan", "verify",
+    "models", "completion",
 )  # fmt: skip
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
@@ -594,6 +594,29 @@ def test_circuits_are_what_the_library_says(run: Run) -> None:
     code, _, err = run("circuits", "--model", "coreference")
     assert code == 0 and "ov: coreference does more" in err
     assert "nobody trained" in run("circuits", "--model", "scratch")[2]
+
+
+def test_scan_is_the_library_s_and_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "texts.csv").write_text("body\nfrog ring frog\n\nmoon ring moon ring\n", "utf-8")
+    words = ("scan", "induction", str(tmp_path / "texts.csv"), "--column", "body", "--out", str(tmp_path / "out"))
+    options = ("--limit", "2", "--length", "20", "--layers", "1", "--sample", "2", "--workers", "1", "--format", "json")
+    code, out, err = run(*words, *options)
+    assert code == 0 and err.endswith("out: 2 texts, 0 of them cut, 0 unreadable\n")
+    found = av.Scan.load(tmp_path / "out")
+    assert (
+        found.manifest["settings"] | {"length": 20, "layers": [1], "rows": 2, "limit": 2} == found.manifest["settings"]
+    )
+    assert [(row["layer"], row["head"], row["role"]) for row in json.loads(out)] == [
+        (layer, head, role) for (layer, head), role in found.roles["role"].items()
+    ]
+    refused(run(*words), "is a scan with other settings")
+
+    def interrupted(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attention_viz.corpus.worker.Worker.run", interrupted)
+    code, _, err = run(*words[:-1], str(tmp_path / "another"))
+    assert code == 130 and "Stopped after 0 texts; the same command goes on from there" in err
 
 
 def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(

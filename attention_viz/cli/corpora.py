@@ -1,0 +1,114 @@
+"""Many texts on the command line: scan."""
+
+import os
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.cli.arguments import MODEL, add_format, command_of, count, places
+from attention_viz.cli.given import pretrained
+from attention_viz.cli.output import report, show
+
+if TYPE_CHECKING:
+    from attention_viz.cli.arguments import Commands
+    from attention_viz.corpus.scanning import Progress
+
+__all__ = ["add_scan"]
+
+# Seconds between two lines that tell how far a scan is.
+_TOLD_EVERY = 5.0
+
+
+def add_scan(added: "Commands") -> None:
+    """Every head over many texts."""
+    purpose = "Measure every head on many texts, in a folder of tables; what was stopped goes on from where it was."
+    command = command_of(added, "scan", purpose, "scan all-MiniLM-L6-v2 letters.txt --out letters", scan)
+    command.add_argument("model", metavar="MODEL", help=MODEL)
+    command.add_argument(
+        "corpus",
+        metavar="CORPUS",
+        help="a .txt, .jsonl, .csv or .parquet file, a folder of these, or - for standard input",
+    )
+    command.add_argument(
+        "--out", required=True, metavar="DIR", help="the folder of the scan, made where it isn't there"
+    )
+    command.add_argument("--limit", type=count, metavar="N", help="how many texts at most (default: all)")
+    command.add_argument("--length", type=count, metavar="N", help="how many tokens of a text (default: 128)")
+    command.add_argument("--layers", type=places, metavar="N,N", help="only these layers (default: all)")
+    command.add_argument(
+        "--sample", type=count, metavar="N", help="from so many queries of a text, with the error that this brings"
+    )
+    command.add_argument("--column", default="text", metavar="NAME", help="of a table, which column (default: text)")
+    command.add_argument(
+        "--sentences", action="store_true", help="cut .txt files at sentence ends, instead of a text a line"
+    )
+    command.add_argument("--workers", type=count, metavar="N", help="how many chunks at once (default: all processors)")
+    command.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="who computes: this process (default), or Ray"
+    )
+    command.add_argument("--address", metavar="ADDRESS", help="of a Ray cluster (default: one on this machine)")
+    command.add_argument("--site", metavar="DIR", help="also write pages that a double click opens, to this folder")
+    add_format(command)
+
+
+def scan(arguments: Namespace) -> int:
+    """Scan, and print each head's role."""
+    import attention_viz as av
+
+    if arguments.address is not None:
+        os.environ["RAY_ADDRESS"] = arguments.address
+    split = "sentences" if arguments.sentences else "lines"
+    source = arguments.corpus if arguments.corpus == "-" else Path(arguments.corpus)
+    length = 128 if arguments.length is None else arguments.length
+    told = _Told()
+    try:
+        found = av.scan(
+            pretrained(arguments.model),
+            av.Corpus(source, arguments.column, split, 4 * length),
+            arguments.out,
+            engine=arguments.engine,
+            limit=arguments.limit,
+            length=arguments.length,
+            layers=arguments.layers,
+            rows=arguments.sample,
+            workers=arguments.workers,
+            progress=told,
+        )
+    except KeyboardInterrupt:
+        report(f"Stopped after {told.texts:,} texts; the same command goes on from there")
+        raise
+    done = found.manifest["done"]
+    report(
+        f"Wrote {arguments.out}: {done['texts']:,} texts, {done['cut']:,} of them cut, {done['skipped']:,} unreadable"
+    )
+    if arguments.site is not None:
+        report(f"Wrote {found.site(arguments.site)}")
+    shown = ["stream", "layer", "head", "role", "score"]
+    show(found.heads.filter(items=shown), arguments.format)
+    return 0
+
+
+class _Told:
+    """Says now and then how far a scan is."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+        self._last = time.monotonic()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Told after each chunk."""
+        self.texts = progress.texts
+        if time.monotonic() - self._last < _TOLD_EVERY:
+            return
+        self._last = time.monotonic()
+        of = "" if progress.of is None else f" of {progress.of:,}"
+        left = "" if progress.seconds_left is None else f", {_span(progress.seconds_left)} left"
+        report(f"{progress.texts:,}{of} texts done{left}")
+
+
+def _span(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

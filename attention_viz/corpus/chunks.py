@@ -1,0 +1,51 @@
+"""A corpus in chunks, each of which is one piece of work, and what tells one corpus from another."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+__all__ = ["CHUNK", "Chunk", "chunks_of"]
+
+# Texts in a chunk: enough for several batches of texts of about the same length, and little to do again after a kill.
+CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some texts that follow each other.
+
+    Attributes:
+        number: its place among the chunks, from 0.
+        start: the number of its first text.
+        texts: the texts.
+        fingerprint: of all texts up to its end.
+    """
+
+    number: int
+    start: int
+    texts: tuple[str, ...]
+    fingerprint: str
+
+
+def chunks_of(texts: Iterable[str], size: int = CHUNK) -> Iterator[Chunk]:
+    """A corpus in chunks; none of it is read before it is asked for.
+
+    Args:
+        texts: the corpus.
+        size: how many texts a chunk has.
+    """
+    ahead, number, fingerprint = iter(texts), 0, ""
+    while some := tuple(islice(ahead, size)):
+        fingerprint = _following(fingerprint, some)
+        yield Chunk(number, number * size, some, fingerprint)
+        number += 1
+
+
+def _following(fingerprint: str, texts: Iterable[str]) -> str:
+    found = hashlib.sha256(fingerprint.encode())
+    for text in texts:
+        said = text.encode("utf-8", "surrogatepass")
+        found.update(len(said).to_bytes(8, "big"))
+        found.update(said)
+    return found.hexdigest()

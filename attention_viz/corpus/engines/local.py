@@ -1,0 +1,55 @@
+"""Threads of this process, each of which works on one chunk by itself.
+
+A chunk is computed by one thread of torch alone: how many of them share a sum changes its last bits.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+
+import torch
+
+from attention_viz.corpus.chunks import Chunk
+from attention_viz.corpus.part import Part
+from attention_viz.corpus.worker import Worker
+
+__all__ = ["alone", "run_local"]
+
+
+def run_local(worker: Worker, chunks: Iterable[Chunk], workers: int) -> Iterator[tuple[Chunk, Part]]:
+    """The sums of each chunk, in their order.
+
+    Args:
+        worker: works on them.
+        chunks: which; no more of them are read than are worked on.
+        workers: how many threads.
+    """
+    waiting, ahead = deque[tuple[Chunk, Future[Part]]](), iter(chunks)
+    with alone(), ThreadPoolExecutor(workers, "scan", initializer=_one_thread) as pool:
+        try:
+            for chunk in islice(ahead, workers + 1):
+                waiting.append((chunk, pool.submit(worker.run, chunk.start, chunk.texts)))
+            while waiting:
+                chunk, future = waiting.popleft()
+                yield chunk, future.result()
+                for following in islice(ahead, 1):
+                    waiting.append((following, pool.submit(worker.run, following.start, following.texts)))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def alone() -> Generator[None]:
+    """With one thread of torch for each operation, here and in threads that begin meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)

@@ -1,0 +1,100 @@
+"""Ray Data: its actors, on this machine or on a cluster, each of which loads the model once and works on chunks.
+
+What Ray hands over and brings back are texts and the bytes of a safetensors file.
+"""
+
+import importlib
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+from attention_viz.corpus.chunks import Chunk
+from attention_viz.corpus.part import Part
+from attention_viz.corpus.worker import Settings, Worker
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.model import AttentionModel
+from attention_viz.models.sources.by_name import load
+
+__all__ = ["run_ray"]
+
+# Chunks that are handed to Ray at a time: a corpus may be larger than the memory of this process.
+_HANDED = 4_096
+
+
+def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Iterator[tuple[Chunk, Part]]:
+    """The sums of each chunk, in their order.
+
+    Args:
+        worker: what is to be done with each.
+        chunks: which.
+        workers: how many actors; None for as many as there are processors.
+
+    Raises:
+        UnsupportedModel: Ray isn't installed, or the model has no name that an actor could load it by.
+    """
+    ray = _ray()
+    model = worker.model
+    if model.origin.sha256 is None:
+        raise UnsupportedModel(
+            f"{model.name} was wrapped in memory, and Ray's actors load a model by its name; use the engine “local”"
+        )
+    if not ray.is_initialized():
+        # An address is taken from RAY_ADDRESS, as Ray does.
+        options: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+        ray.init(log_to_driver=False, **options)
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    actors = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    ahead = iter(chunks)
+    while some := list(islice(ahead, _HANDED)):
+        yield from _handed(ray, worker, some, actors)
+
+
+def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Iterator[tuple[Chunk, Part]]:
+    rows = [{"start": chunk.start, "texts": list(chunk.texts)} for chunk in chunks]
+    given = ray.data.from_items(rows, override_num_blocks=len(rows))
+    done = given.map_batches(
+        _Actor,
+        fn_constructor_args=(worker.model.name, worker.model.origin.sha256, worker.settings, worker.heads),
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=min(actors, len(rows))),
+    )
+    for chunk, row in zip(chunks, done.iter_rows(), strict=True):
+        if int(row["start"]) != chunk.start:
+            raise RuntimeError(f"Ray handed back the chunk at text {row['start']} where that at {chunk.start} was due")
+        yield chunk, Part.of_bytes(row["part"])[0]
+
+
+class _Actor:
+    """Loads the model once, and works on one chunk after the other with one thread of torch."""
+
+    def __init__(self, name: str, sha256: str, settings: Settings, heads: int) -> None:
+        """Load the model.
+
+        Raises:
+            UnsupportedModel: on this machine the name stands for other weights.
+        """
+        torch.set_num_threads(1)
+        model = load(name)
+        if not isinstance(model, AttentionModel) or model.origin.sha256 != sha256:
+            raise UnsupportedModel(f"{name} has other weights where an actor of Ray loads it")
+        self.worker = Worker(model, settings, heads)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The sums of one chunk, as bytes."""
+        start, texts = int(batch["start"][0]), [str(text) for text in batch["texts"][0]]
+        return {"start": [start], "part": [self.worker.run(start, texts).to_bytes()]}
+
+
+def _ray() -> Any:
+    # By name: a type checker that doesn't have it would ask for it.
+    try:
+        _ = importlib.import_module("ray.data")
+        return importlib.import_module("ray")
+    except ImportError:
+        raise UnsupportedModel(
+            "the engine “ray” was asked for, and Ray isn't installed; pip install “attention-viz[ray]” brings it"
+        ) from None

@@ -1,0 +1,130 @@
+"""A scan's folder: its manifest, how far it is, its tables; one process at a time writes it."""
+
+import contextlib
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from attention_viz.corpus.part import Part
+from attention_viz.errors import ScanError
+from attention_viz.trace.whole_file import write_whole
+
+__all__ = ["Folder", "Progressed"]
+
+_MANIFEST, _STATE, _LOCK = "manifest.json", "state.safetensors", ".lock"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Progressed:
+    """How far a scan is.
+
+    Attributes:
+        chunks: how many chunks are done, from the start on.
+        fingerprint: of all texts in them.
+        part: their sums.
+    """
+
+    chunks: int
+    fingerprint: str
+    part: Part
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        part = self.part
+        counts = {"texts": part.read, "skipped": part.skipped, "cut": part.cut, "tokens": part.tokens}
+        return {"done": counts, "fingerprint": self.fingerprint}
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where a scan lies.
+
+    Attributes:
+        path: the folder.
+    """
+
+    path: Path
+
+    @contextlib.contextmanager
+    def locked(self) -> Generator[None]:
+        """Made where it isn't there, and in use by nobody else; what a killed process left half written is removed.
+
+        Raises:
+            ScanError: it is in use, can't be made, or holds something else.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            others = [one.name for one in self.path.iterdir() if not one.name.startswith(".")]
+        except OSError as error:
+            raise ScanError(f"{self.path} can't be a scan's folder: {error.strerror or error}") from None
+        if others and _MANIFEST not in others and _STATE not in others:
+            raise ScanError(f"{self.path} holds other things than a scan: {', '.join(sorted(others)[:3])} …")
+        lock = FileLock(self.path / _LOCK, timeout=0)
+        try:
+            with lock:
+                for half in self.path.glob(".*.part"):
+                    half.unlink(missing_ok=True)
+                yield
+        except Timeout:
+            raise ScanError(f"another process scans into {self.path} at this moment; wait for it or stop it") from None
+
+    def manifest(self) -> dict[str, Any] | None:
+        """What the scan is of and how it was made; None where there is none.
+
+        Raises:
+            ScanError: it is damaged, or of a newer version.
+        """
+        try:
+            found = json.loads((self.path / _MANIFEST).read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise ScanError(f"{self.path / _MANIFEST} can't be read: {error}") from None
+        if found.get("format") != _FORMAT:
+            raise ScanError(f"{self.path} is a scan of format {found.get('format')}; this version reads {_FORMAT}")
+        return found
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Keep it, in place of the one before."""
+        told = json.dumps({"format": _FORMAT, **manifest}, indent=2, ensure_ascii=False)
+        self.write(_MANIFEST, f"{told}\n".encode())
+
+    def state(self) -> Progressed | None:
+        """How far the scan is; None where it hasn't begun, or is complete.
+
+        Raises:
+            ScanError: it is damaged.
+        """
+        path = self.path / _STATE
+        if not path.exists():
+            return None
+        part, told = Part.of_file(str(path))
+        return Progressed(int(told["chunks"]), str(told["fingerprint"]), part)
+
+    def write_state(self, state: Progressed) -> None:
+        """Keep how far the scan is, in place of what was kept before."""
+        self.write(_STATE, state.part.to_bytes(chunks=state.chunks, fingerprint=state.fingerprint))
+
+    def drop_state(self) -> None:
+        """Forget how far it is: the tables say all."""
+        (self.path / _STATE).unlink(missing_ok=True)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write one of its files whole, or leave the one that is there.
+
+        Raises:
+            ScanError: it can't be written, as on a disk that is full.
+        """
+        try:
+            write_whole(self.path / name, content)
+        except OSError as error:
+            raise ScanError(
+                f"{self.path / name} can't be written: {error.strerror or error}. What was done before is kept: make "
+                "room and start the same scan again, which goes on from there"
+            ) from None

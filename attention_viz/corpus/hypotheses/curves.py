@@ -1,0 +1,86 @@
+"""How well weights tell pairs of which a story holds from others: counts by weight, and what follows from them."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["BINS", "Scores", "average_precision", "best_threshold", "bins_of", "counts_of", "edge_of", "scores_at"]
+
+# Weights are sorted into bins by the first bits of their float32: each is at most 1/64 wider than its lower edge, and
+# all below 2⁻²⁴ are one.
+_SHIFT, _LEAST = 17, 2.0**-24
+_FIRST = int(numpy.float32(_LEAST).view(numpy.int32)) >> _SHIFT
+BINS = (int(numpy.float32(1.0).view(numpy.int32)) >> _SHIFT) - _FIRST + 2
+
+
+class Scores(NamedTuple):
+    """How well pairs with a weight from a threshold on are those of which a story holds."""
+
+    precision: "NDArray[Any]"
+    recall: "NDArray[Any]"
+
+
+def bins_of(weights: "NDArray[Any]") -> "NDArray[Any]":
+    """The bin of each weight, from 0 for the least."""
+    bits = numpy.ascontiguousarray(weights, dtype=numpy.float32).view(numpy.int32) >> _SHIFT
+    return numpy.clip(bits - _FIRST + 1, 0, BINS - 1)
+
+
+def edge_of(bins: "NDArray[Any]") -> "NDArray[Any]":
+    """The least weight of each bin."""
+    bits = ((numpy.asarray(bins, dtype=numpy.int32) + _FIRST - 1) << _SHIFT).astype(numpy.int32)
+    return numpy.where(numpy.asarray(bins) > 0, bits.view(numpy.float32), 0.0)
+
+
+def counts_of(weights: "NDArray[Any]", holds: "NDArray[Any]") -> "NDArray[Any]":
+    """How many pairs there are in each bin, and of how many of them the story holds: (head, 2, bin).
+
+    Args:
+        weights: (head, pair).
+        holds: (pair,).
+    """
+    heads = len(weights)
+    places = bins_of(weights) + numpy.arange(heads)[:, None] * BINS
+    every = numpy.bincount(places.ravel(), minlength=heads * BINS)
+    those = numpy.bincount(places[:, holds].ravel(), minlength=heads * BINS)
+    return numpy.stack([every.reshape(heads, BINS), those.reshape(heads, BINS)], axis=1)
+
+
+def average_precision(counts: "NDArray[Any]") -> "NDArray[Any]":
+    """The mean of the precisions at each pair of which the story holds, from the largest weight on; NaN without one.
+
+    Pairs of one bin count as tied. Source: Manning, Raghavan and Schütze 2008, "Introduction to Information
+    Retrieval", section 8.4.
+
+    Args:
+        counts: (…, 2, bin), as of `counts_of`.
+    """
+    falling = counts[..., ::-1].astype(numpy.float64)
+    every, those = falling[..., 0, :].cumsum(axis=-1), falling[..., 1, :].cumsum(axis=-1)
+    precision = numpy.divide(those, every, out=numpy.zeros_like(those), where=every > 0)
+    whole = those[..., -1]
+    found = (precision * falling[..., 1, :]).sum(axis=-1)
+    return numpy.divide(found, whole, out=numpy.full_like(found, numpy.nan), where=whole > 0)
+
+
+def best_threshold(counts: "NDArray[Any]") -> "NDArray[Any]":
+    """The bin from which on pairs are taken, so that the harmonic mean of precision and recall is largest."""
+    rising = counts[..., ::-1].astype(numpy.float64).cumsum(axis=-1)[..., ::-1]
+    every, those = rising[..., 0, :], rising[..., 1, :]
+    both = 2 * those / numpy.maximum(every + those[..., :1], 1)
+    # Of equal ones the highest.
+    return BINS - 1 - both[..., ::-1].argmax(axis=-1)
+
+
+def scores_at(counts: "NDArray[Any]", threshold: "NDArray[Any]") -> Scores:
+    """Precision and recall of pairs in a bin or above; NaN where there are none."""
+    rising = counts[..., ::-1].astype(numpy.float64).cumsum(axis=-1)[..., ::-1]
+    at = numpy.broadcast_to(numpy.asarray(threshold)[..., None, None], (*counts.shape[:-1], 1))
+    every, those = numpy.moveaxis(numpy.take_along_axis(rising, at, axis=-1)[..., 0], -1, 0)
+    whole = rising[..., 1, 0]
+    precision = numpy.divide(those, every, out=numpy.full_like(those, numpy.nan), where=every > 0)
+    recall = numpy.divide(those, whole, out=numpy.full_like(those, numpy.nan), where=whole > 0)
+    return Scores(precision, recall)

@@ -1,0 +1,41 @@
+"""The signs that a story is written with."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attention_viz.errors import HypothesisError
+
+__all__ = ["Sign", "signs_of"]
+
+_SIGNS = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_]+)|(?P<number>\d+)|(?P<text>\"[^\"]*\"|'[^']*')|(?P<sign>[=!<>]=|[<>().,+-]))"
+)
+
+
+class Sign(NamedTuple):
+    """One sign of a story: a "name", a "number", a "text" in its quotes, a "sign", or the "end"."""
+
+    kind: str
+    said: str
+    place: int
+
+
+def signs_of(said: str) -> Iterator[Sign]:
+    """The signs of a story, one after the other, the end last.
+
+    Raises:
+        HypothesisError: there is something that means nothing.
+    """
+    place = 0
+    while said[place:].strip():
+        found = _SIGNS.match(said, place)
+        if found is None:
+            place += len(said[place:]) - len(said[place:].lstrip())
+            open_quote = said[place] in "\"'"
+            what = "a text without its closing quote" if open_quote else f"{said[place]!r}, which means nothing here"
+            raise HypothesisError(f"found {what}", said, place)
+        kind = str(found.lastgroup)
+        yield Sign(kind, found[kind], found.start(kind))
+        place = found.end()
+    yield Sign("end", "", len(said))

@@ -1,0 +1,224 @@
+"""A story put to the test: heads are ranked on one half of some texts, and all that is told is of the other."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from attention_viz.analysis.row_weights import looks_back
+from attention_viz.corpus.hypotheses.curves import (
+    average_precision,
+    best_threshold,
+    counts_of,
+    edge_of,
+    scores_at,
+)
+from attention_viz.corpus.hypotheses.language import Hypothesis
+from attention_viz.corpus.hypotheses.values import Axis
+from attention_viz.errors import ScanError
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+    from numpy.typing import NDArray
+
+__all__ = ["Tested", "put_to_the_test"]
+
+# Heads of which the second half's texts are drawn anew, and how often.
+_DRAWN, _TIMES = 10, 300
+# A head does what a story says where more than half of what it tells is so; a baseline that is as good as this tells
+# that the story is one of positions.
+_HOLDS, _EXACT = 0.5, 0.99
+_BASELINES = ("distance", "key position", "distance and key position")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tested:
+    """What became of a story.
+
+    Attributes:
+        said: the story.
+        table: a row a head, index (layer, head), the best on the first half first: threshold, chosen there; precision
+            and recall from it on, and average_precision, on the second half; of the best ten in columns ending in
+            "_low" and "_high" between what 95 % of 300 draws of its texts lie.
+        baseline: the average precision on the second half of what goes by position alone, and in what way it goes.
+        verdict: what follows, in a sentence.
+        holds: whether a head does what the story says.
+        texts: how many texts the heads were ranked on, and tested on.
+        pairs: of how many pairs the story holds in them.
+    """
+
+    said: str
+    table: "pandas.DataFrame"
+    baseline: tuple[float, str]
+    verdict: str
+    holds: bool
+    texts: tuple[int, int]
+    pairs: tuple[int, int]
+
+    def __repr__(self) -> str:
+        """The story and the verdict."""
+        return f"Tested({self.said!r}: {self.verdict})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Text:
+    """The pairs of one text: where its story holds, and their counts by weight of every head."""
+
+    holds: "NDArray[Any]"
+    distance: "NDArray[Any]"
+    key: "NDArray[Any]"
+    counts: "NDArray[Any]"
+
+
+def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str) -> Tested:
+    """Rank all heads of a stream on every other text, and test them on the others.
+
+    Args:
+        hypothesis: the story.
+        traces: the texts' runs, one after the other.
+        stream: which attention.
+
+    Raises:
+        ScanError: of no pair of either half the story holds.
+    """
+    texts, heads = list[_Text](), list[tuple[int, int]]()
+    for trace in traces:
+        heads = [
+            (layer, head) for layer in trace.layer_numbers(stream) for head in range(trace.head_count(layer, stream))
+        ]
+        texts.append(_text(hypothesis, trace, stream))
+    first, second = texts[::2], texts[1::2]
+    pairs = tuple(int(sum(text.holds.sum() for text in half)) for half in (first, second))
+    if not all(pairs):
+        raise ScanError(
+            f"“{hypothesis.said}” holds of {pairs[0]} pairs in {len(first)} texts and of {pairs[1]} in {len(second)} "
+            "others; needed: one or more in each, so test it on more texts, or on others"
+        )
+    learnt = _summed([text.counts for text in first])
+    order = numpy.argsort(-average_precision(learnt), kind="stable")
+    thresholds = best_threshold(learnt)
+    table = _table([text.counts for text in second], heads, order, thresholds)
+    baseline, way, base = _baseline(first, second)
+    best = [text.counts[order[0]] for text in second]
+    holds, verdict = _verdict(table, (baseline, way), _ahead(best, base))
+    return Tested(
+        hypothesis.said, table, (baseline, way), verdict, holds, (len(first), len(second)), (pairs[0], pairs[1])
+    )
+
+
+def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _Text:
+    """Of the pairs that a head may look at, but those with keys on which heads rest unless the story is about them."""
+    back = looks_back(trace, stream)
+    queries, keys = Axis(trace.query_tokens(stream), back), Axis(trace.key_tokens(stream), back)
+    rows = list(queries.tokens.counted)
+    asks = hypothesis.asked & {"is_special", "is_first"}
+    shown = numpy.ones(len(keys.tokens), dtype=bool) if asks else ~keys.resting
+    shown &= ~numpy.array(keys.tokens.padding)
+    calls = [trace.attention(layer, stream).rows(rows) for layer in trace.layer_numbers(stream)]
+    weights = numpy.concatenate([call.weights.detach().float().cpu().numpy() for call in calls])
+    places = numpy.broadcast_to(shown, weights.shape[1:]).copy()
+    if back:
+        places &= numpy.arange(len(shown)) <= numpy.array(rows)[:, None]
+    holds = hypothesis.holds(queries, keys)[rows][places]
+    query, key = numpy.nonzero(places)
+    flat = numpy.nan_to_num(weights[:, places])
+    return _Text(holds, numpy.array(rows)[query] - key, key, counts_of(flat, holds).astype(numpy.float32))
+
+
+def _table(
+    texts: "Sequence[NDArray[Any]]", heads: Sequence[tuple[int, int]], order: "NDArray[Any]", thresholds: "NDArray[Any]"
+) -> "pandas.DataFrame":
+    """The heads in their order, by what they do on the second half."""
+    import pandas
+
+    whole = _summed(texts)[order]
+    at = thresholds[order]
+    columns = {"threshold": edge_of(at), **_told(whole, at)}
+    drawn = numpy.stack([text[order[:_DRAWN]] for text in texts])
+    spans = numpy.stack(
+        [list(_told(numpy.tensordot(draw, drawn, 1), at[:_DRAWN]).values()) for draw in _draws(len(texts))]
+    )
+    low, high = _between(spans)
+    for place, name in enumerate(list(columns)[1:]):
+        for ending, found in (("_low", low), ("_high", high)):
+            column = numpy.full(len(order), numpy.nan)
+            column[: found.shape[1]] = found[place]
+            columns[name + ending] = column
+    index = pandas.MultiIndex.from_tuples([heads[one] for one in order], names=["layer", "head"])
+    return pandas.DataFrame(columns, index=index)
+
+
+def _summed(counts: "Sequence[NDArray[Any]]") -> "NDArray[Any]":
+    return numpy.sum(numpy.stack(counts), axis=0)
+
+
+def _told(counts: "NDArray[Any]", thresholds: "NDArray[Any]") -> "dict[str, NDArray[Any]]":
+    scores = scores_at(counts, thresholds)
+    return {
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "average_precision": average_precision(counts),
+    }
+
+
+def _draws(texts: int) -> "NDArray[Any]":
+    """How often each text is drawn, of as many draws as there are texts: (draw, text). Source: Efron 1979."""
+    return numpy.random.default_rng(0).multinomial(texts, numpy.full(texts, 1 / texts), size=_TIMES)
+
+
+def _between(numbers: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
+    """Between what 95 % of the draws lie, along the first axis; of those that are numbers."""
+    ends = (2.5, 97.5)
+    known = numpy.where(numpy.isnan(numbers), numpy.nanmedian(numpy.nan_to_num(numbers), axis=0), numbers)
+    low, high = numpy.percentile(known, ends, axis=0)
+    return low, high
+
+
+def _baseline(first: Sequence[_Text], second: Sequence[_Text]) -> "tuple[float, str, list[NDArray[Any]]]":
+    """The best, on the first half, of what goes by position alone: by the rates there at which the story holds."""
+    rates = [_rates(first, name) for name in ("distance", "key")]
+
+    def guessed(text: _Text) -> "NDArray[Any]":
+        one, other = (
+            numpy.array([rate.get(place, 0.0) for place in places.tolist()])
+            for rate, places in zip(rates, (text.distance, text.key), strict=True)
+        )
+        return counts_of(numpy.stack([one, other, one * other]), text.holds)
+
+    best = int(numpy.nanargmax(average_precision(_summed([guessed(text) for text in first]))))
+    counts = [guessed(text)[best] for text in second]
+    return float(average_precision(_summed(counts))), _BASELINES[best], counts
+
+
+def _rates(texts: Sequence[_Text], name: str) -> dict[int, float]:
+    places = numpy.concatenate([getattr(text, name) for text in texts])
+    holds = numpy.concatenate([text.holds for text in texts])
+    known, at = numpy.unique(places, return_inverse=True)
+    rate = numpy.bincount(at, weights=holds) / numpy.bincount(at)
+    return dict(zip(known.tolist(), rate.tolist(), strict=True))
+
+
+def _ahead(head: "Sequence[NDArray[Any]]", base: "Sequence[NDArray[Any]]") -> tuple[float, float]:
+    """Between what 95 % of the draws lie: by how much a head's average precision is above the baseline's."""
+    both = numpy.stack([numpy.stack(head), numpy.stack(base)], axis=1)
+    found = numpy.stack([average_precision(numpy.tensordot(draw, both, 1)) for draw in _draws(len(head))])
+    low, high = _between(found[:, 0] - found[:, 1])
+    return float(low), float(high)
+
+
+def _verdict(table: "pandas.DataFrame", baseline: tuple[float, str], ahead: tuple[float, float]) -> tuple[bool, str]:
+    layer, head = table.index[0]
+    best = table.iloc[0]
+    told = f"average precision {best['average_precision']:.2f}, {best['average_precision_low']:.2f} to "
+    told += f"{best['average_precision_high']:.2f}"
+    base, way = baseline
+    beside = f"going by {way} alone has {base:.2f}"
+    if not best["average_precision_low"] >= _HOLDS:
+        return False, f"No head does this: the best, {layer}·{head}, has {told}; {beside}"
+    if base >= _EXACT:
+        return True, f"Head {layer}·{head} does this ({told}); the story is one of positions: {beside}"
+    if not ahead[0] > 0:
+        return False, f"Head {layer}·{head} does no more than positions tell: {told}; {beside}"
+    return True, f"Head {layer}·{head} does this: {told}; {beside}"

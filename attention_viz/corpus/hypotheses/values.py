@@ -1,0 +1,99 @@
+"""What a hypothesis may ask of a token: its text, its place, and what kind of word it is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from attention_viz.analysis.words import Words
+from attention_viz.corpus.kinds import KINDS, kinds_of
+from attention_viz.trace.once import once
+from attention_viz.trace.tokens import Tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["ATTRIBUTES", "Attribute", "Axis"]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The tokens along one axis.
+
+    Attributes:
+        tokens: the tokens.
+        looks_back: whether no query looks ahead.
+    """
+
+    tokens: Tokens
+    looks_back: bool
+
+    @once
+    def kinds(self) -> "NDArray[Any]":
+        """What each token is, as `KINDS` names it; the first as if it were any other."""
+        return numpy.array([KINDS[kind] for kind in kinds_of(self.tokens, looks_back=False)])
+
+    @once
+    def resting(self) -> "NDArray[Any]":
+        """On which heads rest when they have nothing to do: special ones, and where none looks ahead the first."""
+        found = numpy.array(self.tokens.special)
+        found[:1] |= self.looks_back
+        return found
+
+    @once
+    def texts(self) -> "NDArray[Any]":
+        """The text of each token, in small letters, without the space before it."""
+        return numpy.array([text.casefold() for text in self.tokens.texts], dtype=object)
+
+    @once
+    def words(self) -> "NDArray[Any]":
+        """The text of the word that each token belongs to, in small letters."""
+        known = Words(self.tokens)
+        return numpy.array([known.texts[word].casefold() for word in known.of_position], dtype=object)
+
+    @once
+    def nouns(self) -> "NDArray[Any]":
+        """Which tokens belong to words that may be nouns, as far as can be told without a grammar."""
+        known = Words(self.tokens)
+        return known.nouns.numpy()[list(known.of_position)]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One thing that may be asked of a token.
+
+    Attributes:
+        kind: "text", "number" or "truth".
+        meaning: what it is, in a few words.
+        of: gives it for each token of an axis.
+    """
+
+    kind: str
+    meaning: str
+    of: "Callable[[Axis], NDArray[Any] | Sequence[Any]]"
+
+
+def _is(*kinds: str) -> "Callable[[Axis], NDArray[Any]]":
+    return lambda axis: numpy.isin(axis.kinds, kinds)
+
+
+ATTRIBUTES: Mapping[str, Attribute] = {
+    "text": Attribute("text", "the token, without the space before it, in small letters", lambda axis: axis.texts),
+    "word": Attribute("text", "the whole word it belongs to, in small letters", lambda axis: axis.words),
+    "position": Attribute("number", "its place in the text, from 0", lambda axis: numpy.arange(len(axis.tokens))),
+    "length": Attribute("number", "how many characters it has", lambda axis: [len(text) for text in axis.tokens.texts]),
+    "is_pronoun": Attribute("truth", "such as it, she, them", _is("pronoun")),
+    "is_function_word": Attribute("truth", "such as the, of, because; pronouns too", _is("pronoun", "function word")),
+    "is_punctuation": Attribute("truth", "a mark, no letter", _is("punctuation")),
+    "is_number": Attribute("truth", "digits", _is("number")),
+    "is_piece": Attribute("truth", "a piece of a word, but not its first", _is("word piece")),
+    "is_noun": Attribute(
+        "truth", "a word that may be a noun, as far as can be told without a grammar", lambda a: a.nouns
+    ),
+    "is_capitalized": Attribute(
+        "truth", "begins with a capital letter", lambda axis: [text[:1].isupper() for text in axis.tokens.texts]
+    ),
+    "is_special": Attribute("truth", "added by the tokenizer, such as [CLS]", _is("special")),
+    "is_first": Attribute("truth", "stands at position 0", lambda axis: numpy.arange(len(axis.tokens)) == 0),
+}

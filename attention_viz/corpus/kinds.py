@@ -1,0 +1,84 @@
+"""Which kinds of tokens look at which, beside what chance would give."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from attention_viz.analysis.words import Words
+from attention_viz.trace.tokens import Tokens
+
+__all__ = ["KINDS", "RESTING", "Looks", "kinds_of", "looks_of"]
+
+# Kinds on which heads rest when they have nothing to do; chance is counted apart from them.
+RESTING = ("special", "first token")
+KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuation", *RESTING)
+
+_OF_WORDS = {"pronoun": "pronoun", "function": "function word", "sign": "punctuation", "special": "special"}
+_RESTING = torch.tensor([kind in RESTING for kind in KINDS])
+
+
+class Looks(NamedTuple):
+    """What queries of each kind give to keys of each kind, summed over queries.
+
+    Attributes:
+        weight: what they give.
+        expected: what they would give if each query spread evenly what it doesn't give to keys on which heads rest;
+            and, for those keys, if it spread all of its weight evenly.
+        pairs: how many pairs of a query and a key that it may look at there are.
+    """
+
+    weight: Float64[Tensor, "head query_kind key_kind"]
+    expected: Float64[Tensor, "head query_kind key_kind"]
+    pairs: Int64[Tensor, "query_kind key_kind"]
+
+
+def kinds_of(tokens: Tokens, *, looks_back: bool) -> tuple[int, ...]:
+    """Of each token its place in `KINDS`.
+
+    Args:
+        tokens: of a text.
+        looks_back: whether no query looks ahead, so that the first token is one on which heads rest.
+    """
+    words, found = Words(tokens), list[int]()
+    for word, pieces in enumerate(words.pieces):
+        kind = _OF_WORDS.get(words.kinds[word], "word")
+        if kind == "word" and words.texts[word].isnumeric():
+            kind = "number"
+        for at in range(len(pieces)):
+            found.append(KINDS.index("word piece" if at and kind == "word" else kind))
+    real = next((place for place, padding in enumerate(tokens.padding) if not padding), None)
+    if looks_back and real is not None and not tokens.special[real]:
+        found[real] = KINDS.index("first token")
+    return tuple(found)
+
+
+def looks_of(
+    weights: Float[Tensor, "head row key"],
+    open_to: Bool[Tensor, "row key"],
+    queries: Sequence[int],
+    keys: Sequence[int],
+) -> Looks:
+    """What some rows of weights give, by kind.
+
+    Args:
+        weights: of every head.
+        open_to: at which keys each row may look.
+        queries: the kind of each row's token.
+        keys: the kind of each key's token.
+    """
+    rows, columns = _one_hot(queries), _one_hot(keys)
+    given = torch.nan_to_num(weights) @ columns
+    there = open_to.float() @ columns
+    awake, resting = there * ~_RESTING, there * _RESTING
+    spread = awake / awake.sum(dim=-1, keepdim=True).clamp_min(1)
+    evenly = resting / there.sum(dim=-1, keepdim=True).clamp_min(1)
+    free = given[..., ~_RESTING].sum(dim=-1)
+    expected = (rows.T * free[:, None]) @ spread + rows.T @ evenly
+    return Looks((rows.T @ given).double(), expected.double(), (rows.T @ there).round().long())
+
+
+def _one_hot(kinds: Sequence[int]) -> Float[Tensor, "token kind"]:
+    return torch.eye(len(KINDS))[torch.tensor(kinds, dtype=torch.long)]

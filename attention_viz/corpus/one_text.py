@@ -1,0 +1,196 @@
+"""What one text adds to a scan: of each head the metrics, shares of roles, looks by kind, and its best examples."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from attention_viz.analysis.measured import Measured, asked_rows, measured
+from attention_viz.analysis.roles import role_shares
+from attention_viz.analysis.row_weights import looks_back
+from attention_viz.corpus.kinds import kinds_of, looks_of
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Found", "OneText", "heads_of", "one_text"]
+
+Heads = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Of each metric and head, (metric, head), the query of a text with the most of it, and the key it looks at most.
+
+    Attributes:
+        value: what that query has of the metric; −∞ where none has what it asks for.
+        query: its position.
+        key: the position of the key that gets most of it.
+        weight: what that key gets.
+        pair: the ids of both tokens, (metric, head, 2).
+    """
+
+    value: "NDArray[Any]"
+    query: "NDArray[Any]"
+    key: "NDArray[Any]"
+    weight: "NDArray[Any]"
+    pair: "NDArray[Any]"
+
+
+@dataclass(frozen=True, eq=False)
+class OneText:
+    """The numbers of one text; heads stand in the order of `heads_of`.
+
+    Attributes:
+        means: each metric's mean over the queries, (metric, head); NaN where none has what it asks for.
+        queries: over how many queries.
+        squares: the square of each mean's standard error, 0 where all queries were measured.
+        shares: the share of each role, (role, head).
+        looks: which kinds look at which, (head, query kind, key kind), and the pairs there are of them in each head.
+        found: the best examples.
+    """
+
+    means: "NDArray[Any]"
+    queries: "NDArray[Any]"
+    squares: "NDArray[Any]"
+    shares: "NDArray[Any]"
+    looks: "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"
+    found: Found
+
+
+def heads_of(trace: Trace) -> Heads:
+    """The stream, layer and number of each head, in the order of the arrays."""
+    return tuple(
+        (stream, layer, head)
+        for stream in trace.streams
+        for layer in trace.layer_numbers(stream)
+        for head in range(trace.head_count(layer, stream))
+    )
+
+
+def one_text(trace: Trace, rows: int | None = None) -> OneText:
+    """Measure one text.
+
+    Args:
+        trace: its run.
+        rows: from how many queries at most; as of `head_table`.
+    """
+    parts = [_of_stream(trace, stream, rows) for stream in trace.streams]
+    along = {"means": 1, "queries": 1, "squares": 1, "shares": 1}
+    joined = {
+        name: numpy.concatenate([getattr(part, name) for part in parts], axis=axis) for name, axis in along.items()
+    }
+    looks = tuple(numpy.concatenate([part.looks[at] for part in parts]) for at in range(3))
+    found = {
+        name: numpy.concatenate([getattr(part.found, name) for part in parts], axis=1)
+        for name in ("value", "query", "key", "weight", "pair")
+    }
+    return OneText(**joined, looks=(looks[0], looks[1], looks[2]), found=Found(**found))
+
+
+class _Part(NamedTuple):
+    """What some queries of one layer add; of the last four the largest value counts, all others are summed."""
+
+    sums: Tensor
+    weight: Tensor
+    expected: Tensor
+    pairs: Tensor
+    value: Tensor
+    query: Tensor
+    key: Tensor
+    most: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """What is known of the tokens of one stream of a run."""
+
+    trace: Trace
+    name: str
+    queries: Tokens
+    keys: Tokens
+    query_kinds: tuple[int, ...]
+    key_kinds: tuple[int, ...]
+    lettered: Bool[Tensor, " query"]
+
+    @classmethod
+    def of(cls, trace: Trace, name: str) -> "_Stream":
+        queries, keys, back = trace.query_tokens(name), trace.key_tokens(name), looks_back(trace, name)
+        lettered = torch.tensor([any(map(str.isalpha, text)) for text in queries.texts])
+        kinds = [kinds_of(tokens, looks_back=back) for tokens in (queries, keys)]
+        return cls(trace, name, queries, keys, kinds[0], kinds[1], lettered)
+
+    def part(self, some: Measured) -> _Part:
+        """What some queries of a layer add."""
+        positions = some.rows.positions
+        open_to = _open(self.trace.attention(some.layer, self.name).allowed, positions, some.weights.shape)
+        looks = looks_of(
+            some.weights,
+            open_to,
+            [self.query_kinds[position] for position in positions.tolist()],
+            self.key_kinds[: some.weights.shape[-1]],
+        )
+        shown = some.having & self.lettered[positions]
+        value, row = torch.where(shown, some.values, -torch.inf).max(dim=-1)
+        most, key = some.weights.max(dim=-1)
+        heads = torch.arange(len(key))
+        pairs = looks.pairs.expand_as(looks.weight)
+        return _Part(
+            some.sums(), looks.weight, looks.expected, pairs, value, positions[row], key[heads, row], most[heads, row]
+        )
+
+    def ids(self, query: Tensor, key: Tensor) -> "NDArray[Any]":
+        """The ids of the tokens of pairs; −1 where nobody knows them."""
+        known = [torch.tensor(tokens.ids) for tokens in (self.queries, self.keys)]
+        return torch.stack([known[0][query], known[1][key]], dim=-1).numpy()
+
+
+def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
+    stream, rows = _Stream.of(trace, name), asked_rows(trace, name, asked)
+    parts = dict[int, list[_Part]]()
+    for some in measured(trace, name, rows):
+        parts.setdefault(some.layer, []).append(stream.part(some))
+    whole = _joined(reduce(_together, parts[layer]) for layer in trace.layer_numbers(name))
+    count, total, squared = whole.sums
+    means = torch.where(count > 0, total / count, torch.nan)
+    share = len(rows) / max(1, len(stream.queries.counted))
+    variance = ((squared - count * means.square()) / (count - 1)).clamp_min(0)
+    error = torch.where((count > 1) & (share < 1), variance / count * (1 - share), 0.0)
+    shares = torch.stack(list(role_shares(trace, name).values()), dim=-1)
+    found = Found(
+        whole.value.numpy(),
+        whole.query.numpy(),
+        whole.key.numpy(),
+        whole.most.numpy(),
+        stream.ids(whole.query, whole.key),
+    )
+    looks = (whole.weight.numpy(), whole.expected.numpy(), whole.pairs.numpy())
+    return OneText(means.numpy(), count.long().numpy(), error.numpy(), shares.double().numpy(), looks, found)
+
+
+def _together(one: _Part, other: _Part) -> _Part:
+    """Both parts of a layer."""
+    later = other.value > one.value
+    summed = [a + b for a, b in zip(one[:4], other[:4], strict=True)]
+    return _Part(*summed, *(torch.where(later, b, a) for a, b in zip(one[4:], other[4:], strict=True)))
+
+
+def _joined(layers: Iterable[_Part]) -> _Part:
+    """The heads of all layers, one after the other: they stand last in sums and in what is found, first in looks."""
+    along = (-1, 0, 0, 0, -1, -1, -1, -1)
+    return _Part(*(torch.cat(list(one), dim=axis) for one, axis in zip(zip(*layers, strict=True), along, strict=True)))
+
+
+def _open(allowed: Tensor | None, rows: Tensor, shape: Sequence[int]) -> Bool[Tensor, "row key"]:
+    """At which keys some queries may look, in any head."""
+    if allowed is None:
+        return torch.ones(shape[-2:], dtype=torch.bool)
+    whole = allowed.flatten(0, -3).any(dim=0) if allowed.ndim > 2 else allowed
+    return whole.expand(max(len(whole), int(rows.max()) + 1), -1)[rows, : shape[-1]].cpu().expand(shape[-2:])

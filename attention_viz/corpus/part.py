@@ -1,0 +1,87 @@
+"""What is known of a part of a corpus: its sums, the texts that examples are of, and what became of the others."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from attention_viz.corpus.tally import Tally
+from attention_viz.errors import ScanError
+
+__all__ = ["Part"]
+
+_TOLD = "told"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A chunk of a corpus, or all chunks from its start on.
+
+    Attributes:
+        tally: the sums.
+        texts: by number, those that examples are of and those kept by lot, as they were read.
+        read: how many texts there were.
+        cut: how many of them were longer than what is read.
+        skipped: how many left nothing to read.
+        tokens: how many tokens were read.
+    """
+
+    tally: Tally
+    texts: dict[int, str]
+    read: int = 0
+    cut: int = 0
+    skipped: int = 0
+    tokens: int = 0
+
+    @classmethod
+    def empty(cls, heads: int) -> "Part":
+        """Of no text."""
+        return cls(Tally.empty(heads), {})
+
+    def and_then(self, other: "Part") -> "Part":
+        """With the chunk that follows."""
+        tally = self.tally.and_then(other.tally)
+        both = {**self.texts, **other.texts}
+        return Part(
+            tally,
+            {number: both[number] for number in sorted(tally.referred)},
+            self.read + other.read,
+            self.cut + other.cut,
+            self.skipped + other.skipped,
+            self.tokens + other.tokens,
+        )
+
+    def to_bytes(self, **more: Any) -> bytes:
+        """All of it as one safetensors file, and with it what else is to be known, as JSON."""
+        arrays = {name: numpy.array(array, order="C") for name, array in self.tally.arrays().items()}
+        told = {
+            "texts": {str(number): text for number, text in self.texts.items()},
+            **{name: getattr(self, name) for name in ("read", "cut", "skipped", "tokens")},
+            **more,
+        }
+        return save(arrays, metadata={_TOLD: json.dumps(told, sort_keys=True)})
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> "tuple[Part, dict[str, Any]]":
+        """What `to_bytes` gave, and what else was to be known."""
+        length = int.from_bytes(content[:8], "little")
+        found = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_TOLD])
+        texts = {int(number): str(text) for number, text in found.pop("texts").items()}
+        counts = {name: int(found.pop(name)) for name in ("read", "cut", "skipped", "tokens")}
+        return cls(Tally.of_arrays(load(content)), texts, **counts), found
+
+    @classmethod
+    def of_file(cls, path: str) -> "tuple[Part, dict[str, Any]]":
+        """What `to_bytes` gave, from a file.
+
+        Raises:
+            ScanError: the file is damaged.
+        """
+        try:
+            return cls.of_bytes(Path(path).read_bytes())
+        except (SafetensorError, KeyError, ValueError) as error:
+            raise ScanError(f"{path} is damaged: {error}; remove its folder and scan again") from None

@@ -1,0 +1,205 @@
+"""A corpus as texts, one after the other: from files of several kinds, a folder of them, standard input, or a list."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from attention_viz.errors import UnusableText
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["SPLITS", "Corpus", "Source"]
+
+Source = str | PathLike[str] | Iterable[str]
+
+# How a .txt file and standard input become texts.
+SPLITS = ("lines", "sentences")
+# Rows of a table that are read at a time.
+_ROWS = 1_000
+# A sentence's end: its mark, what closes a quotation after it, and a space; or an empty line.
+_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n\s*\n|[。！？]+[」』）]*")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Where texts come from, and how they are cut out of it.
+
+    Attributes:
+        source: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, or the texts.
+        column: which column, or field of a line of .jsonl, holds the text.
+        split: "lines" for a text a line of a .txt; "sentences" for passages of the whole file, cut at sentence ends.
+        longest: how many characters a passage has at most, where sentences are put together.
+    """
+
+    source: Source
+    column: str = "text"
+    split: str = "lines"
+    longest: int = 400
+
+    def __post_init__(self) -> None:
+        """Refuse another way to split."""
+        if self.split not in SPLITS:
+            raise UnusableText(f"a text was to be split at {self.split!r}; allowed are {', '.join(SPLITS)}")
+
+    @property
+    def again(self) -> bool:
+        """Whether it can be read a second time."""
+        source = self.source
+        return (isinstance(source, str | PathLike) and str(source) != "-") or not isinstance(source, Iterator)
+
+    @property
+    def name(self) -> str:
+        """What it is called: its file's or folder's name."""
+        if not isinstance(self.source, str | PathLike):
+            return "texts"
+        return "standard input" if str(self.source) == "-" else Path(self.source).name
+
+    def texts(self) -> Iterator[str]:
+        """The texts in their order; those with nothing to read in them are left out.
+
+        Raises:
+            UnusableText: a file isn't there, is of another kind, not in UTF-8, or has no such column; or what should be
+                a text is none.
+        """
+        for text in self._all():
+            if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+                raise UnusableText(f"a corpus holds texts; got {type(text).__name__}")
+            if text.strip():
+                yield text
+
+    def _all(self) -> Iterator[str]:
+        if not isinstance(self.source, str | PathLike):
+            yield from self.source
+        elif str(self.source) == "-":
+            yield from self._of_lines(sys.stdin, "standard input")
+        else:
+            for path in self._files(Path(self.source)):
+                yield from _KINDS[path.suffix.lower()](self, path)
+
+    def _files(self, path: Path) -> list[Path]:
+        known = ", ".join(_KINDS)
+        if path.is_dir():
+            found = sorted(one for one in path.rglob("*") if one.suffix.lower() in _KINDS and one.is_file())
+            if not found:
+                raise UnusableText(f"the folder {path} has no file of texts; needed: one or more of {known}")
+            return found
+        if not path.is_file():
+            raise UnusableText(f"the corpus {path} isn't there; needed: a file of {known}, a folder of them, or -")
+        if path.suffix.lower() not in _KINDS:
+            raise UnusableText(f"the corpus {path} is of no known kind; needed: one of {known}")
+        return [path]
+
+    def _of_lines(self, lines: TextIO, name: str) -> Iterator[str]:
+        try:
+            if self.split == "lines":
+                yield from (line.rstrip("\r\n") for line in lines)
+            else:
+                yield from _passages(lines, self.longest)
+        except UnicodeDecodeError as error:
+            raise UnusableText(f"{name} is not text in UTF-8: {error.reason} at byte {error.start}") from None
+
+    def read_lines(self, path: Path) -> Iterator[str]:
+        """The texts of a .txt file."""
+        with _opened(path) as lines:
+            yield from self._of_lines(lines, str(path))
+
+    def read_objects(self, path: Path) -> Iterator[str]:
+        """The texts of a .jsonl file: each line a text in quotes, or an object with the column among its fields."""
+        with _opened(path) as lines:
+            for number, line in enumerate(Corpus("-")._of_lines(lines, str(path)), start=1):
+                if line.strip():
+                    yield _text_in(line, self.column, f"{path}, line {number}")
+
+    def read_csv(self, path: Path) -> Iterator[str]:
+        """The texts of a .csv file."""
+        import pandas
+
+        try:
+            opened: Any = pandas.read_csv(path, chunksize=_ROWS, dtype=str, keep_default_na=False, encoding="utf-8")
+            with opened as frames:
+                for frame in frames:
+                    yield from self._of_frame(frame, path)
+        except UnicodeDecodeError as error:
+            raise UnusableText(f"{path} is not text in UTF-8: {error.reason} at byte {error.start}") from None
+        except (pandas.errors.ParserError, pandas.errors.EmptyDataError) as error:
+            raise UnusableText(f"{path} can't be read as a table: {error}") from None
+
+    def read_parquet(self, path: Path) -> Iterator[str]:
+        """The texts of a .parquet file."""
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            table: Any = parquet.ParquetFile(path)
+            self._check_column(table.schema_arrow.names, path)
+            for batch in table.iter_batches(batch_size=_ROWS, columns=[self.column]):
+                yield from (one for one in cast("list[Any]", batch.column(0).to_pylist()) if one is not None)
+        except pyarrow.ArrowException as error:
+            raise UnusableText(f"{path} can't be read as a table: {error}") from None
+
+    def _of_frame(self, frame: "pandas.DataFrame", path: Path) -> Iterator[str]:
+        self._check_column([str(name) for name in frame.columns], path)
+        yield from frame[self.column].tolist()
+
+    def _check_column(self, columns: list[str], path: Path) -> None:
+        if self.column not in columns:
+            raise UnusableText(f"{path} has no column {self.column!r}; its columns are {', '.join(columns)}")
+
+
+_KINDS: dict[str, Callable[[Corpus, Path], Iterator[str]]] = {
+    ".txt": Corpus.read_lines,
+    ".jsonl": Corpus.read_objects,
+    ".csv": Corpus.read_csv,
+    ".parquet": Corpus.read_parquet,
+}
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open(encoding="utf-8-sig", newline=None)
+    except OSError as error:
+        raise UnusableText(f"{path} can't be read: {error.strerror or error}") from None
+
+
+def _text_in(line: str, column: str, place: str) -> str:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UnusableText(f"{place}, is no JSON: {error.msg}") from None
+    if isinstance(found, dict):
+        fields = cast("dict[str, Any]", found)
+        if column not in fields:
+            raise UnusableText(f"{place}, has no {column!r}; its fields are {', '.join(fields)}")
+        found = fields[column]
+    if not isinstance(found, str):
+        raise UnusableText(f"{place}, holds {type(found).__name__}; needed: a text, or an object with {column!r}")
+    return found
+
+
+def _passages(lines: Iterable[str], longest: int) -> Iterator[str]:
+    """Sentences put together as long as they fit; one that is longer than that stays alone."""
+    passage = ""
+    for sentence in filter(None, _sentences(lines)):
+        if passage and len(passage) + 1 + len(sentence) > longest:
+            yield passage
+            passage = ""
+        passage = f"{passage} {sentence}".strip()
+    yield passage
+
+
+def _sentences(lines: Iterable[str]) -> Iterator[str]:
+    """The sentences of a text, a line of which may end anywhere; an empty line ends one, too."""
+    open_part = ""
+    for line in lines:
+        open_part, start = open_part + line, 0
+        for end in _END.finditer(open_part):
+            yield " ".join(open_part[start : end.end()].split())
+            start = end.end()
+        open_part = open_part[start:]
+    yield " ".join(open_part.split())

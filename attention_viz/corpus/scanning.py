@@ -1,0 +1,289 @@
+"""A model's heads over many texts: one pass over a corpus, which can be stopped and gone on with."""
+
+import io
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from attention_viz.corpus.chunks import CHUNK, Chunk, chunks_of
+from attention_viz.corpus.engines.local import run_local
+from attention_viz.corpus.folder import Folder, Progressed
+from attention_viz.corpus.one_text import Heads
+from attention_viz.corpus.part import Part
+from attention_viz.corpus.reading import Corpus, Source
+from attention_viz.corpus.scan import Scan
+from attention_viz.corpus.tables import tables_of
+from attention_viz.corpus.worker import Settings, Worker, fingerprint_of, runs_together
+from attention_viz.errors import ScanError, ShapeError, UnsupportedModel, UnusableText
+from attention_viz.models.model import AttentionModel
+from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.kept import Kept, chosen_layers
+
+__all__ = ["ENGINES", "Progress", "scan"]
+
+ENGINES = ("local", "ray")
+# Tokens of a text that are read where nobody says how many.
+_LENGTH = 128
+# Seconds after which what was done is kept, at the end of a chunk.
+_KEPT_EVERY = 5.0
+# Texts of which a batch is compared with single runs before a model is believed to run in batches.
+_TRIED = 4
+
+
+class Progress(NamedTuple):
+    """How far a scan is.
+
+    Attributes:
+        texts: how many texts are done.
+        of: how many there are; None where nobody can know before the end.
+        seconds_left: how long the rest will take, by what was done so far; None where that isn't known.
+    """
+
+    texts: int
+    of: int | None
+    seconds_left: float | None
+
+
+def scan(
+    model: AttentionModel,
+    texts: Source | Corpus,
+    out: str | PathLike[str],
+    *,
+    engine: str = "local",
+    limit: int | None = None,
+    length: int | None = None,
+    layers: Sequence[int] | None = None,
+    rows: int | None = None,
+    workers: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Scan:
+    """Measure every head of a model on many texts, in memory that doesn't grow with them.
+
+    Each text is run once, several together. Kept are sums and the best examples. What was done is kept in the folder
+    every few seconds: stopped or killed, the same call goes on from there, and gives the same files, bit for bit, as
+    one that was never stopped; so does any number of workers, and either engine.
+
+    Args:
+        model: from `load` or `wrap`.
+        texts: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, the texts themselves,
+            or a `Corpus`, which says how texts are cut out of a file.
+        out: the folder of the scan; made where it isn't there.
+        engine: "local", threads of this process; or "ray", actors of Ray, the extra `attention-viz[ray]`.
+        limit: how many texts are read at most, from the first on.
+        length: how many tokens of a text are read at most, special ones included, 128 by default; the rest of it is cut
+            off in whole words.
+        layers: the numbers of the layers that are measured; all by default.
+        rows: from how many queries of a text means are taken, spread over it; by default all, or 256 of a very long
+            text. The table then has the standard error that this brings.
+        workers: how many chunks are worked on at once; as many as torch uses threads, or Ray has processors.
+        progress: told after each chunk how far the scan is; what it raises stops the scan.
+
+    Raises:
+        ScanError: the folder is of another model, version, corpus or setting, is in use, or can't be written.
+        UnusableText: the corpus can't be read, or has no text.
+        UnsupportedModel: our own module; or an engine that isn't there.
+        ShapeError: a number below 1, or a layer that isn't there.
+    """
+    _check(model, engine, limit=limit, length=length, rows=rows, workers=workers)
+    length = min(one for one in (length or _LENGTH, model.limit) if one is not None)
+    settings = Settings(length, None if layers is None else tuple(layers), rows)
+    corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
+    folder = Folder(Path(out))
+    with folder.locked():
+        work = _Work.begun(folder, model, corpus, limit, settings)
+        if not work.complete:
+            work.go_on(engine, workers, progress)
+            work.finish()
+    return Scan.load(out, model)
+
+
+@dataclass(eq=False)
+class _Work:
+    """One scan under way."""
+
+    folder: Folder
+    worker: Worker
+    heads: Heads
+    manifest: dict[str, Any]
+    ahead: Iterator[Chunk]
+    state: Progressed
+    count: int | None
+    complete: bool = False
+
+    @classmethod
+    def begun(
+        cls, folder: Folder, model: AttentionModel, corpus: Corpus, limit: int | None, settings: Settings
+    ) -> "_Work":
+        """Begin, or go on where an earlier one stopped.
+
+        Raises:
+            ScanError: the folder is of something else.
+        """
+        found, count = folder.manifest(), None
+        if corpus.again:
+            count = sum(1 for _ in islice(corpus.texts(), limit))
+        chunks = chunks_of(islice(corpus.texts(), limit))
+        first = next(chunks, None)
+        if first is None:
+            raise UnusableText(f"{corpus.name} has no text; needed: one or more")
+        heads = _heads(model, settings)
+        if found is None:
+            together = runs_together(model, settings, first.texts[:_TRIED])
+        else:
+            together = bool(found["together"])
+        worker = Worker(model, replace(settings, together=together), len(heads))
+        manifest = _manifest(model, corpus, limit, worker.settings, heads)
+        if found is None:
+            folder.write_manifest(manifest)
+        else:
+            _check_same(folder, found, manifest)
+        state = folder.state() or Progressed(0, "", Part.empty(len(heads)))
+        work = cls(folder, worker, heads, manifest, chain([first], chunks), state, count)
+        work._pass_over(found)
+        return work
+
+    def _pass_over(self, found: dict[str, Any] | None) -> None:
+        """Leave out the chunks that are done, once they are seen to be the same.
+
+        Raises:
+            ScanError: they are another corpus'.
+        """
+        if found is not None and found["complete"]:
+            read = self.state.fingerprint
+            for chunk in self.ahead:
+                read = chunk.fingerprint
+            self._check_corpus(read, found["fingerprint"])
+            self.folder.drop_state()
+            self.complete = True
+            return
+        read = ""
+        for chunk in islice(self.ahead, self.state.chunks):
+            read = chunk.fingerprint
+        self._check_corpus(read, self.state.fingerprint)
+
+    def _check_corpus(self, read: str, kept: str) -> None:
+        if read != kept:
+            raise ScanError(
+                f"{self.folder.path} is a scan of another corpus: the texts that were done there are not those of "
+                f"{self.manifest['corpus']}; name another folder"
+            )
+
+    def go_on(self, engine: str, workers: int | None, progress: Callable[[Progress], object] | None) -> None:
+        """Work on what is left; whatever stops it, what was done is kept."""
+        kept = started = time.monotonic()
+        before = self.state.part.read
+        try:
+            for chunk, part in self._run(engine, workers):
+                self.state = Progressed(chunk.number + 1, chunk.fingerprint, self.state.part.and_then(part))
+                if time.monotonic() - kept > _KEPT_EVERY:
+                    self.folder.write_state(self.state)
+                    kept = time.monotonic()
+                if progress is not None:
+                    progress(self._progress(before, time.monotonic() - started))
+        except ScanError:
+            raise
+        except BaseException:
+            self.folder.write_state(self.state)
+            raise
+
+    def _progress(self, before: int, seconds: float) -> Progress:
+        read = self.state.part.read
+        left = None if self.count is None else seconds / (read - before) * (self.count - read)
+        return Progress(read, self.count, left)
+
+    def _run(self, engine: str, workers: int | None) -> Iterator[tuple[Chunk, Part]]:
+        if engine == "ray":
+            from attention_viz.corpus.engines.on_ray import run_ray
+
+            return run_ray(self.worker, self.ahead, workers)
+        return run_local(self.worker, self.ahead, workers or torch.get_num_threads())
+
+    def finish(self) -> None:
+        """Write the tables, say that all is done, and drop what only going on would need."""
+        self.folder.write_state(self.state)
+        part = self.state.part
+        for name, table in tables_of(part, self.heads).items():
+            content = io.BytesIO()
+            table.to_parquet(content, index=False)
+            self.folder.write(f"{name}.parquet", content.getvalue())
+        self.folder.write_manifest({**self.manifest, **self.state.told, "complete": True})
+        self.folder.drop_state()
+
+
+def _manifest(
+    model: AttentionModel, corpus: Corpus, limit: int | None, settings: Settings, heads: Heads
+) -> dict[str, Any]:
+    """What a scan is of and how it is made; of two that differ in it, neither can go on with the other."""
+    origin, told = model.origin, asdict(settings)
+    together = told.pop("together")
+    return {
+        "model": {
+            "name": origin.model,
+            "revision": origin.revision,
+            "sha256": fingerprint_of(model),
+            "dtype": origin.dtype,
+            "route": origin.route,
+        },
+        "versions": dict(origin.versions),
+        "corpus": corpus.name,
+        "settings": {**told, "limit": limit, "column": corpus.column, "split": corpus.split, "chunk": CHUNK},
+        "together": together,
+        "heads": [list(head) for head in heads],
+        "complete": False,
+    }
+
+
+def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse to go on with another's scan.
+
+    Raises:
+        ScanError: the model, a version, or a setting is another.
+    """
+    plain = json.loads(json.dumps(wanted))
+    for what in ("model", "versions", "settings", "heads"):
+        if found.get(what) == plain[what]:
+            continue
+        one, other = found[what], plain[what]
+        apart = [name for name in other if one.get(name) != other[name]] if isinstance(other, dict) else []
+        said = "; ".join(f"{name} was {one.get(name)!r}, now {other[name]!r}" for name in apart)
+        raise ScanError(
+            f"{folder.path} is a scan with other {what}{f' ({said})' if said else ''}; the two can't be mixed: name "
+            "another folder"
+        )
+
+
+def _heads(model: AttentionModel, settings: Settings) -> Heads:
+    """Every head that is measured.
+
+    Raises:
+        ShapeError: a layer that isn't there.
+    """
+    counts = {stream: len(heads) for stream, heads in model.heads.items()}
+    kept = (
+        {stream: Kept.every(count) for stream, count in counts.items()}
+        if settings.layers is None
+        else chosen_layers(settings.layers, counts)
+    )
+    return tuple(
+        (stream, layer, head)
+        for stream, one in kept.items()
+        for layer in one.numbers
+        for head in range(model.heads[stream][layer])
+    )
+
+
+def _check(model: object, engine: str, **numbers: int | None) -> None:
+    if not isinstance(model, AttentionModel):
+        raise UnsupportedModel(f"scan takes a model from av.load or av.wrap; got {type(model).__name__}")
+    if engine not in ENGINES:
+        raise UnsupportedModel(f"the engine {engine!r} was asked for; there are {', '.join(ENGINES)}")
+    for name, number in numbers.items():
+        if number is not None and (not is_whole(number) or number < 1):
+            raise ShapeError(f"{name} was {number!r}; it has to be a whole number, 1 or more")

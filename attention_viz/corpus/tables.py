@@ -1,0 +1,175 @@
+"""The tables of a scan, made of its sums."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from attention_viz.analysis.head_table import COUNT, ERROR
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.roles import SHARES, role_of
+from attention_viz.corpus.kinds import KINDS
+from attention_viz.corpus.one_text import Heads
+from attention_viz.corpus.part import Part
+from attention_viz.corpus.tally import Chosen, Tally
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["DECILES", "HOLDS", "SPREAD", "TEXTS", "tables_of"]
+
+# What the names of columns end in.
+SPREAD, TEXTS, HOLDS = "_spread", "_texts", "_holds"
+DECILES = tuple(range(10, 100, 10))
+# How many texts are shown of each tenth of them: those where a head does least of it tell most of what it is not.
+_OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
+
+
+def tables_of(part: Part, heads: Heads) -> "dict[str, pandas.DataFrame]":
+    """By name: "heads", "kinds", "examples", "texts".
+
+    Args:
+        part: all that was scanned.
+        heads: the stream, layer and number of each head.
+    """
+    return {
+        "heads": _heads(part.tally, heads),
+        "kinds": _kinds(part.tally, heads),
+        "examples": _examples(part.tally, heads),
+        "texts": _texts(part),
+    }
+
+
+def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
+    """A row a head: each metric's mean over texts, spread and deciles, and its role."""
+    import pandas
+
+    columns = dict[str, Any](_places(heads))
+    having = tally.count > 0
+    count = numpy.maximum(tally.count, 1)
+    numbers = {
+        "": numpy.where(having, tally.mean, numpy.nan),
+        SPREAD: numpy.where(having, numpy.sqrt(tally.away / count), numpy.nan),
+    }
+    if tally.squares.any():
+        numbers[ERROR] = numpy.where(having, numpy.sqrt(tally.squares) / count, numpy.nan)
+    for ending, found in {**numbers, COUNT: tally.queries, TEXTS: tally.count}.items():
+        columns |= {name + ending: row for name, row in zip(METRICS, found, strict=True)}
+    columns |= _deciles(tally)
+    return pandas.DataFrame(columns | _roles(tally))
+
+
+def _deciles(tally: Tally) -> dict[str, Any]:
+    """Of each metric its deciles over the texts that were kept by lot: all, of a small corpus."""
+    found = dict[str, Any]()
+    for at, name in enumerate(METRICS):
+        of_metric = tally.sample_mean[:, at].astype(numpy.float64)
+        columns = numpy.full((len(DECILES), of_metric.shape[1]), numpy.nan)
+        for head, numbers in enumerate(of_metric.T):
+            known = numbers[~numpy.isnan(numbers)]
+            if len(known):
+                columns[:, head] = numpy.percentile(known, DECILES)
+        found |= {f"{name}_d{decile}": row for decile, row in zip(DECILES, columns, strict=True)}
+    return found
+
+
+def _roles(tally: Tally) -> dict[str, Any]:
+    """A head's role by its mean shares; of each role its share, in how many texts it could be told, and held."""
+    count = tally.role_count
+    shares = numpy.where(count > 0, tally.role_sum / numpy.maximum(count, 1), numpy.nan)
+    chosen = [role_of(dict(zip(SHARES, column.tolist(), strict=True))) for column in shares.T]
+    found: dict[str, Any] = {"role": [role for role, _ in chosen], "score": [score for _, score in chosen]}
+    for at, name in enumerate(SHARES):
+        found |= {f"role {name}": shares[at]}
+        found |= {f"role {name}{TEXTS}": count[at], f"role {name}{HOLDS}": tally.role_holds[at]}
+    return found
+
+
+def _kinds(tally: Tally, heads: Heads) -> "pandas.DataFrame":
+    """A row a head and two kinds of tokens that can look at each other: what one gives the other, beside chance."""
+    import pandas
+
+    head, query, key = numpy.nonzero(tally.pairs)
+    weight, expected = tally.weight[head, query, key], tally.expected[head, query, key]
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        lift = numpy.where(expected > 0, weight / expected, numpy.nan)
+    names = numpy.array(KINDS)
+    columns = {name: numpy.array(values)[head] for name, values in _places(heads).items()}
+    return pandas.DataFrame(
+        columns
+        | {"query_kind": names[query], "key_kind": names[key], "weight": weight, "expected": expected, "lift": lift}
+        | {"pairs": tally.pairs[head, query, key]}
+    )
+
+
+def _examples(tally: Tally, heads: Heads) -> "pandas.DataFrame":
+    """A row an example: the strongest of each head and metric, and texts of each tenth by lot."""
+    import pandas
+
+    strong, some = _strongest(tally.strongest, heads), _of_tenths(tally, heads)
+    columns = {name: numpy.concatenate([strong[name], some[name]]) for name in strong}
+    table = pandas.DataFrame(columns)
+    order = ["stream", "layer", "head", "metric", "kind", "tenth", "rank"]
+    streams = list(dict.fromkeys(stream for stream, _, _ in heads))
+    placed = table.assign(stream=[streams.index(one) for one in table["stream"]], kind=table["kind"] != "strongest")
+    return table.loc[placed.sort_values(order).index].reset_index(drop=True)
+
+
+def _strongest(found: Chosen, heads: Heads) -> dict[str, Any]:
+    metric, head, rank = numpy.nonzero(found.text >= 0)
+    at = (metric, head, rank)
+    rows = len(metric)
+    return _rows(heads, head, metric, ["strongest"] * rows, numpy.zeros(rows, int), rank + 1, found.text[at]) | {
+        "query": found.query[at],
+        "key": found.key[at],
+        "weight": found.weight[at].astype(float),
+        "value": found.value[at].astype(float),
+    }
+
+
+def _of_tenths(tally: Tally, heads: Heads) -> dict[str, Any]:
+    """By lot some texts of each tenth, from where a head has least of a metric to where it has most."""
+    parts = list[tuple[int, int, int, int, int]]()
+    for metric in range(len(METRICS)):
+        for head in range(len(heads)):
+            means = tally.sample_mean[:, metric, head]
+            known = numpy.nonzero(~numpy.isnan(means) & numpy.isfinite(tally.sample_found[0, :, metric, head]))[0]
+            order = known[numpy.argsort(means[known], kind="stable")]
+            for tenth, some in enumerate(numpy.array_split(order, 10)):
+                # Those that come first by lot, which nobody chose.
+                chosen = numpy.sort(some)[: _OF_TENTH[tenth]]
+                parts += [(metric, head, tenth + 1, rank, int(one)) for rank, one in enumerate(chosen, start=1)]
+    metric, head, tenth, rank, at = numpy.array(parts, dtype=int).reshape(-1, 5).T
+    value, query, key, weight = (one[at, metric, head] for one in tally.sample_found)
+    return _rows(heads, head, metric, ["random"] * len(at), tenth, rank, tally.sample[at]) | {
+        "query": query.astype(int),
+        "key": key.astype(int),
+        "weight": weight.astype(float),
+        "value": value.astype(float),
+    }
+
+
+def _rows(heads: Heads, head: Any, metric: Any, kind: list[str], tenth: Any, rank: Any, text: Any) -> dict[str, Any]:
+    columns = {name: numpy.array(values)[head] for name, values in _places(heads).items()}
+    names = numpy.array(list(METRICS))
+    return columns | {
+        "metric": names[metric],
+        "kind": numpy.array(kind, dtype="U9"),
+        "tenth": tenth,
+        "rank": rank,
+        "text": text,
+    }
+
+
+def _texts(part: Part) -> "pandas.DataFrame":
+    """A row a text that examples are of or that was kept by lot: its number in the corpus, and what was read of it."""
+    import pandas
+
+    sample = set(part.tally.sample.tolist())
+    numbers = list(part.texts)
+    said, by_lot = list(part.texts.values()), [number in sample for number in numbers]
+    return pandas.DataFrame({"text": numbers, "said": pandas.Series(said, dtype="str"), "by_lot": by_lot})
+
+
+def _places(heads: Heads) -> dict[str, list[Any]]:
+    names = ("stream", "layer", "head")
+    return {name: list(column) for name, column in zip(names, zip(*heads, strict=True), strict=True)}

@@ -1,0 +1,183 @@
+"""What is done with one chunk of a corpus: its texts are run together, measured, and summed."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from attention_viz.corpus.one_text import OneText, one_text
+from attention_viz.corpus.part import Part
+from attention_viz.corpus.tally import Tally
+from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.model import AttentionModel
+from attention_viz.trace.trace import Trace
+
+__all__ = ["Settings", "Worker", "fingerprint_of", "runs_together"]
+
+# A batch has so many positions at most, what fills it up included, and so many texts.
+_POSITIONS, _TEXTS = 2048, 32
+# More characters than this a token are never read: a text of a million is not tokenized for its first hundred words.
+_CHARACTERS = 40
+# How far a weight may be from that of a single run: batches add in another order.
+_SAME = 1e-4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How texts are read.
+
+    Attributes:
+        length: how many tokens of a text are read, special ones included.
+        layers: which layers are measured; None for all.
+        rows: from how many queries of a text at most; None for all, or 256 of a very long one.
+        together: whether texts are run in batches.
+    """
+
+    length: int
+    layers: tuple[int, ...] | None = None
+    rows: int | None = None
+    together: bool = True
+
+
+@dataclass(frozen=True)
+class _Read:
+    number: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """Works on chunks.
+
+    Attributes:
+        model: reads the texts.
+        settings: how.
+        heads: how many there are in the layers that are measured.
+    """
+
+    model: AttentionModel
+    settings: Settings
+    heads: int
+
+    def run(self, start: int, texts: Sequence[str]) -> Part:
+        """The sums of one chunk.
+
+        Args:
+            start: the number of its first text.
+            texts: the texts.
+        """
+        read, cut = self.read_all(start, texts)
+        found = dict[int, OneText]()
+        for batch in self._batches(read):
+            traces = self.traces(batch)
+            found |= {one.number: one_text(trace, self.settings.rows) for one, trace in zip(batch, traces, strict=True)}
+        numbers = [one.number for one in read]
+        tally = Tally.of(numbers, [found[number] for number in numbers]) if read else Tally.empty(self.heads)
+        tokens = sum(one.tokens for one in read)
+        said = {one.number: one.text for one in read}
+        own = Part(tally, said, len(texts), cut, len(texts) - len(read), tokens)
+        return Part.empty(self.heads).and_then(own)
+
+    def read_all(self, start: int, texts: Sequence[str]) -> tuple[list[_Read], int]:
+        """Those of some texts that leave something to read, and how many of them were cut.
+
+        Args:
+            start: the number of the first.
+            texts: the texts.
+        """
+        read, cut = list[_Read](), 0
+        for number, text in enumerate(texts, start):
+            try:
+                kept, tokens = self.read(text)
+            except UnusableText:
+                continue
+            cut += len(kept) < len(text)
+            read.append(_Read(number, kept, tokens))
+        return read, cut
+
+    def read(self, text: str) -> tuple[str, int]:
+        """As much of a text as is read, in whole words, and how many tokens it has.
+
+        Raises:
+            UnusableText: the tokenizer leaves nothing of it.
+        """
+        text = text[: self.settings.length * _CHARACTERS]
+        tokens = len(self.model.tokens_of(text))
+        if tokens > self.settings.length:
+            text = self.model.fit(text, self.settings.length).kept
+            tokens = len(self.model.tokens_of(text))
+        return text, tokens
+
+    def traces(self, texts: "Sequence[_Read]") -> list[Trace]:
+        """Their runs."""
+        layers = self.settings.layers
+        if self.settings.together:
+            return self.model.trace_together([one.text for one in texts], layers)
+        return [self.model.trace(one.text, layers=layers) for one in texts]
+
+    def runs(self, texts: Sequence[str]) -> Iterator[Trace]:
+        """The runs of some texts in their order, a few at a time; those with nothing to read are left out."""
+        for start in range(0, len(texts), _TEXTS):
+            read = self.read_all(start, texts[start : start + _TEXTS])[0]
+            found = {
+                one.number: trace
+                for batch in self._batches(read)
+                for one, trace in zip(batch, self.traces(batch), strict=True)
+            }
+            yield from (found[number] for number in sorted(found))
+
+    def batches_of(self, texts: Sequence[str]) -> list[list[str]]:
+        """The texts as they are run together, those with nothing to read left out."""
+        return [[one.text for one in batch] for batch in self._batches(self.read_all(0, texts)[0])]
+
+    def _batches(self, texts: "Sequence[_Read]") -> Iterator[list[_Read]]:
+        """The texts by length, as many together as fit: little of a batch fills up its rows."""
+        batch = list[_Read]()
+        for one in sorted(texts, key=lambda one: one.tokens):
+            if (batch and (len(batch) + 1) * one.tokens > _POSITIONS) or len(batch) == _TEXTS:
+                yield batch
+                batch = []
+            batch.append(one)
+        if batch:
+            yield batch
+
+
+def runs_together(model: AttentionModel, settings: Settings, texts: Sequence[str]) -> bool:
+    """Whether a batch of some texts gives the weights of single runs; an encoder–decoder says its words one by one.
+
+    Args:
+        model: what reads them.
+        settings: how.
+        texts: the first of a corpus.
+    """
+    if not model.fills_up:
+        return False
+    worker = Worker(model, settings, 0)
+    read = [one.text for one in worker.read_all(0, texts)[0]]
+    try:
+        together = model.trace_together(read, settings.layers) if read else []
+    except UnsupportedModel:
+        return False
+    alone = (model.trace(text, layers=settings.layers) for text in read)
+    return all(_same(one, other) for one, other in zip(together, alone, strict=True))
+
+
+def _same(one: Trace, other: Trace) -> bool:
+    return all(
+        bool((a.attention.weights - b.attention.weights).abs().max() <= _SAME)
+        for stream in one.streams
+        for a, b in zip(one.layers[stream], other.layers[stream], strict=True)
+    )
+
+
+def fingerprint_of(model: AttentionModel) -> str:
+    """The sha256 of a model's weights: of the file that they are from, or of the numbers where there is none."""
+    if model.origin.sha256 is not None:
+        return model.origin.sha256
+    found = hashlib.sha256()
+    for name, tensor in sorted(model.hf_model.state_dict().items()):
+        found.update(name.encode())
+        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()

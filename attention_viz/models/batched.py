@@ -1,0 +1,138 @@
+"""Several texts in one pass: each row filled up to the longest, and each text's trace cut out of what was heard."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.inputs.text import Reading
+from attention_viz.models.recording.batch import Batch
+from attention_viz.models.recording.recorder import Call, recording
+from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.cutting import first
+from attention_viz.trace.layers import Layer
+from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.trace import Trace
+
+__all__ = ["calls_together", "traces_together"]
+
+
+@dataclass(eq=False)
+class _Kept(Batch):
+    """Keeps what it heard of some layers, with the batch axis."""
+
+    kept: dict[int, Call] = field(default_factory=dict[int, Call])
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        if self.keep is None or number in self.keep:
+            self.kept[number] = call
+        return output
+
+
+def traces_together(
+    tracer: Tracer,
+    readings: Sequence[Reading],
+    provenance: Provenance,
+    keep: frozenset[int] | None = None,
+    filling: int = 0,
+) -> list[Trace]:
+    """The trace of each text from one pass over all of them; a trace has no output, and nothing behind it.
+
+    Args:
+        tracer: of a model with one stream.
+        readings: the texts.
+        provenance: of the model.
+        keep: which calls are kept; all by default.
+        filling: the id that fills rows up.
+
+    Raises:
+        UnsupportedModel: the model doesn't run a batch as it runs its rows.
+    """
+    lengths = [len(one.tokens) for one in readings]
+    calls = calls_together(tracer, readings, keep, filling)
+    (stream,) = tracer.anatomy.layers
+    cut = _Cut({})
+    found = list[Trace]()
+    for row, (reading, length) in enumerate(zip(readings, lengths, strict=True)):
+        layers = tuple(
+            Layer(cut.of(call, row, length), tracer.anatomy.labels[number]) for number, call in calls.items()
+        )
+        axes = Axes.of_one(stream, reading.tokens)
+        kept = tracer.anatomy.kept(tuple(calls))
+        nothing = Fidelity(float("nan"), float("nan"), 0.0, "nothing: it is one of several in a batch")
+        found.append(Trace({stream: layers}, axes.queries, axes.keys, torch.zeros(0, 0), provenance, nothing, kept))
+    return found
+
+
+def calls_together(
+    tracer: Tracer, readings: Sequence[Reading], keep: frozenset[int] | None = None, filling: int = 0
+) -> dict[int, Call]:
+    """What one pass over several texts asks of attention, by the number of the call, with the batch axis.
+
+    Args:
+        tracer: of a model with one stream.
+        readings: the texts.
+        keep: which calls are kept; all by default.
+        filling: the id that fills rows up.
+
+    Raises:
+        UnsupportedModel: the model doesn't run a batch as it runs its rows.
+    """
+    runner, places = tracer.runner, tracer.anatomy.places
+    batch = _Kept(places=places, rows=len(readings), keep=keep)
+    given = runner.inputs(_filled(readings, filling))
+    token = recording.set(batch)
+    try:
+        with runner.door, torch.no_grad(), runner.switch.ours():
+            _ = runner.model(**given, **_without_output(runner.named))
+    finally:
+        recording.reset(token)
+    if batch.heard != len(places):
+        raise UnsupportedModel(f"{tracer.name} doesn't run a batch as it runs its rows")
+    return batch.kept
+
+
+def _without_output(named: Collection[str]) -> dict[str, object]:
+    """What has a model leave out what nobody asks for here: its cache, and the logits of all tokens but the last."""
+    settings = {"use_cache": False, "logits_to_keep": 1}
+    return {name: value for name, value in settings.items() if name in named}
+
+
+def _filled(readings: Sequence[Reading], filling: int) -> dict[str, Tensor]:
+    """The tensors of all texts, each row filled up at its end, where the mask has 0."""
+    longest = max(len(one.tokens) for one in readings)
+    found = dict[str, Tensor]()
+    for name in readings[0].tensors:
+        with_what = filling if name == "input_ids" else 0
+        rows = torch.full((len(readings), longest), with_what)
+        for row, reading in zip(rows, readings, strict=True):
+            row[: reading.tensors[name].shape[1]] = reading.tensors[name][0]
+        found[name] = rows
+    return found
+
+
+@dataclass(eq=False)
+class _Cut:
+    """Cuts one text out of a batch's calls; layers share their masks, so what is known of one is kept.
+
+    Attributes:
+        open: by mask, row and length, whether nothing is blocked in that row's part of it.
+    """
+
+    open: dict[object, bool]
+
+    def of(self, call: Call, row: int, length: int) -> Attention:
+        """The call of one row alone, without what fills it up."""
+        found = first(call.of_row(row).attention, queries=length, keys=length)
+        allowed = call.attention.allowed
+        if allowed is None or found.allowed is None:
+            return found
+        mask = (allowed.data_ptr(), allowed.shape, allowed.stride(), row, length)
+        if mask not in self.open:
+            self.open[mask] = bool(found.allowed.all())
+        if not self.open[mask]:
+            return found
+        return Attention(found.query, found.key, found.value, None, found.scale, found.bias, found.softcap, found.sinks)

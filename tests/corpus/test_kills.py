@@ -1,0 +1,25 @@
+"""A scan that is killed at any moment, again and again, ends in the files of one that was never killed."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import attention_viz as av
+from tests.corpus.killed import TEXTS
+from tests.corpus.test_scan import files_of
+from tests.shipped import shipped
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
+    chance = random.Random(22)
+    moments = [f"{chance.uniform(0, 2.5):.3f}" for _ in range(6)]
+    command = [sys.executable, "-m", "tests.corpus.killed", str(tmp_path / "out"), *moments]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    lines = told.stdout.splitlines()
+    assert told.returncode == 0 and lines[-1] == "whole", told.stdout + told.stderr
+    assert len(lines) == len(moments) + 1 and lines[0].startswith("killed")
+    av.scan(shipped("induction"), TEXTS, tmp_path / "whole")
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
