@@ -250,7 +250,8 @@ BENCHMARK = Benchmark(
     method=(
         "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture is the"
         " trace, the small pictures of all heads and one head's numbers, made one after the other in Python, less "
-        "a plain forward of the same model, in turns. In the app, one visitor gives that text and clicks one head "
+        "a plain forward of the same model, in turns. The plain forward makes the logits of all positions, the trace "
+        "only those that are asked for. In the app, one visitor gives that text and clicks one head "
         "after another; memory is the server's peak. What the browser computes of that head is timed in Chromium "
         "without a screen: a row with the column under the pointer, and 512 × 512 cells that were not looked at "
         "before. The file is that of `av.explore(trace, layers=[15])`. The map of a head of 32,768 tokens, nothing"

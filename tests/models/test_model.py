@@ -34,7 +34,8 @@ def test_it_answers_to_what_every_model_answers_to(minilm: AttentionModel) -> No
     for name, value in vars(Model).items():
         if inspect.isfunction(value) and not name.startswith("_"):
             expected = list(inspect.signature(value).parameters)
-            assert list(inspect.signature(getattr(AttentionModel, name)).parameters) == expected, name
+            found = list(inspect.signature(getattr(AttentionModel, name)).parameters)
+            assert found[: len(expected)] == expected, name  # a pretrained one may take more
 
 
 def test_the_bank_looks_at_its_river(minilm: AttentionModel) -> None:
