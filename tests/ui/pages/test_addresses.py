@@ -126,6 +126,16 @@ def test_back_and_forward_show_what_their_address_says(
     assert screen.run().address == one
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_the_chosen_pair_is_kept_by_a_link_by_back_and_forward_and_by_a_reload(screen: Screen, page: str) -> None:
+    text = {"model": "translation", "text": "the boy finds the key"} if page == "/cross" else {}
+    chosen = {"model": "coreference", "text": "the cat sat", **text, "layer": "0", "head": "1"}
+    one, other = ({**chosen, "query": query, "key": key} for query, key in (("2", "1"), ("1", "0")))
+    for pair in (one, other, one, other):
+        assert pair.items() <= screen.back_to(f"{page}?{urlencode(pair)}").address.items()
+    assert other.items() <= Screen().open(f"{page}?{urlencode(screen.address)}").address.items()
+
+
 def test_a_page_takes_along_what_all_pages_share_and_keeps_its_own(screen: Screen) -> None:
     screen.back_to(f"/steps?{OWN}&step=scores&head=0")
     assert screen.open("/heads").address["head"] == "0"

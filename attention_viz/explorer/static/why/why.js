@@ -150,8 +150,8 @@ function drawWhy(why) {
     : `The score that the softmax turns into the weight; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
-    ...drawStory(header, silenced, (press) => pressStep(why, press)),
     drawWords(header, place),
+    ...drawStory(header, silenced, (press) => pressStep(why, press)),
     element(
       "div",
       {class: "av-three"},
