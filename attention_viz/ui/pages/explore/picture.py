@@ -34,7 +34,7 @@ def show_recorded(state: State, places: Places) -> bool:
     if payload is None:
         return False
     with places.downloads:
-        st.badge("A recording, shown until the model has run here", color="gray")
+        st.badge("Recorded: shown until the model has run here", color="gray")
     show_picture_of(payload, state.stream or next(iter(state.facts.heads)), state, places)
     return True
 

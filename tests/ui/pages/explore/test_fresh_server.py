@@ -13,7 +13,7 @@ from benchmarks.visitor import Answer, Visitor
 from scripts import serve
 from tests.conftest import OpenPage
 
-RECORDED = "A recording, shown until the model has run here"
+RECORDED = "Recorded: shown until the model has run here"
 VISITORS = 30
 
 

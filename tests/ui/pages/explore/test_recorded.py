@@ -12,7 +12,7 @@ from attention_viz.ui.pages.explore import page, picture
 from tests.ui.screens import Screen
 
 ROOT = Path(__file__).parents[4]
-RECORDED = "A recording, shown until the model has run here"
+RECORDED = "Recorded: shown until the model has run here"
 
 PROGRAM = """
 import sys
