@@ -35,6 +35,8 @@ def test_a_recorded_run_is_that_of_a_live_one(request_: Request) -> None:
     payload = recorded_payload(request_)
     assert payload is not None, "nothing is recorded of it: make recorded"
     (header, found), (live, expected) = opened(payload), opened(draw(request_).payload)
+    strengths = [[one.pop("strength") for one in told["findings"]] for told in (header, live)]
+    assert strengths[0] == pytest.approx(strengths[1], abs=1e-5)
     assert header == live
     assert len(found) == len(expected) > 0
     # Another machine adds in another order, and a weight where two intervals meet may come into the other one.
