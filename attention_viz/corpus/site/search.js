@@ -3,7 +3,9 @@ const box = document.getElementById("search");
 const list = document.getElementById("found");
 box.addEventListener("input", () => {
   const wanted = box.value.trim().toLowerCase();
-  const found = wanted ? window.HEADS.filter(([, name, words]) => `${name} ${words}`.toLowerCase().includes(wanted)) : [];
+  const found = wanted
+    ? window.HEADS.filter(([, name, words]) => `${name} ${words}`.toLowerCase().includes(wanted))
+    : [];
   list.replaceChildren(
     ...found.slice(0, 50).map(([file, name]) => {
       const item = document.createElement("li");
