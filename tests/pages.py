@@ -162,7 +162,7 @@ def wait_until_drawn(screen: Page, idle: Callable[[Page], None]) -> None:
     """Wait for a page that has just been opened: before its first run has begun it is at rest as well."""
     box = screen.get_by_role("textbox", name="Sentence", exact=True)
     # Presented, it has none; on a phone it stands behind a line.
-    others = screen.get_by_role("button", name=re.compile(r"^End$|^Sentence, model, layer and head"))
+    others = screen.get_by_role("button", name=re.compile(r"^Sentence(, model, layer and head| and lesson)"))
     box.or_(others).filter(visible=True).first.wait_for(timeout=90_000)
     idle(screen)
 

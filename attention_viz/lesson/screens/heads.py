@@ -51,7 +51,9 @@ def _show(scene: Scene) -> Shown:
         "rows": counted(joined.shape[0], "row"),
         "columns": str(joined.shape[1]),
     }
-    says = f"{facts['heads']}: “{facts['word']}” looks most at {facts['favourites']}."
+    says = (
+        f"{facts['heads']} of ours, from a seed, so by chance: “{facts['word']}” looks most at {facts['favourites']}."
+    )
     return Shown(facts, side_by_side(trace, 0, theme=scene.theme), says)
 
 

@@ -80,7 +80,7 @@ def _show(scene: Scene) -> Shown:
         "numbers": ", ".join(numbers),
         "closest": _closest(scene, x),
     }
-    says = f"{facts['tokens']} with {d_model} numbers each; {facts['closest']}."
+    says = f"{facts['tokens']} with {d_model} numbers each, from a seed, so by chance: {facts['closest']}."
     return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says)
 
 

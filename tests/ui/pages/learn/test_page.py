@@ -66,6 +66,19 @@ def test_a_mask_is_a_matrix_that_is_pressed_from_the_keyboard_and_checked_on_the
     idle(screen)
 
 
+def test_the_longest_exercises_end_on_the_first_screen_beside_their_bars(stay: OpenPage) -> None:
+    # A wrong guess has most said to it.
+    for name, guess in (("roles", 1), ("heads", 0), ("together", 0), ("older", 0), ("limits", 0)):
+        screen = stay(f"/learn?lesson={name}&guess={guess}&text=The+bank+of+the+river+was+flooded")
+        check = screen.get_by_role("button", name="Check", exact=True)
+        expect(check).to_be_visible()
+        expect(screen.locator(".st-key-learn-step-predict")).to_contain_text("You guessed.")
+        area, bars = check.bounding_box(), screen.get_by_test_id("prediction").bounding_box()
+        assert area is not None and bars is not None
+        assert area["y"] + area["height"] <= 862, name
+        assert bars["y"] >= 0 and bars["y"] + bars["height"] <= 860
+
+
 def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idle) -> None:
     screen = stay("/learn?lesson=writes&guess=shown", width=1280, height=720)
     idle(screen)
