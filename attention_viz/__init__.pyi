@@ -19,6 +19,8 @@ from .analysis.roles import Role as Role
 from .analysis.roles import roles as roles
 from .analysis.search import find_heads as find_heads
 from .analysis.sinks import attention_sinks as attention_sinks
+from .analysis.word_times import aligning_heads as aligning_heads
+from .analysis.word_times import word_times as word_times
 from .corpus.hypotheses.testing import Tested as Tested
 from .corpus.reading import Corpus as Corpus
 from .corpus.scan import Scan as Scan
@@ -44,6 +46,8 @@ from .errors import ShapeError as ShapeError
 from .errors import TextTooLong as TextTooLong
 from .errors import TraceError as TraceError
 from .errors import UnsupportedModel as UnsupportedModel
+from .errors import UnusablePicture as UnusablePicture
+from .errors import UnusableSound as UnusableSound
 from .errors import UnusableText as UnusableText
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
@@ -69,6 +73,8 @@ from .models.circuits.logit_lens import logit_lens as logit_lens
 from .models.circuits.weights import circuits as circuits
 from .models.circuits.writing import writes as writes
 from .models.gradient import gradient as gradient
+from .models.inputs.media.picture import Picture as Picture
+from .models.inputs.media.sound import Sound as Sound
 from .models.own.record import Recording as Recording
 from .models.own.record import record as record
 from .models.patching.effects import effects as effects

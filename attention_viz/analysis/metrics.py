@@ -57,7 +57,12 @@ def _entropy(weights: "Tensor", _rows: "Rows") -> "Tensor":
 def _distance(weights: "Tensor", rows: "Rows") -> "Tensor":
     if not rows.alike:
         return weights.new_full(weights.shape[:-1], nan)
-    return (weights * rows.distance[:, : weights.shape[-1]]).sum(dim=-1)
+    distance = rows.distance[:, : weights.shape[-1]]
+    if rows.places is None:
+        return (weights * distance).sum(dim=-1)
+    # What goes to the class token is no distance away: the mean is over the patches.
+    near = ~distance.isnan()
+    return (weights * distance.nan_to_num()).sum(dim=-1) / (weights * near).sum(dim=-1)
 
 
 def _duplicate(weights: "Tensor", rows: "Rows") -> "Tensor":
@@ -94,7 +99,7 @@ METRICS: dict[str, Metric] = {
     ),
     "previous": Metric(
         "Previous token",
-        "How much each token looks at the one before it.",
+        "How much each token looks at the one before it; in a picture each patch at the one to its left.",
         r"\frac{1}{n}\sum_i A_{i,i-1}",
         "weight",
         f"{_PATTERNS}.1",
@@ -102,7 +107,7 @@ METRICS: dict[str, Metric] = {
     ),
     "next": Metric(
         "Next token",
-        "How much each token looks at the one after it.",
+        "How much each token looks at the one after it; in a picture each patch at the one to its right.",
         r"\frac{1}{n}\sum_i A_{i,i+1}",
         "weight",
         f"{_PATTERNS}.1",

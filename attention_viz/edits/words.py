@@ -16,7 +16,13 @@ __all__ = ["EVICTION", "STREAMS", "is_eviction", "listed", "place_of", "rows_of_
 EVICTION = "evict: "
 
 # Each stream in a sentence.
-STREAMS = {"encoder": "the encoder", "decoder": "the decoder", "cross": "cross-attention"}
+STREAMS = {
+    "encoder": "the encoder",
+    "decoder": "the decoder",
+    "cross": "cross-attention",
+    "picture": "the picture",
+    "sound": "the sound",
+}
 
 _SHOWN_ROWS = 2
 

@@ -61,7 +61,7 @@ class WrittenBy:
     def ids(self) -> tuple[int, ...]:
         """Of each word, its token."""
         start = self.pair.start
-        return tuple(self.trace.query_tokens().ids[start : start + len(self.words)])
+        return tuple(self.trace.query_tokens().numbers[start : start + len(self.words)])
 
     @once
     def row(self) -> Float[Tensor, " key"]:

@@ -3,6 +3,7 @@ from .sources.by_name import load as load
 from .sources.catalogue import CATALOGUE as CATALOGUE
 from .sources.catalogue import Entry as Entry
 from .sources.catalogue import catalogue as catalogue
+from .sources.catalogue import of_text as of_text
 from .sources.download import download as download
 from .sources.hub import Plan as Plan
 from .sources.hub import plan as plan

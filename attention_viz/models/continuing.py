@@ -72,7 +72,7 @@ class Continuing(ABC):
         return self._generate(reading, tokens, evict, provenance)
 
     def _generate(self, reading: Reading, tokens: int, evict: Evict | None, provenance: Provenance) -> Iterator[Trace]:
-        self._inputs.check_ids(reading.tokens.ids)
+        self._inputs.check_ids(reading.tokens.numbers)
         first = self._trace(reading, (), provenance)
         yield first
         yield from self._growing.traces(first, tokens, evict)

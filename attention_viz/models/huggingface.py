@@ -7,10 +7,13 @@ Names are taken from the modules that define them: a type checker would have to 
 """
 
 import importlib
+import json
+from pathlib import Path
 from typing import Any
 
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.generation.configuration_utils import GenerationConfig
+from transformers.generation.utils import GenerationMixin
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface, PreTrainedModel
 from transformers.models.auto.configuration_auto import AutoConfig
@@ -21,6 +24,14 @@ from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 # Whatever else it has, by name.
 transformers: Any = importlib.import_module("transformers")
 
+
+def read_processor(folder: Path) -> Any:
+    """The image processor or the feature extractor that a folder has, which no code of others is run for."""
+    told = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
+    kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in told else transformers.AutoImageProcessor
+    return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+
+
 __all__ = [
     "ALL_ATTENTION_FUNCTIONS",
     "ALL_MASK_ATTENTION_FUNCTIONS",
@@ -30,8 +41,10 @@ __all__ = [
     "AutoModel",
     "AutoTokenizer",
     "GenerationConfig",
+    "GenerationMixin",
     "PreTrainedConfig",
     "PreTrainedModel",
     "PreTrainedTokenizerBase",
+    "read_processor",
     "transformers",
 ]

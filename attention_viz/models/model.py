@@ -9,12 +9,14 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.choosing import Choosing
 from attention_viz.models.continuing import Continuing
 from attention_viz.models.described import Described
-from attention_viz.models.inputs.candidates import candidates, probability
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.media.laid_out import LaidOut
+from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.padding import padded
 from attention_viz.models.inputs.text import (
     Reading,
@@ -29,6 +31,7 @@ from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.models.repeating import Repeating
+from attention_viz.models.showing import Showing, Thing
 from attention_viz.models.together import Together
 from attention_viz.operation.projection import Projection
 from attention_viz.scratch.facts import ModelFacts
@@ -38,7 +41,6 @@ from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
-    import pandas
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
@@ -46,12 +48,13 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
+class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showing, TextModel):
     """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
 
     Attributes:
         name: the name it was loaded by.
         limit: how many tokens it can read at once; None where nothing says.
+        reader: what makes of a picture or a sound what it reads; None where it reads text.
     """
 
     name: str
@@ -59,28 +62,37 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
     _tracer: Tracer
     _inputs: Inputs
     _provenance: Provenance
+    reader: Reader | None = None
+    _laid_out: LaidOut | None = None
 
     @classmethod
     def of(
-        cls, hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", provenance: Provenance
+        cls,
+        hf_model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase | None",
+        provenance: Provenance,
+        reader: Reader | None = None,
     ) -> "AttentionModel":
         """Probe a model and wrap it, with what is known of where it comes from."""
         limit = token_limit(hf_model, tokenizer)
         name = provenance.model
-        runner, anatomy = probe(Runner.of(hf_model), limit)
+        example = None if reader is None else reader.example()
+        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
+        laid_out = None if reader is None else LaidOut.of(reader, runner, anatomy)
         tracer, inputs = Tracer(name, runner, anatomy, tokenizer), Inputs(name, hf_model, limit)
         facts = ModelFacts(
             anatomy.by_stream(anatomy.heads),
             predicts=chooses(hf_model),
             has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
-            adds_special_tokens=tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
+            adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
             layers_without_attention=anatomy.without,
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device), route=route)
         provenance = replace(provenance, output=anatomy.output)
-        return cls(name, limit, tracer, inputs, provenance, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
+        known = (name, limit, tracer, inputs, provenance, reader, laid_out)
+        return cls(*known, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
 
     def __repr__(self) -> str:
         """One line: the name, how many layers and heads each stream has, and how much it reads at once."""
@@ -107,7 +119,7 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
 
     def trace(
         self,
-        text: str,
+        text: str | Thing,
         second_text: str | None = None,
         *,
         target: str | None = None,
@@ -117,13 +129,13 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
         chat: bool = False,
         progress: Progress | None = None,
     ) -> Trace:
-        """Run a text through the model with our attention and keep what it computed.
+        """Run a text, a picture or a sound through the model with our attention and keep what it computed.
 
         What takes more than ten seconds says first how much it will hold and how long it may take, and then on standard
         error how far it is.
 
         Args:
-            text: what to read.
+            text: what to read: a text; or a `Picture`, a `Sound`, or tensors by name, where the model reads such.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
@@ -136,13 +148,17 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
                 error; what it raises stops the run.
 
         Raises:
-            UnusableText: nothing to read in it, or no tokenizer to read it with.
+            UnusableText: nothing to read in it, no tokenizer to read it with, or a model that reads something else.
+            UnusablePicture, UnusableSound: one for a model that reads none, or that its processor can't read.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
             ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there; or layers
                 to keep that are none, named twice, or not there.
         """
         keep = self._tracer.anatomy.calls_of(layers)
+        if not isinstance(text, str):
+            return self._trace_shown(text, second_text, target, edits, keep)
+        self._check_reads_text()
         if target is not None and not self.answers:
             raise UnsupportedModel(
                 f"a target was given, and {self.name} is no encoder–decoder: its only stream is the {self.stream}"
@@ -155,7 +171,7 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
             )
         wording = Wording(special_tokens, chat)
         reading = read(self.name, self.tokenizer, text, second_text, wording)
-        self._inputs.check_ids(reading.tokens.ids)
+        self._inputs.check_ids(reading.tokens.numbers)
         provenance = replace(
             self._provenance, text=text, second_text=second_text, special_tokens=special_tokens, chat=chat
         )
@@ -194,6 +210,8 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
         """
         if self.answers:
             return None
+        if self.reader is not None:
+            return None
         origin = before.provenance
         wording = Wording(origin.special_tokens, origin.chat)
         reading = read(self.name, self.tokenizer, origin.text or "", origin.second_text, wording)
@@ -225,6 +243,7 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
+        self._check_reads_text()
         self._inputs.check_row(input_ids)
         reading = Reading.of_ids(input_ids, checked_mask(input_ids, attention_mask), self.tokenizer)
         added = ("attention_mask",) if attention_mask is None and "attention_mask" in self.runner.named else ()
@@ -234,37 +253,6 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
         if decoder_input_ids is None:
             return self._answering.trace(reading, None, edits, provenance)
         return self._answering.trace_ids(reading, decoder_input_ids, edits, provenance)
-
-    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """The likeliest tokens at a position of a trace of this model: columns token, id, probability, written.
-
-        For a decoder the token after the position; for an encoder the one behind a mask, so only there.
-
-        Raises:
-            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
-            ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
-            UnusableText: an encoder was asked where its text has no mask.
-        """
-        if trace.provenance.model != self.name:
-            raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
-        return candidates(self.hf_model, self.tokenizer, trace, position, count)
-
-    def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
-        """How likely this model takes a token to be at a position of its trace, from 0 to 1: the next, or a masked one.
-
-        Args:
-            trace: of this model; one from a file will do.
-            token: its id or its text, such as " Mary".
-            position: from the end where negative.
-
-        Raises:
-            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
-            ShapeError: there is no such position or id, or the position is padding.
-            UnusableText: the text is no token, or several; or an encoder was asked where its text has no mask.
-        """
-        if trace.provenance.model != self.name:
-            raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
-        return probability(self.hf_model, self.tokenizer, trace, token, position)
 
     def _longest(self) -> int | None:
         return self.limit
@@ -292,7 +280,7 @@ class AttentionModel(Continuing, Repeating, Together, Described, TextModel):
         progress: Progress | None = None,
     ) -> Trace:
         axes, inputs = Axes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
-        trace = self._tracer.trace(inputs, lambda _output: axes, edits, provenance, keep, progress)
+        trace = self._tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress)
         return attach(trace, replace(behind(trace), repeat=self.repeated_random))
 
     @property

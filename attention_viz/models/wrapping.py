@@ -1,13 +1,22 @@
 """A look into a transformers model that is already in memory."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.huggingface import PreTrainedTokenizerBase as Tokenizer
+from attention_viz.models.inputs.media.choosing import example_reader, main_input, reader_of
+from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Provenance
 
 if TYPE_CHECKING:
+    from transformers.feature_extraction_utils import FeatureExtractionMixin
+    from transformers.image_processing_utils import BaseImageProcessor
     from transformers.modeling_utils import PreTrainedModel
+    from transformers.processing_utils import ProcessorMixin
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["wrap"]
@@ -18,7 +27,12 @@ _OTHER_WAYS = (
 )
 
 
-def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None" = None) -> "AttentionModel":
+def wrap(
+    hf_model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase | ProcessorMixin | BaseImageProcessor | FeatureExtractionMixin | None" = None,
+    *,
+    inputs: Mapping[str, Tensor] | None = None,
+) -> "AttentionModel":
     """Look into a transformers model that is already in memory.
 
     Works on the object it is given, without a copy, and leaves its configuration as it found it. A small run decides
@@ -26,8 +40,13 @@ def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None
     always get; only training has to wait, since the model is in evaluation mode while it is recorded.
 
     Args:
-        hf_model: any transformers model of text: an encoder, a causal decoder or an encoder–decoder.
-        tokenizer: what turns text into its tokens; without one, use `trace_ids`.
+        hf_model: any transformers model: an encoder, a causal decoder or an encoder–decoder of text, or one of pictures
+            or sounds.
+        tokenizer: what turns text into its tokens; without one, use `trace_ids`. Of a model of pictures or sounds its
+            processor: `trace` then takes an `av.Picture` or an `av.Sound`.
+        inputs: of a model that reads anything else, an example of the tensors that its forward takes, by name, of one
+            row each; `trace` then takes such. What a position stands for is told where it can be proved; else positions
+            have numbers.
 
     Raises:
         UnsupportedModel: the model's attention can't be recorded exactly; the message names what can be done instead.
@@ -39,6 +58,20 @@ def wrap(hf_model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None
         )
     name = str(getattr(config, "name_or_path", "") or type(hf_model).__name__)
     try:
-        return AttentionModel.of(hf_model, tokenizer, Provenance(model=name))
+        words, reader = _means(name, hf_model, tokenizer, inputs)
+        return AttentionModel.of(hf_model, words, Provenance(model=name), reader)
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{error}. {_OTHER_WAYS}") from error
+
+
+def _means(
+    name: str, model: "PreTrainedModel", given: Any, inputs: Mapping[str, Tensor] | None
+) -> "tuple[PreTrainedTokenizerBase | None, Reader | None]":
+    """What a model reads with: a tokenizer, and of what is no text a reader."""
+    is_words = given is None or isinstance(given, Tokenizer)
+    words = cast("PreTrainedTokenizerBase | None", given if is_words else getattr(given, "tokenizer", None))
+    if inputs is not None:
+        return words, example_reader(name, model, inputs)
+    if not is_words and main_input(model) != "input_ids":
+        return words, reader_of(name, model, given)
+    return words if is_words or words is not None else given, None

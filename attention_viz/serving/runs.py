@@ -223,7 +223,7 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
-    ids, mask = trace.query_tokens().ids, model.mask_id
+    ids, mask = trace.query_tokens().numbers, model.mask_id
     places = [len(ids) - 1 - back] if model.facts.continues_text else [at for at, one in enumerate(ids) if one == mask]
     return {place: model.candidates(trace, place, count) for place in places}
 

@@ -115,7 +115,7 @@ def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int
     tokens = trace.query_tokens(trace.streams[-1])
     words = Words(tokens)
     whole = zip(words.kinds, words.pieces, strict=True)
-    own = {tokens.ids[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
+    own = {tokens.numbers[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
     found = [(one, float(likely[one])) for one in own if float(likely[one]) >= least]
     return sorted(found, key=lambda one: -one[1])
 

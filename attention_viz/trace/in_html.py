@@ -17,8 +17,15 @@ def trace_in_html(trace: "Trace") -> str:
     """Where a trace comes from, and how many layers, heads and tokens each stream has."""
     origin = trace.provenance
     rows: list[tuple[str, str]] = [("model", origin.model)]
-    texts = (("text", origin.text), ("second text", origin.second_text), ("target", origin.target))
+    texts = (
+        ("picture", origin.picture),
+        ("sound", origin.sound),
+        ("text", origin.text),
+        ("second text", origin.second_text),
+        ("target", origin.target),
+    )
     rows += [(name, _shortened(text)) for name, text in texts if text is not None]
+    rows += [("told", _shortened(one)) for one in origin.told]
     rows += [("edited", _shortened(edit)) for edit in origin.edits]
     if words := origin.stored_in_words:
         rows.append(("stored", words))
@@ -40,7 +47,8 @@ def trace_in_html(trace: "Trace") -> str:
 
 def tokens_in_html(tokens: "Tokens") -> str:
     """A row a position: label, what people read, id, word."""
-    rows = zip(range(len(tokens)), tokens.labels, tokens.written, tokens.ids, tokens.words, strict=True)
+    ids = tokens.ids or (None,) * len(tokens)
+    rows = zip(range(len(tokens)), tokens.labels, tokens.written, ids, tokens.words, strict=True)
     shown = [tuple("" if cell is None else str(cell) for cell in row) for row in list(rows)[:_MOST_ROWS]]
     more = f"<p>… {len(tokens)} positions in all</p>" if len(tokens) > _MOST_ROWS else ""
     return table_in_html(["position", "label", "written", "id", "word"], shown) + more

@@ -15,7 +15,8 @@ from attention_viz.trace.late_output import LateOutput
 
 __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams"]
 
-STREAMS = ("encoder", "decoder", "cross")
+# What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
+STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -91,7 +91,7 @@ def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces
 def _words(tokens: Tokens, groups: Pieces) -> Tokens:
     labels = tuple(join([tokens.labels[position] for position in group], tokens.spelling[group[0]]) for group in groups)
     known: dict[str, int] = {}
-    ids = tuple(known.setdefault(label, len(known)) for label in labels)
+    ids = None if tokens.ids is None else tuple(known.setdefault(label, len(known)) for label in labels)
     firsts = [group[0] for group in groups]
     return Tokens(
         labels,
@@ -101,4 +101,5 @@ def _words(tokens: Tokens, groups: Pieces) -> Tokens:
         tuple(tokens.padding[first] for first in firsts),
         tuple(tokens.sentence[first] for first in firsts),
         tuple(tokens.spelling[first] for first in firsts),
+        tuple(tokens.place[first] for first in firsts),
     )

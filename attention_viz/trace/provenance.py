@@ -7,6 +7,9 @@ from typing import Any
 
 __all__ = ["Fidelity", "Provenance"]
 
+# How far two runs may be from one in float64 and still differ by rounding alone.
+_ROUNDING = 1e-3
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -17,6 +20,9 @@ class Provenance:
         text: what the person typed; None where only ids were given.
         second_text: the second sentence, where there was one.
         target: what an encoder–decoder says, where its tokens could be written as text.
+        picture: what picture was read, by the name of its file, and its size; None where there was none.
+        sound: likewise of a sound, and how long it is.
+        told: what was done to a picture or a sound before it was read, and what is to be known of it, in sentences.
         generated: how many tokens at the end of what was read or said the model chose by itself, before
             any edits.
         special_tokens: whether the tokenizer added those that belong around a text.
@@ -42,6 +48,9 @@ class Provenance:
     text: str | None = None
     second_text: str | None = None
     target: str | None = None
+    picture: str | None = None
+    sound: str | None = None
+    told: tuple[str, ...] = ()
     generated: int = 0
     special_tokens: bool = True
     chat: bool = False
@@ -92,6 +101,11 @@ class Fidelity:
         seconds: what the comparison took, apart from the recorded run.
         rows: of how many queries in each layer the weights were compared, in all heads; None where of all. The output
             is always compared whole.
+        output_from_exact: how far our output is from that of a run in float64, relative to its largest number; 0 where
+            no such run was needed, since both errors are within the bound.
+        weight_from_exact: likewise of the weights.
+        eager_output_from_exact: how far the model's own output is from it.
+        eager_weight_from_exact: likewise of the weights.
     """
 
     output_error: float
@@ -100,11 +114,46 @@ class Fidelity:
     reference: str
     seconds: float = 0.0
     rows: int | None = None
+    output_from_exact: float = 0.0
+    weight_from_exact: float = 0.0
+    eager_output_from_exact: float = 0.0
+    eager_weight_from_exact: float = 0.0
 
     @property
     def ok(self) -> bool:
-        """Whether both errors are within the bound; an error that is not a number is not."""
+        """Whether one of the two rules holds, of the output and of the weights; an error that is no number breaks both.
+
+        Either they are within the bound; or they are no further from a run in float64 than twice the model's own are,
+        so that what is between the two is rounding, of which both have their share.
+        """
+        return self.within_bound or self.as_exact_as_eager
+
+    @property
+    def within_bound(self) -> bool:
+        """Whether both errors are within the bound."""
         return self.output_error <= self.bound and self.weight_error <= self.bound
+
+    @property
+    def as_exact_as_eager(self) -> bool:
+        """Whether both are no further from a run in float64 than twice the model's own, where there was such a run."""
+        pairs = (
+            (self.output_error, self.output_from_exact, self.eager_output_from_exact),
+            (self.weight_error, self.weight_from_exact, self.eager_weight_from_exact),
+        )
+        return all(
+            error <= self.bound or (theirs > 0 and ours <= 2 * theirs <= _ROUNDING) for error, ours, theirs in pairs
+        )
+
+    @property
+    def rule(self) -> str:
+        """Which rule stands, or is broken, as a part of a sentence."""
+        if self.within_bound or not self.as_exact_as_eager:
+            return f"{'' if self.within_bound else 'not '}within {self.bound:.0e}"
+        return (
+            "no further from a run in float64 than twice what the model itself is: the output "
+            f"{self.output_from_exact:.1e} beside {self.eager_output_from_exact:.1e}, the weights "
+            f"{self.weight_from_exact:.1e} beside {self.eager_weight_from_exact:.1e}"
+        )
 
     def before(self, change: str) -> "Fidelity":
         """A fidelity with these errors whose reference says that they are those of the run before a change."""

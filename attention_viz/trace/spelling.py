@@ -1,13 +1,13 @@
-"""Tokens as people read them: a tokenizer's own piece, such as "ĠMary", is a light mark and a text, "·" and "Mary".
+"""The words of a text, and tokens as people read them: of a piece as "ĠMary" a light mark and a text, "·" and "Mary".
 
 The explorer's `data/spelling.js` writes them in the same way; both are tested on one table.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-__all__ = ["CONTINUES", "SPACE", "SPELLINGS", "decode", "join", "spell", "visible", "without_marks"]
+__all__ = ["CONTINUES", "SPACE", "SPELLINGS", "decode", "join", "spell", "split_words", "visible", "without_marks"]
 
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
 SPACE, CONTINUES = "·", "‿"
@@ -146,3 +146,69 @@ def _sign(found: re.Match[str]) -> str:
 
 def _code_point(sign: str) -> str:
     return f"⟨U+{ord(sign):04X}⟩"
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a text: runs of letters and digits, apostrophes inside included; any other sign by itself.
+
+    What is seen as one sign stays together: a letter and its accents, an emoji made of several, a flag. Han and kana,
+    written without spaces, go sign by sign. Spaces, control and other invisible characters part words and are dropped.
+    """
+    words: list[str] = []
+    open_word = False
+    signs = list(_signs(text))
+    for index, sign in enumerate(signs):
+        kind = _kind(sign)
+        following = _kind(signs[index + 1]) if index + 1 < len(signs) else ""
+        inside = sign in ("'", "’") and open_word and following == "letter"
+        if open_word and (kind == "letter" or inside):
+            words[-1] += sign
+        elif kind != "blank":
+            words.append(sign)
+        open_word = kind == "letter" or inside
+    return tuple(words)
+
+
+def _signs(text: str) -> Iterator[str]:
+    """What is seen as one sign each, after Unicode Standard Annex 29 with the rules that matter here."""
+    sign = ""
+    for character in text:
+        if sign and _continues(sign, character):
+            sign += character
+        else:
+            if sign:
+                yield sign
+            sign = character
+    if sign:
+        yield sign
+
+
+def _continues(sign: str, character: str) -> bool:
+    """Whether a character belongs to the sign before it: accents, joiners, skin tones, tags, a flag's second half."""
+    if _kind(sign) == "blank":
+        return False
+    if unicodedata.category(character)[0] == "M" or character in "\u200c\u200d":
+        return True
+    if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e007f":
+        return True
+    if _is_flag_half(character):
+        return len(sign) == 1 and _is_flag_half(sign)
+    return sign[-1] == "\u200d" and _kind(character) != "blank"
+
+
+def _kind(sign: str) -> str:
+    """A "letter" forms words with its neighbours, a "sign" stands alone, a "blank" isn't seen."""
+    category = unicodedata.category(sign[0])
+    if sign[0].isspace() or category in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"):
+        return "blank"
+    if category[0] not in "LN" or _stands_alone(sign[0]):
+        return "sign"
+    return "letter"
+
+
+def _stands_alone(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(("CJK ", "HIRAGANA", "KATAKANA"))
+
+
+def _is_flag_half(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

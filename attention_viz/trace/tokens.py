@@ -1,7 +1,6 @@
-"""The tokens that stand along the axes of an attention matrix, and the words of a text."""
+"""The tokens that stand along the axes of an attention matrix."""
 
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
@@ -9,7 +8,7 @@ from attention_viz.trace.in_html import tokens_in_html
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import SPELLINGS, join, spell, without_marks
 
-__all__ = ["PADDING", "Tokens", "check_text", "split_words"]
+__all__ = ["PADDING", "Tokens", "check_text"]
 
 # What stands at a position that only fills up a row.
 PADDING = "[PAD]"
@@ -26,21 +25,24 @@ class Tokens:
 
     Attributes:
         labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text where there is no tokenizer.
-        ids: the numbers the model reads.
+        ids: the numbers the model reads; None of what has none, such as the patches of a picture.
         words: which word of the text each piece belongs to, from 0; None for what belongs to none.
         special: True for pieces the tokenizer added by itself, such as [CLS].
         padding: True for positions that only fill up the row.
         sentence: which sentence of the text each piece belongs to, 0 or 1; None for what belongs to none.
         spelling: how the tokenizer writes each piece, one of `spelling.SPELLINGS`: "byte-level" of one such as "Ġbank".
+        place: where each stands in what was read: (row, column) of a picture's patch, from 0, and (seconds,) at which
+            a sound's frame begins; None for what has no place, as the words of a text.
     """
 
     labels: tuple[str, ...]
-    ids: tuple[int, ...]
+    ids: tuple[int, ...] | None = None
     words: tuple[int | None, ...] = field(default=())
     special: tuple[bool, ...] = field(default=())
     padding: tuple[bool, ...] = field(default=())
     sentence: tuple[int | None, ...] = field(default=())
     spelling: tuple[str, ...] = field(default=())
+    place: tuple[tuple[float, ...] | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
         """Fill in what wasn't given (no words, nothing special …) and refuse rows of different length."""
@@ -50,11 +52,12 @@ class Tokens:
             "padding": (False,) * len(self.labels),
             "sentence": (None,) * len(self.labels),
             "spelling": (_UNKNOWN,) * len(self.labels),
+            "place": (None,) * len(self.labels),
         }
         for name, default in blank.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, default)
-        for name in ("ids", *blank):
+        for name in (*(() if self.ids is None else ("ids",)), *blank):
             if len(getattr(self, name)) != len(self.labels):
                 raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
         if unknown := set(self.spelling) - set(SPELLINGS):
@@ -72,6 +75,25 @@ class Tokens:
     def _repr_html_(self) -> str:
         """What a notebook shows: a row a position."""
         return tokens_in_html(self)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The ids, of tokens that have some.
+
+        Raises:
+            TraceError: they have none.
+        """
+        if self.ids is None:
+            raise TraceError(
+                f"the ids of {self.labels[0]}, … were asked for, which have none: they are places in what was read, no "
+                "words"
+            )
+        return self.ids
+
+    @property
+    def placed(self) -> bool:
+        """Whether any of them has a place, in a picture or in a sound."""
+        return any(one is not None for one in self.place)
 
     def require(self, position: int) -> None:
         """Make sure that a position, from 0, is one of these.
@@ -121,6 +143,7 @@ class Tokens:
             special=(*self.special[:real], *[True] * filling),
             padding=(*[False] * real, *[True] * filling),
             spelling=(*self.spelling[:real], *[_TEXT] * filling),
+            place=(*self.place[:real], *[None] * filling),
         )
 
     @once
@@ -217,69 +240,3 @@ def check_text(text: object, what: str = "a text") -> None:
     """
     if not isinstance(text, str):
         raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")
-
-
-def split_words(text: str) -> tuple[str, ...]:
-    """The words of a text: runs of letters and digits, apostrophes inside included; any other sign by itself.
-
-    What is seen as one sign stays together: a letter and its accents, an emoji made of several, a flag. Han and kana,
-    written without spaces, go sign by sign. Spaces, control and other invisible characters part words and are dropped.
-    """
-    words: list[str] = []
-    open_word = False
-    signs = list(_signs(text))
-    for index, sign in enumerate(signs):
-        kind = _kind(sign)
-        following = _kind(signs[index + 1]) if index + 1 < len(signs) else ""
-        inside = sign in ("'", "’") and open_word and following == "letter"
-        if open_word and (kind == "letter" or inside):
-            words[-1] += sign
-        elif kind != "blank":
-            words.append(sign)
-        open_word = kind == "letter" or inside
-    return tuple(words)
-
-
-def _signs(text: str) -> Iterator[str]:
-    """What is seen as one sign each, after Unicode Standard Annex 29 with the rules that matter here."""
-    sign = ""
-    for character in text:
-        if sign and _continues(sign, character):
-            sign += character
-        else:
-            if sign:
-                yield sign
-            sign = character
-    if sign:
-        yield sign
-
-
-def _continues(sign: str, character: str) -> bool:
-    """Whether a character belongs to the sign before it: accents, joiners, skin tones, tags, a flag's second half."""
-    if _kind(sign) == "blank":
-        return False
-    if unicodedata.category(character)[0] == "M" or character in "\u200c\u200d":
-        return True
-    if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e007f":
-        return True
-    if _is_flag_half(character):
-        return len(sign) == 1 and _is_flag_half(sign)
-    return sign[-1] == "\u200d" and _kind(character) != "blank"
-
-
-def _kind(sign: str) -> str:
-    """A "letter" forms words with its neighbours, a "sign" stands alone, a "blank" isn't seen."""
-    category = unicodedata.category(sign[0])
-    if sign[0].isspace() or category in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"):
-        return "blank"
-    if category[0] not in "LN" or _stands_alone(sign[0]):
-        return "sign"
-    return "letter"
-
-
-def _stands_alone(character: str) -> bool:
-    return unicodedata.name(character, "").startswith(("CJK ", "HIRAGANA", "KATAKANA"))
-
-
-def _is_flag_half(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"

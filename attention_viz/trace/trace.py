@@ -19,6 +19,7 @@ from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun, attach, behind
 from attention_viz.trace.resting import bytes_of
+from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
@@ -35,8 +36,8 @@ class Trace(Given, Filed, ByNumber):
     Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
 
     Attributes:
-        layers: by stream ("encoder", "decoder" or "cross"), its attention layers in the order they ran; those that are
-            kept.
+        layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its attention layers in the order they
+            ran; those that are kept.
         queries: by stream, the tokens down the rows.
         keys: by stream, the tokens across the columns.
         output: logits (position, vocabulary) where the model has a head, else the last hidden state
@@ -44,6 +45,7 @@ class Trace(Given, Filed, ByNumber):
             are made when they are asked for, and take gigabytes; `output_at` makes a few of them.
         provenance: where it comes from.
         kept: by stream, which of the model's layers are kept; asked for by number, a layer has the same one always.
+        seen: the picture or the sound that was read, as the model was given it; nothing of a text.
     """
 
     layers: _Layers
@@ -52,6 +54,7 @@ class Trace(Given, Filed, ByNumber):
     output: Float[Tensor, "position width"] = _OUTPUT
     provenance: Provenance
     kept: Mapping[str, Kept]
+    seen: Seen
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Trace(Given, Filed, ByNumber):
         provenance: Provenance,
         fidelity: Fidelity | None = None,
         kept: Mapping[str, Kept] | None = None,
+        seen: Seen = NOTHING,
     ) -> None:
         """Put a trace together of what is known, closed to changes.
 
@@ -77,7 +81,7 @@ class Trace(Given, Filed, ByNumber):
         # `fidelity` and `output` are worked out once where they aren't here.
         known: dict[str, object] = {} if fidelity is None else {"fidelity": fidelity}
         known[LATE if isinstance(output, LateOutput) else "output"] = output
-        vars(self).update(closed, provenance=provenance, **known)
+        vars(self).update(closed, provenance=provenance, seen=seen, **known)
         check_streams(self.layers, self.queries, self.keys)
         check_output(output)
         check_kept(self.kept, self.layers)
@@ -91,7 +95,8 @@ class Trace(Given, Filed, ByNumber):
             for stream, layers in self.layers.items()
         )
         stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
-        return f"Trace({self.provenance.model!r}, {told(self.provenance.text)}, {sizes}{stored})"
+        read = self.provenance.picture or self.provenance.sound or told(self.provenance.text)
+        return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: where it comes from, and what is in it; nothing is computed for that."""
@@ -111,8 +116,9 @@ class Trace(Given, Filed, ByNumber):
     def _tensors(self) -> list[Tensor]:
         loaded = vars(self).get("whole_layers", self.layers)
         output = by_row(self)
+        computed = [one for layers in loaded.values() for layer in layers for one in layer.tensors]
         outputs = [output] if isinstance(output, Tensor) else output.held
-        return [*outputs, *(one for layers in loaded.values() for layer in layers for one in layer.tensors)]
+        return [*outputs, *self.seen.tensors.values(), *computed]
 
     @property
     def output_shape(self) -> tuple[int, int]:
@@ -200,7 +206,7 @@ class Trace(Given, Filed, ByNumber):
         )
         queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
-        return attach(Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept), rerun)
+        return attach(Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept, seen=self.seen), rerun)
 
     def derived(
         self,
@@ -244,6 +250,7 @@ class Trace(Given, Filed, ByNumber):
             by_row(self) if output is None else output,
             self.provenance if provenance is None else provenance,
             kept={name: self.kept[name].of_as_many(len((layers or self.layers)[name])) for name in streams},
+            seen=self.seen,
         )
         return attach(made, rerun)
 
@@ -253,7 +260,7 @@ class Trace(Given, Filed, ByNumber):
         What stands around the attention calls is kept where somebody asked for it before.
         """
         layers: _Layers = vars(self).get("whole_layers", self.layers)
-        return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept)
+        return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)
 
     def query_tokens(self, stream: str | None = None) -> Tokens:
         """The tokens down the rows."""

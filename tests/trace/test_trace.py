@@ -93,7 +93,7 @@ def test_a_stream_that_is_not_there_is_refused_by_name() -> None:
         ({"queries": {"encoder": tokens(4), "decoder": tokens(3), "cross": tokens(3)}}, "encoder layer 0 .* are 4 × 5"),
         ({"queries": {"encoder": tokens(5)}}, "one of them is missing"),
         ({"layers": {}, "queries": {}, "keys": {}}, "got none"),
-        ({"layers": {"vision": (layer(5, 5),)}}, "streams named encoder, decoder, cross; got vision"),
+        ({"layers": {"vision": (layer(5, 5),)}}, "streams named picture, sound, encoder, decoder, cross; got vision"),
         ({"layers": {"encoder": (), "decoder": (), "cross": ()}}, "at least one layer; the encoder has none"),
     ],
 )
@@ -255,7 +255,15 @@ def test_a_trace_put_together_without_a_fidelity_says_so() -> None:
 
 def test_what_stands_behind_a_trace_is_in_neither_its_fields_nor_its_name() -> None:
     one = attach(trace(fidelity=None), Rerun(lambda: GOOD))
-    assert [entry.name for entry in fields(one)] == ["layers", "queries", "keys", "output", "provenance", "kept"]
+    assert [entry.name for entry in fields(one)] == [
+        "layers",
+        "queries",
+        "keys",
+        "output",
+        "provenance",
+        "kept",
+        "seen",
+    ]
     assert "Rerun" not in repr(one)
 
 

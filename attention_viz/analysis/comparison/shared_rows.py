@@ -54,7 +54,7 @@ def _beginning(one: Trace, other: Trace) -> int:
 
 def _alike(one: Tokens, other: Tokens) -> int:
     """How many tokens at the beginning are the same, to the model and on the page."""
-    parts = [zip(text.ids, text.labels, text.special, text.padding, strict=True) for text in (one, other)]
+    parts = [zip(text.numbers, text.labels, text.special, text.padding, strict=True) for text in (one, other)]
     alike = 0
     for mine, theirs in zip(*parts, strict=False):
         if mine != theirs:

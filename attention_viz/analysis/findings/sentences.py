@@ -111,6 +111,8 @@ def _likeliest_next(scene: Scene) -> str | None:
     call = trace.attention(trace.layer_numbers(scene.stream)[0], scene.stream)
     width = trace.output_shape[1]
     # A hidden state is as wide as the heads together, as a rule, and no vocabulary ends below the ids of a text.
+    if tokens.ids is None:
+        return None
     logits = width > max(tokens.ids) and width != call.shape[0] * call.value.shape[-1]
     if scene.last is None or not logits or trace.output_shape[0] != len(tokens) or MERGED in trace.provenance.edits:
         return None

@@ -8,7 +8,7 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.tokens import split_words
+from attention_viz.trace.spelling import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs
 
@@ -44,7 +44,7 @@ def _places(before: Trace, turned: Trace) -> list[int] | None:
     """Where each token stands in the turned sentence: words from the last to the first, pieces of a word in order."""
     (old, first), (new, then) = ((trace.query_tokens(), _pieces(trace)) for trace in (before, turned))
     mirrored = then[::-1]
-    if [[old.ids[at] for at in word] for word in first] != [[new.ids[at] for at in word] for word in mirrored]:
+    if [[old.numbers[at] for at in word] for word in first] != [[new.numbers[at] for at in word] for word in mirrored]:
         return None
     found = {at: to for word, other in zip(first, mirrored, strict=True) for at, to in zip(word, other, strict=True)}
     marks, others = ([at for at, word in enumerate(one.words) if word is None] for one in (old, new))

@@ -59,7 +59,7 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
         tokens = trace.key_tokens(known.stream)
         counts = _counts(tokens, first=known.stream != "decoder")
         count += int(counts.sum())
-        total += _scores(known, trace, torch.tensor(tokens.ids), counts).sum(dim=1).double().cpu()
+        total += _scores(known, trace, torch.tensor(tokens.numbers), counts).sum(dim=1).double().cpu()
     if not count:
         raise UnusableText("the texts have no token that counts: special tokens and a decoder's first one don't")
     places = [(layer, head) for layer, around in enumerate(known.layers) for head in range(around.heads)]

@@ -82,7 +82,7 @@ def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", pos
     """At any other place an encoder sees the token itself, and guessing it is no prediction."""
     mask = None if tokenizer is None else tokenizer.mask_token_id
     tokens = trace.query_tokens()
-    if mask is None or tokens.ids[position] != mask:
+    if mask is None or tokens.numbers[position] != mask:
         sign = "a mask token" if tokenizer is None or mask is None else str(tokenizer.mask_token)
         raise UnusableText(
             f"{trace.provenance.model} guesses what stands behind {sign}; at position {position} it can see the token "

@@ -106,7 +106,7 @@ class Growing:
     def _whole(self, tokens: Tokens, provenance: Provenance) -> Trace:
         """A run of the whole text, for a model whose steps are not to be had."""
         axes = Axes.of_one(next(iter(self.tracer.anatomy.layers)), tokens)
-        ids = torch.tensor([tokens.ids])
+        ids = torch.tensor([tokens.numbers])
         inputs = self.tracer.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         return self.tracer.trace(inputs, lambda _output: axes, (), provenance)
 
@@ -115,7 +115,7 @@ def _longer(old: Tokens, more: Tokens) -> Tokens:
     """Tokens with others after them."""
     return Tokens(
         (*old.labels, *more.labels),
-        (*old.ids, *more.ids),
+        (*old.numbers, *more.numbers),
         words=(*old.words, *more.words),
         special=(*old.special, *more.special),
         padding=(*old.padding, *more.padding),

@@ -1,6 +1,6 @@
 """The traces of an encoder–decoder: what it reads, what its decoder reads, and what its steps produce."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -9,11 +9,12 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs
+from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs, spoken_answer_of
 from attention_viz.models.inputs.text import Reading, label_ids
+from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -31,11 +32,15 @@ class Answering:
         tracer: makes a model's traces.
         inputs: what the model takes.
         tokenizer: names the tokens, where there is one.
+        source: names the positions of what is read, where that is no text, once it is known how many there are.
+        seen: the picture or the sound that is read.
     """
 
     tracer: Tracer
     inputs: Inputs
     tokenizer: "PreTrainedTokenizerBase | None"
+    source: Callable[[Pass], Tokens] | None = None
+    seen: Seen = NOTHING
 
     def trace(
         self,
@@ -49,9 +54,11 @@ class Answering:
         """With what the decoder is to produce, by default what it says of its own accord; the rest as of `Tracer`."""
         model = self.inputs.model
         if target is not None:
-            read = decoder_inputs(model, torch.tensor([target.ids], device=model.device))
+            target = self._without_start(target)
+            read = decoder_inputs(model, torch.tensor([target.numbers], device=model.device))
             return self._trace(reading, read, target, edits, provenance, keep, progress)
-        read, answer = answer_of(self.tracer.runner, self._of(reading), self.inputs.limit)
+        say = answer_of if self.source is None else spoken_answer_of
+        read, answer = say(self.tracer.runner, self._of(reading), self.inputs.limit)
         ids = [int(number) for number in answer[0]]
         text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
         described = replace(provenance, target=cast("str | None", text), generated=len(ids))
@@ -74,29 +81,37 @@ class Answering:
         self.inputs.check_row(read, "decoder ids")
         known = label_ids(self.tokenizer, [int(number) for number in read[0]])
 
-        def axes(output: Tensor | LateOutput) -> Axes:
-            answer = self._produced(known, output[:]) if produced is None else produced
-            return Axes.of_pair(reading.tokens, known, answer)
+        def axes(recorded: Pass) -> Axes:
+            source = reading.tokens if self.source is None else self.source(recorded)
+            said = self._produced(known, recorded.output[:]) if produced is None else produced
+            return Axes.of_pair(source, known, said)
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
         inputs = {**self._of(reading), **self.tracer.runner.inputs(answer)}
         if "decoder_attention_mask" in inputs:
             provenance = replace(provenance, added=(*provenance.added, "decoder_attention_mask"))
-        return self.tracer.trace(inputs, axes, edits, provenance, keep, progress)
+        return self.tracer.trace(inputs, axes, edits, provenance, keep, progress, self.seen)
 
     def _of(self, reading: Reading) -> dict[str, Tensor]:
         return self.tracer.runner.inputs(reading.tensors)
 
+    def _without_start(self, target: Tokens) -> Tokens:
+        """A target as it is produced: some tokenizers put before it what the decoder is given to start with."""
+        start = getattr(self.inputs.model.config, "decoder_start_token_id", None)
+        if self.source is None or target.numbers[0] != start:
+            return target
+        return label_ids(self.tokenizer, target.numbers[1:])
+
     def _produced(self, read: Tokens, output: Tensor) -> Tokens:
         last = chosen_last(self.inputs.model, output)
         if last is not None:
-            return label_ids(self.tokenizer, [*read.ids[1:], last])
+            return label_ids(self.tokenizer, [*read.numbers[1:], last])
         # Without a head nobody knows what the last step would produce.
-        following = label_ids(self.tokenizer, read.ids[1:])
+        following = label_ids(self.tokenizer, read.numbers[1:])
         return Tokens(
             (*following.labels, "…"),
-            (*following.ids, -1),
+            (*following.numbers, -1),
             special=(*following.special, False),
             spelling=(*following.spelling, "text"),
         )

@@ -1,21 +1,35 @@
 """What a model says: the tokens an encoder–decoder is made to produce or chooses itself, and a model's candidates."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusableText, first_line
-from attention_viz.models.huggingface import GenerationConfig
+from attention_viz.models.huggingface import GenerationConfig, GenerationMixin
 from attention_viz.models.inputs.text import vocabulary
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
     from attention_viz.models.recording.runner import Runner
 
-__all__ = ["LONGEST", "answer_of", "chooses", "chosen_last", "decoder_inputs"]
+__all__ = [
+    "LONGEST",
+    "answer_of",
+    "chooses",
+    "chosen_last",
+    "decoder_inputs",
+    "nobody_speaks",
+    "spoken_answer_of",
+]
+
+# What stands in a vocabulary for "nobody speaks", and from which probability on a model is believed that: the threshold
+# of Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 4.5.
+_NOBODY = ("<|nospeech|>", "<|nocaptions|>")
+_BELIEVED = 0.6
 
 # How many tokens an encoder–decoder may say where nobody told it what to say.
 LONGEST = 128
@@ -60,6 +74,48 @@ def answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None)
     Raises:
         UnusableText: it has no head to say anything with, can't be made to, or says nothing.
     """
+    return _generated(runner, limit, lambda model, settings: model.generate(**inputs, generation_config=settings))
+
+
+def spoken_answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
+    """The same of a model that hears: with what it starts, its generation settings say, such as "no times, please".
+
+    Transformers' own way for some of these cuts a long sound into windows and puts what is said together; what is asked
+    for here is one window.
+    """
+
+    def generate(model: Any, settings: GenerationConfig) -> Tensor:
+        start = _starts(model, inputs)
+        return cast("Any", GenerationMixin).generate(
+            model, **inputs, decoder_input_ids=start, generation_config=settings
+        )
+
+    return _generated(runner, limit, generate)
+
+
+def _starts(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+    """What the decoder of a model that hears is given to start with, (1, n)."""
+    settings, device = model.generation_config, model.device
+    ids = [_first(model)]
+    if getattr(settings, "is_multilingual", False):
+        language = model.detect_language(**inputs)
+        ids += [int(language), settings.task_to_id["transcribe"]]
+    untimed = getattr(settings, "no_timestamps_token_id", None)
+    return torch.tensor([[*ids, *([] if untimed is None else [untimed])]], device=device)
+
+
+def _first(model: Any) -> int:
+    told = (model.generation_config, model.config)
+    names = ("decoder_start_token_id", "bos_token_id")
+    found = next((one for name in names for at in told if (one := getattr(at, name, None)) is not None), None)
+    if not isinstance(found, int):
+        raise UnusableText(f"{type(model).__name__} doesn't say with what its decoder starts; give a target")
+    return found
+
+
+def _generated(
+    runner: "Runner", limit: int | None, generate: Callable[[Any, GenerationConfig], Tensor]
+) -> tuple[Tensor, Tensor]:
     model = runner.model
     name = type(model).__name__
     if not model.can_generate():
@@ -67,7 +123,7 @@ def answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None)
     most = LONGEST if limit is None else min(LONGEST, limit)
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
-            sequence = cast("Any", model).generate(**inputs, generation_config=_plainly(model, most))
+            sequence = generate(cast("Any", model), _plainly(model, most))
     except Exception as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise UnusableText(f"{name} can't say anything of its own accord ({reason}); give a target") from error
@@ -118,6 +174,16 @@ def chooses(model: "PreTrainedModel") -> bool:
     head = model.get_output_embeddings()
     weight = getattr(head, "weight", None)
     return isinstance(weight, Tensor) and weight.shape[0] >= vocabulary(model) > 0
+
+
+def nobody_speaks(tokenizer: "PreTrainedTokenizerBase | None", first: Tensor) -> float | None:
+    """How likely a model takes a sound to be without speech, by its first row of logits, where that is likely."""
+    known = {} if tokenizer is None else tokenizer.get_vocab()
+    number = next((known[name] for name in _NOBODY if name in known), None)
+    if number is None or number >= len(first):
+        return None
+    found = float(first.double().softmax(dim=-1)[number])
+    return found if found > _BELIEVED else None
 
 
 def chosen_last(model: "PreTrainedModel", output: Tensor) -> int | None:

@@ -79,7 +79,7 @@ def padded(
     filling = getattr(tokenizer, "pad_token_id", None)
     if not isinstance(filling, int):
         raise UnsupportedModel(f"{name}'s tokenizer has no padding token, so its rows can't be filled up")
-    ids = (*own.ids, *[filling] * padding)
+    ids = (*own.numbers, *[filling] * padding)
     longer = Tokens(
         (*own.labels, *[""] * padding),
         ids,

@@ -81,11 +81,11 @@ def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
     """The tokens, and behind them what a module added as keys, which belongs to no word."""
     if not extra:
         return tokens
-    count, most = len(extra), max(tokens.ids, default=-1)
+    count, most = len(extra), max(tokens.numbers, default=-1)
     return replace(
         tokens,
         labels=(*tokens.labels, *extra),
-        ids=(*tokens.ids, *range(most + 1, most + 1 + count)),
+        ids=(*tokens.numbers, *range(most + 1, most + 1 + count)),
         words=(*tokens.words, *[None] * count),
         special=(*tokens.special, *[True] * count),
         padding=(*tokens.padding, *[False] * count),

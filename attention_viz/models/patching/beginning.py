@@ -26,8 +26,8 @@ def shared_beginning(run: Run, other: Tokens, spots: Sequence[tuple[int, int]], 
         spots: which of its positions belong to which of the other's.
         most: the position that a run has to reach.
     """
-    mine, pairs = run.tokens.ids, set(spots)
-    same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.ids[at]), most)
+    mine, pairs = run.tokens.numbers, set(spots)
+    same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
     known = len(run.layers) == len(run.anatomy.places) and run.runner.switch.plan is NO_PLAN
     told = "position_ids" in run.runner.named and all(_by_token(one, len(mine)) for one in run.inputs.values())
     whole = all(bool(run.inputs[name].all()) for name in ("attention_mask",) if name in run.inputs)

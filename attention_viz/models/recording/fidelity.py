@@ -9,16 +9,17 @@ family's own eager function beside a run with the model's own implementation.
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
-from attention_viz.models.recording.eager_rows import BY_ROWS, EagerRows
-from attention_viz.models.recording.eager_weights import EagerWeights, is_closed_prefix, prefix
 from attention_viz.models.recording.interception.own_weights import OwnWeights
+from attention_viz.models.recording.references.eager_rows import BY_ROWS, EagerRows
+from attention_viz.models.recording.references.eager_weights import EagerWeights, is_closed_prefix, prefix
+from attention_viz.models.recording.references.exact import from_exact
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.kernel import BOUNDS
@@ -31,6 +32,8 @@ OWN = "the same model with its own attention, by what leaves its own softmaxes"
 
 # Up to so many tokens all weights are compared.
 _WHOLE = 128
+# An error beyond this is no rounding in float32, whatever a run in float64 would say.
+_STILL_ROUNDING = 1e-3
 # Of longer texts, how many rows: of a decoder an eighth of the text, between these two; of others the fewest.
 _FEWEST, _MOST = 128, 512
 # Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB.
@@ -172,7 +175,30 @@ def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: 
     seconds, reference = time.perf_counter() - started, found.reference
     if len(recorded.calls) < len(recorded.modules):
         reference += f"; weights of the {len(recorded.calls)} kept of {len(recorded.modules)} attention calls only"
-    return Fidelity(found.output_error, found.weight_error, bound, reference, seconds, found.rows)
+    fidelity = Fidelity(found.output_error, found.weight_error, bound, reference, seconds, found.rows)
+    if fidelity.ok or found.rows is not None or max(found.output_error, found.weight_error) > _STILL_ROUNDING:
+        return fidelity
+    return _judged_by_exact(fidelity, recorded, runner, inputs, real or Real())
+
+
+def _judged_by_exact(
+    fidelity: Fidelity, recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real
+) -> Fidelity:
+    """The fidelity with what a run in float64 says of both, where float32 is at work and such a run can be made."""
+    started, twin = time.perf_counter(), runner.twin()
+    if _dtypes(recorded, runner) != {torch.float32} or twin.plan.sites:
+        return fidelity
+    exact = from_exact(recorded, twin, inputs, real)
+    if exact is None:
+        return fidelity
+    return replace(
+        fidelity,
+        output_from_exact=exact.output,
+        weight_from_exact=exact.weights,
+        eager_output_from_exact=exact.eager_output,
+        eager_weight_from_exact=exact.eager_weights,
+        seconds=fidelity.seconds + time.perf_counter() - started,
+    )
 
 
 def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:

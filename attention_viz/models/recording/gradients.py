@@ -139,12 +139,12 @@ def _asked(run: Run, output: Tensor, of: tuple[int, int] | None) -> tuple[Tensor
     if not chooses(model):
         return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
     if "cross" in run.queries:
-        target = torch.tensor(run.queries["cross"].ids, device=output.device)
+        target = torch.tensor(run.queries["cross"].numbers, device=output.device)
         return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the tokens that are said"
     if "encoder" not in run.queries:
         return _logit(run, output, real[-1], int(output[real[-1]].argmax()))
     mask = getattr(run.tokenizer, "mask_token_id", None)
-    masks = [at for at in real if run.tokens.ids[at] == mask]
+    masks = [at for at in real if run.tokens.numbers[at] == mask]
     if masks:
         return _logit(run, output, masks[0], int(output[masks[0]].argmax()))
     return output[real].amax(dim=1).sum(), "of the sum of the largest logit at every position"

@@ -15,9 +15,9 @@ from attention_viz.models.recording.find_wiring import find_wirings
 from attention_viz.models.recording.interception.planning import check_planned, planned_by, unheard_module
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
+from attention_viz.models.recording.towers import layer_labels, layers_without, looks_back, streams_by_tower
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
-from attention_viz.operation.masks import causal
 from attention_viz.trace.kept import Kept, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS
@@ -31,6 +31,10 @@ __all__ = ["Anatomy", "probe", "probe_ids"]
 
 # Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
+
+
+# What a model is given that is no text.
+_SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +104,7 @@ class Anatomy:
         return self.places.index((stream, layer))
 
 
-def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
+def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
     """Run a few tokens with our attention and without, compare every head and the output, and describe the model.
 
     First by transformers' attention interface. Where a model doesn't call it, or not everywhere, by what its own code
@@ -109,6 +113,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
     Args:
         runner: runs the model.
         limit: how many tokens it can read at once.
+        example: what to run, of a model that reads something else than text; see `Reader.example`.
 
     Returns:
         What runs the model, with the plan by which it is heard, and what was learnt of it.
@@ -116,7 +121,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
     Raises:
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
-    family, inputs = _family(runner.model), _inputs(runner, limit)
+    family, inputs = _family(runner.model), _inputs(runner, limit) if example is None else _shown(runner, example)
     try:
         anatomy = _anatomy(runner, inputs)
         unheard = unheard_module(runner, inputs, anatomy.modules)
@@ -129,7 +134,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
     except UnsupportedModel as error:
         refusal = error
     try:
-        with _naming(family):
+        with _naming(family, inputs):
             plan = planned_by(runner, inputs, limit)
     except UnsupportedModel as error:
         raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
@@ -137,7 +142,7 @@ def probe(runner: Runner, limit: int | None) -> tuple[Runner, Anatomy]:
         raise refusal
     planned = replace(runner, switch=replace(runner.switch, plan=plan))
     anatomy = _anatomy(planned, inputs)
-    with _naming(family):
+    with _naming(family, inputs):
         planned = check_planned(planned, inputs, anatomy.places)
     return planned, anatomy
 
@@ -156,11 +161,19 @@ def _inputs(runner: Runner, limit: int | None) -> dict[str, Tensor]:
     return runner.inputs(inputs)
 
 
+def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """An example of something that is no text; what its decoder reads beside it is a few ids from all over."""
+    inputs = runner.inputs(example)
+    if runner.answers and "decoder_input_ids" not in inputs:
+        inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(runner.model.device)
+    return inputs
+
+
 def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
     """What a recorded run tells of a model, once it is proved to give what the model gives."""
     model = runner.model
     family = _family(model)
-    with _naming(family):
+    with _naming(family, inputs):
         recorded = runner.record(inputs)
     if not recorded.calls:
         raise _ElsewhereError(
@@ -168,7 +181,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
             "queries' products with keys, taken by values, was found, so what it computes can't be recorded; needed: a "
             "version of it in transformers that calls the attention interface"
         )
-    with _naming(family):
+    with _naming(family, inputs):
         fidelity = compare(recorded, runner, inputs)
     if not fidelity.ok:
         raise UnsupportedModel(
@@ -178,14 +191,17 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
         )
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
-    streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
+    if _SEEN & {*inputs}:
+        streams = streams_by_tower(runner.model, calls, inputs)
+    else:
+        streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
     return Anatomy(
         streams,
         tuple(call.module for call in calls),
-        _labels(model, calls, streams),
+        layer_labels(model, calls, streams),
         tuple(call.attention.shape[0] for call in calls),
         find_wirings(model, lambda: runner.record(inputs).calls),
-        _without(model, calls),
+        layers_without(model, calls),
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
     )
@@ -213,15 +229,16 @@ def _family(model: "PreTrainedModel") -> str:
 
 
 @contextlib.contextmanager
-def _naming(family: str) -> Generator[None]:
+def _naming(family: str, inputs: Mapping[str, Tensor]) -> Generator[None]:
     """Turn whatever breaks inside a foreign model into a refusal with its name."""
+    what = " and ".join(inputs) if _SEEN & {*inputs} else "text alone"
     try:
         yield
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{family}: {error}") from None
     except Exception as error:
         raise UnsupportedModel(
-            f"{family} can't be run on text alone: {type(error).__name__}: {first_line(error)}"
+            f"{family} can't be run on {what}: {type(error).__name__}: {first_line(error)}"
         ) from error
 
 
@@ -229,7 +246,7 @@ def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
     """A model that never looks ahead is a decoder, one that does is an encoder."""
     for call in calls:
         _check_shape(family, call, ((count, count),))
-    closed = [_looks_back(call) for call in calls]
+    closed = [looks_back(call) for call in calls]
     if any(closed) and not all(closed):
         raise UnsupportedModel(
             f"{family} looks ahead in some layers and not in others; needed: a model that does one of the two"
@@ -243,14 +260,14 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     for call in calls:
         _check_shape(family, call, tuple(kinds))
     streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
-    missing = [stream for stream in STREAMS if stream not in streams]
+    missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
         raise _ElsewhereError(
             f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "
             f"recorded; its {' and '.join(missing)} attention is computed in code of its own; needed: a version of it "
             "that calls transformers' attention interface everywhere"
         )
-    if not all(_looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
+    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")
     return streams
 
@@ -261,40 +278,3 @@ def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> N
             f"{family} attends over {call.attention.shape[1:]} (query, key) where tokens and tokens are "
             f"{' or '.join(map(str, known))}: its keys or queries are not the tokens; needed: names for what they are"
         )
-
-
-def _looks_back(call: Call) -> bool:
-    """Whether no query of a call may look at a key that comes later."""
-    allowed = call.attention.allowed
-    return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
-
-
-def _labels(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
-    """The model's own number for each layer where its module names tell one, else the order of the stream's calls."""
-    names = {id(module): name for name, module in model.named_modules()}
-    numbers = [_number(names.get(id(call.module), "")) for call in calls]
-    places = list(zip(streams, numbers, strict=True))
-    if len(set(places)) == len(places) and all(numbers):
-        return tuple(numbers)
-    return tuple(str(streams[:place].count(stream)) for place, stream in enumerate(streams))
-
-
-def _number(name: str) -> str:
-    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
-    return next((part for part in name.split(".") if part.isdigit()), "")
-
-
-def _without(model: "PreTrainedModel", calls: Sequence[Call]) -> tuple[str, ...]:
-    """The numbers of layers beside those that attend, in a list of layers of which some don't."""
-    names = {id(module): name for name, module in model.named_modules()}
-    inside = {name for call in calls if (name := names.get(id(call.module)))}
-    lists = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
-    found: list[str] = []
-    for name, layers in lists.items():
-        attending = {
-            rest.split(".")[0] for full in inside if full.startswith(f"{name}.") and (rest := full[len(name) + 1 :])
-        }
-        # A list inside a layer is not a list of layers: the outermost one with a number of its own counts.
-        if attending and not _number(name):
-            found += [str(number) for number in range(len(layers)) if str(number) not in attending]
-    return tuple(found)

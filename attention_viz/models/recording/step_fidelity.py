@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from attention_viz.models.recording.differences import Difference, Real
-from attention_viz.models.recording.eager_weights import EagerWeights, prefix
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.grown import cache_number
 from attention_viz.models.recording.recorder import Call
+from attention_viz.models.recording.references.eager_weights import EagerWeights, prefix
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.stepping import cache_of
 from attention_viz.operation.attention import Attention

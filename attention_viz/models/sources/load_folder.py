@@ -17,8 +17,11 @@ from attention_viz.models.huggingface import (
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    read_processor,
     transformers,
 )
+from attention_viz.models.inputs.media.choosing import main_input, reader_of
+from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.inputs.tokenizing import is_breakdown
 from attention_viz.models.model import AttentionModel
@@ -90,11 +93,12 @@ def load_folder(
         with building(check):
             hf_model = _read_model(checked, type(built), precision, check)
         tokenizer = _read_tokenizer(checked)
+        reader = _read_reader(checked, hf_model)
     check()
     _check_tokenizer(checked, hf_model, tokenizer)
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
-    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found))
+    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found), reader)
 
 
 def _read_model(
@@ -202,6 +206,17 @@ def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
         if not isinstance(error, Exception) and not is_breakdown(error):
             raise
         raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_reason(error, folder)}") from error
+
+
+def _read_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
+    """What prepares pictures or sounds, of a model that reads such; None of one that reads text."""
+    if main_input(model) == "input_ids":
+        return None
+    try:
+        processor = read_processor(folder.path)
+    except Exception as error:
+        raise ModelNotFound(f"what prepares {folder.name}'s input can't be loaded: {_reason(error, folder)}") from error
+    return reader_of(folder.name, model, processor)
 
 
 def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:

@@ -22,6 +22,7 @@ from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.kept import Kept
 from attention_viz.trace.layers import AROUND, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
 
@@ -33,6 +34,8 @@ __all__ = ["is_trace", "read_trace"]
 # Bytes: what is larger stays where the file lies in memory.
 _SMALL = 1_000_000
 _TERMS = terms_of(Attention)
+# What files from before the second rule of a fidelity don't say.
+_FROM_EXACT = ("output_from_exact", "weight_from_exact", "eager_output_from_exact", "eager_weight_from_exact")
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
@@ -127,7 +130,14 @@ def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, T
         provenance=origin,
         fidelity=_unpack_fidelity(header["fidelity"]),
         kept={stream: _unpack_kept(entry) for stream, entry in streams},
+        seen=_unpack_seen(header.get("seen", {}), tensors),
     )
+
+
+def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
+    """The picture or the sound; files of texts, and those from before there were others, have none."""
+    found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in ("picture", "sound")}
+    return Seen(**found, rate=_as(int, entry.get("rate", 0)))
 
 
 def _unpack_kept(entry: Mapping[str, Any]) -> Kept:
@@ -144,6 +154,9 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         text=_as_text_or_none(entry["text"]),
         second_text=_as_text_or_none(entry["second_text"]),
         target=_as_text_or_none(entry.get("target")),
+        picture=_as_text_or_none(entry.get("picture")),
+        sound=_as_text_or_none(entry.get("sound")),
+        told=tuple(_as(str, one) for one in _as(list, entry.get("told", []))),
         generated=_as(int, entry.get("generated", 0)),
         special_tokens=_as(bool, entry.get("special_tokens", True)),
         chat=_as(bool, entry.get("chat", False)),
@@ -181,6 +194,7 @@ def _as_error(value: object) -> float:
 def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
     numbers = {name: float(_as(float, entry[name])) for name in ("output_error", "weight_error", "bound", "seconds")}
     rows = entry.get("rows")  # files from before there were samples don't say
+    numbers |= {name: float(_as(float, entry.get(name, 0.0))) for name in _FROM_EXACT}
     return Fidelity(reference=_as(str, entry["reference"]), rows=None if rows is None else _as(int, rows), **numbers)
 
 
@@ -218,13 +232,14 @@ def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:
 def _unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
     tokens = Tokens(
         labels=tuple(_as(str, label) for label in _as(list, entry["labels"])),
-        ids=tuple(_as_id(number) for number in _as(list, entry["ids"])),
+        ids=None if entry["ids"] is None else tuple(_as_id(number) for number in _as(list, entry["ids"])),
         words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
         special=tuple(_as(bool, flag) for flag in _as(list, entry["special"])),
         padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
         # Files from before there were two sentences don't say.
         sentence=tuple(None if one is None else _as(int, one) for one in _as(list, entry.get("sentence", []))),
         spelling=tuple(_as(str, how) for how in _as(list, entry.get("spelling", []))),
+        place=tuple(_as_place(one) for one in _as(list, entry.get("place", []))),
     )
     # Nor do files from before there were spellings; but where the pieces' bytes are the text, there is no doubt.
     if "spelling" not in entry and any(_is_of_bytes(tokens, text) for text in (origin.text, origin.target)):
@@ -255,6 +270,16 @@ def _as_id(value: object) -> int:
     if not -(2**63) <= number < 2**63:
         raise TypeError(f"{number!r:.40}, where a token's id of 64 bits belongs")
     return number
+
+
+def _as_place(value: object) -> tuple[float, ...] | None:
+    """Where a position stands in a picture or a sound: one or two numbers, or three of a picture in time."""
+    if value is None:
+        return None
+    numbers = tuple(float(_as(float, one)) for one in _as(list, value))
+    if not 0 < len(numbers) <= 3 or not all(math.isfinite(one) for one in numbers):
+        raise TypeError(f"{value!r:.40}, where a place belongs")
+    return numbers
 
 
 def _as_text_or_none(value: object) -> str | None:

@@ -97,6 +97,9 @@ def _header(
 ) -> dict[str, Any]:
     """Everything that is no tensor; the output goes onto the shelf."""
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
+    seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
+    if "sound" in seen:
+        seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())
     return {
@@ -111,6 +114,7 @@ def _header(
             for stream, one in kept.items()
         },
         "output": output,
+        **({"seen": seen} if seen else {}),
         "provenance": rounding.told(trace).as_dict(),
         "fidelity": asdict(trace.fidelity.before(rounding.change)),
         **({"rounded": shelf.rounded} if less else {}),

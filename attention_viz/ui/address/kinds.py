@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_viz.models import CATALOGUE
+from attention_viz.models import of_text
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import SETTINGS
 
@@ -260,5 +260,5 @@ class Model(Kind):
         reason = permissions.refusal(text)
         if reason is None:
             return permissions.canonical_name(text), []
-        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
+        refusal = notice(name, text, ", ".join((*of_text(), *permissions.other_sources())), instead)
         return instead, [f"{refusal} Why: {reason}."]

@@ -36,6 +36,7 @@ class Conversion:
         size: of that file, in bytes.
         sha256: of that file.
         converter: which of `CONVERTERS` writes the folder.
+        beside: other files of the package that it reads, each with its sha256.
     """
 
     model: str
@@ -44,6 +45,7 @@ class Conversion:
     size: int
     sha256: str
     converter: str
+    beside: tuple[tuple[str, str], ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -105,11 +107,13 @@ class Conversion:
                 f"the package {package.name} is damaged: {self.file} has {found:,} bytes instead of {self.size:,}; "
                 f"mend it with: {mend}"
             )
-        if (sha256 := sha256_of(source)) != self.sha256:
-            raise ModelNotFound(
-                f"the package {package.name} is damaged: {self.file} has sha256 {sha256}, expected {self.sha256}; "
-                f"mend it with: {mend}"
-            )
+        for file, expected in ((self.file, self.sha256), *self.beside):
+            sha256 = sha256_of(package / file) if (package / file).is_file() else "of no file"
+            if sha256 != expected:
+                raise ModelNotFound(
+                    f"the package {package.name} is damaged: {file} has sha256 {sha256}, expected {expected}; "
+                    f"mend it with: {mend}"
+                )
         return source
 
     def _write(self, source: Path, folder: Path, sha256: str | None, progress: Callable[[int, int], None]) -> None:

@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from attention_viz.models.sources.packages import llama_gguf
+from attention_viz.models.sources.packages import dinov2_onnx, llama_gguf, whisper_ct2
 from attention_viz.models.sources.packages.weights_file import Progress
 
 __all__ = ["CONVERTERS"]
 
 # Each reads the file, and writes configuration, tokenizer and weights into the folder.
-CONVERTERS: dict[str, Callable[[Path, Path, Progress], None]] = {"llama_gguf": llama_gguf.convert}
+CONVERTERS: dict[str, Callable[[Path, Path, Progress], None]] = {
+    "dinov2_onnx": dinov2_onnx.convert,
+    "llama_gguf": llama_gguf.convert,
+    "whisper_ct2": whisper_ct2.convert,
+}

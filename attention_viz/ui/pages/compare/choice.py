@@ -6,7 +6,7 @@ from typing import Any
 
 from attention_viz.analysis.comparison.align import ALIGNMENTS, Alignment
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.models import CATALOGUE, SNAPSHOTS
+from attention_viz.models import CATALOGUE, SNAPSHOTS, of_text
 from attention_viz.models.sources.snapshots import snapshot_name
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
@@ -152,7 +152,7 @@ def beside(state: State) -> dict[str, Any]:
 
 def models(state: State) -> Sequence[str]:
     """What can be the second model: the catalogue, the folders that may be read here, and the first side's own."""
-    return tuple(dict.fromkeys((*CATALOGUE, *allowed.folders(), state.model)))
+    return tuple(dict.fromkeys((*of_text(), *allowed.folders(), state.model)))
 
 
 def counts(choice: CompareChoice, state: State, opened: Drawn | None = None) -> tuple[int, int]:

@@ -1,0 +1,31 @@
+"""What is handed to a model that reads no text alone: its tensors, and what is to be known of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_viz.trace.shown.seen import NOTHING, Seen
+
+__all__ = ["Given"]
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One input of a model.
+
+    Attributes:
+        tensors: what its forward is given, by name.
+        seen: the picture or the sound, as it is read.
+        picture: what picture it is, in words; None where it is none.
+        sound: what sound it is.
+        told: what was done to it, in sentences.
+        seconds: how many of the sound are heard, before the silence that fills it up.
+    """
+
+    tensors: Mapping[str, Tensor]
+    seen: Seen = NOTHING
+    picture: str | None = None
+    sound: str | None = None
+    told: tuple[str, ...] = ()
+    seconds: float = 0.0

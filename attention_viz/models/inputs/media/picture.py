@@ -1,0 +1,167 @@
+"""A picture to be read: opened with care, turned to red, green and blue, and whatever was done to it is told."""
+
+import io
+import warnings
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from attention_viz.errors import UnusablePicture
+
+__all__ = ["MOST_PIXELS", "Picture"]
+
+# What is read: formats of dots whose readers are part of Pillow itself.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+# So many are decoded at most, by what the file says of itself: 50 million take 0.15 GB.
+MOST_PIXELS = 50_000_000
+# Of which side by how many a picture has something to look at.
+_SMALLEST = 8
+_LARGEST_FILE = 200_000_000
+
+
+class Picture:
+    """A picture in red, green and blue.
+
+    Attributes:
+        pixels: (row, column, 3), whole numbers from 0 to 255.
+        name: of its file, or "picture" where there was none.
+        told: what was done to it on the way, in sentences.
+    """
+
+    def __init__(self, source: "str | PathLike[str] | bytes | Image.Image | NDArray[Any] | Any") -> None:
+        """Open a picture.
+
+        What a camera noted of how it was held is followed. Of an animated one the first frame is taken, what is
+        transparent is put on white, and other colours are turned to red, green and blue; `told` says so.
+
+        Args:
+            source: the path of a PNG, JPEG, WebP, GIF, BMP or TIFF file, its bytes, a picture of Pillow's, or an array:
+                (row, column) or (row, column, 3 or 4), whole numbers from 0 to 255 or others from 0 to 1.
+
+        Raises:
+            UnusablePicture: no such file, none of these formats, broken, a drawing (SVG), more than 50 million pixels,
+                which are refused before they are decoded, or fewer than 8 × 8.
+        """
+        told = list[str]()
+        self.name = "picture"
+        if isinstance(source, str | PathLike):
+            self.name = Path(source).name
+            source = _content(fspath(source))
+        if isinstance(source, bytes):
+            opened = _opened(source, self.name)
+        elif isinstance(source, Image.Image):
+            opened = source
+        else:
+            opened = _of_array(source)
+        _check_size(opened, self.name)
+        try:
+            self.pixels = _in_colours(opened, told)
+        except (OSError, ValueError, SyntaxError, EOFError) as error:
+            raise UnusablePicture(f"{self.name} is broken: {error}") from error
+        self.pixels.flags.writeable = False
+        self.told = tuple(told)
+
+    @property
+    def size(self) -> str:
+        """How wide and how high it is."""
+        height, width, _ = self.pixels.shape
+        return f"{width} × {height}"
+
+    def __repr__(self) -> str:
+        """Its name and its size."""
+        return f"Picture({self.name!r}, {self.size})"
+
+
+def _content(path: str) -> bytes:
+    try:
+        size = Path(path).stat().st_size
+        if size > _LARGEST_FILE:
+            raise UnusablePicture(f"{Path(path).name} has {size:,} bytes; at most {_LARGEST_FILE:,} are read")
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnusablePicture):
+            raise
+        raise UnusablePicture(f"there is no picture at {path[:200]!r} that can be read: {error}") from None
+
+
+def _opened(content: bytes, name: str) -> Image.Image:
+    """The file's picture, of which only the head is read yet."""
+    if b"<svg" in content[:2000].lower():
+        raise UnusablePicture(f"{name} is a drawing (SVG), which has no pixels; save it as PNG first")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
+            return Image.open(io.BytesIO(content), formats=FORMATS)
+    except Image.DecompressionBombError:
+        raise UnusablePicture(
+            f"{name} says that it has far more pixels than the {MOST_PIXELS:,} that are read"
+        ) from None
+    except UnidentifiedImageError:
+        what = "empty" if not content else "broken, or no picture in a format that is read"
+        raise UnusablePicture(f"{name} is {what}; read are {', '.join(FORMATS)}") from None
+    except (OSError, ValueError, SyntaxError) as error:
+        raise UnusablePicture(f"{name} is broken: {error}") from error
+
+
+def _of_array(source: Any) -> Image.Image:
+    numbers = np.asarray(source) if hasattr(source, "__array__") else None
+    if numbers is None:
+        raise UnusablePicture(
+            f"a picture is a path, the bytes of a file, a picture of Pillow's or an array; got {type(source).__name__}"
+        )
+    if numbers.ndim not in (2, 3) or (numbers.ndim == 3 and numbers.shape[2] not in (3, 4)):
+        raise UnusablePicture(f"a picture's array is (row, column) or (row, column, 3 or 4); got {numbers.shape}")
+    if numbers.size and numbers.dtype.kind == "f":
+        if not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.max() <= 1):
+            raise UnusablePicture("a picture's array of floating numbers has them from 0 to 1; others came")
+        numbers = np.round(numbers * 255)
+    elif numbers.dtype.kind not in "iub" or (numbers.size and (numbers.min() < 0 or numbers.max() > 255)):
+        raise UnusablePicture(f"a picture's array has whole numbers from 0 to 255; got {numbers.dtype}")
+    if not numbers.size:
+        raise UnusablePicture(f"the picture has no pixels: its array is {numbers.shape}")
+    return Image.fromarray(np.ascontiguousarray(numbers, np.uint8))
+
+
+def _check_size(picture: Image.Image, name: str) -> None:
+    width, height = picture.size
+    if width * height > MOST_PIXELS:
+        raise UnusablePicture(
+            f"{name} is {width:,} × {height:,} pixels, {width * height:,} in all; at most {MOST_PIXELS:,} are decoded"
+        )
+    if min(width, height) < _SMALLEST:
+        raise UnusablePicture(
+            f"{name} is {width} × {height} pixels, in which there is nothing to look at; needed: {_SMALLEST} × "
+            f"{_SMALLEST} or more"
+        )
+
+
+def _in_colours(picture: Image.Image, told: list[str]) -> NDArray[np.uint8]:
+    """Its red, green and blue, after all that has to be done for that was done and told."""
+    frames = int(getattr(picture, "n_frames", 1))
+    if frames > 1:
+        told.append(f"The first of {frames} frames was read.")
+        picture.seek(0)
+    turned = ImageOps.exif_transpose(picture)
+    if turned.size != picture.size or picture.getexif().get(0x0112, 1) != 1:
+        told.append("It was turned as the camera noted.")
+    if turned.mode.startswith(("I", "F")):
+        turned = _from_deep(turned, told)
+    if turned.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in turned.info:
+        told.append("What is transparent was put on white.")
+        above = turned.convert("RGBA")
+        turned = Image.alpha_composite(Image.new("RGBA", above.size, "white"), above)
+    elif turned.mode not in ("RGB", "L", "P", "1"):
+        told.append(f"Its colours were turned from {turned.mode} to red, green and blue, without a profile.")
+    return np.array(turned.convert("RGB"))
+
+
+def _from_deep(picture: Image.Image, told: list[str]) -> Image.Image:
+    """Grey of 16 or 32 bits in 8, the lightest staying the lightest."""
+    numbers = np.nan_to_num(np.asarray(picture, np.float64))
+    most = 65535.0 if picture.mode.startswith("I;16") or numbers.max(initial=0) > 255 else 255.0
+    told.append(f"Its grey of more than 8 bits ({picture.mode}) was rounded to 8.")
+    return Image.fromarray(np.round(np.clip(numbers / most, 0, 1) * 255).astype(np.uint8))

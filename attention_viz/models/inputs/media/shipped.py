@@ -1,0 +1,42 @@
+"""Pictures and sounds that ship, to try a model with; nobody has rights in them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["SAMPLES", "Sample"]
+
+_FOLDER = Path(__file__).with_name("samples")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A picture or a sound that ships.
+
+    Attributes:
+        file: its name.
+        kind: "picture" or "sound".
+        shows: what is to be seen or heard.
+        whose: who made it, and why it is free.
+    """
+
+    file: str
+    kind: str
+    shows: str
+    whose: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return _FOLDER / self.file
+
+
+SAMPLES: dict[str, Sample] = {
+    "chelsea": Sample("chelsea.jpg", "picture", "a cat", "Stéfan van der Walt; CC0"),
+    "astronaut": Sample("astronaut.jpg", "picture", "an astronaut", "NASA; public domain"),
+    "window": Sample(
+        "window.flac",
+        "sound",
+        "“She opened the window and looked at the river.”",
+        "spoken by espeak-ng for this; free of rights",
+    ),
+}

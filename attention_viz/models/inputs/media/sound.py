@@ -1,0 +1,191 @@
+"""A sound to be read: opened with care, its channels made one, and whatever was done to it is told."""
+
+import io
+from math import gcd
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attention_viz.errors import UnusableSound
+
+__all__ = ["LONGEST", "SILENCE", "Sound"]
+
+# So many seconds are kept of a longer one: no model here reads more at once.
+LONGEST = 600.0
+# Nothing louder than this, where 1 is the loudest there is, is silence: the last bit of 16 is 3e-5.
+SILENCE = 1e-4
+FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
+_RATES = (1_000, 768_000)
+_MOST_CHANNELS = 64
+# Samples that are decoded at most, those of all channels counted: 0.4 GB.
+_MOST_SAMPLES = 100_000_000
+_LARGEST_FILE = 2_000_000_000
+
+
+class Sound:
+    """A sound of one channel.
+
+    Attributes:
+        samples: from -1 to 1, float32.
+        rate: how many a second.
+        name: of its file, or "sound" where there was none.
+        start: at which second of the file or array it begins.
+        whole: how many seconds all of it had.
+        told: what was done to it on the way, in sentences.
+    """
+
+    def __init__(
+        self,
+        source: "str | PathLike[str] | bytes | NDArray[Any] | Any",
+        rate: int | None = None,
+        *,
+        start: float = 0.0,
+    ) -> None:
+        """Open a sound.
+
+        The mean of several channels is taken. Of a long one the part from `start` on is read; `told` says so.
+
+        Args:
+            source: the path of a WAV, FLAC, Ogg, MP3 or AIFF file, its bytes, or an array of samples: (sample,) or
+                (sample, channel), from -1 to 1, or whole numbers of 16 or 32 bits.
+            rate: how many samples a second an array has; a file says it itself.
+            start: at which second to begin.
+
+        Raises:
+            UnusableSound: no such file, none of these formats, broken, a video, or nothing in it from `start` on; or an
+                array without a rate, or with numbers that are no samples.
+        """
+        told = list[str]()
+        self.name = "sound"
+        if type(start) not in (int, float) or not 0 <= start < float("inf"):
+            raise UnusableSound(f"a sound begins at a second from 0 on; got {start!r}")
+        if isinstance(source, str | PathLike):
+            self.name = Path(source).name
+            source = _existing(fspath(source))
+        if isinstance(source, Path | bytes):
+            if rate is not None:
+                raise UnusableSound(f"{self.name} says its rate itself; {rate!r} was given beside it")
+            samples, self.rate, self.whole = _decoded(source, self.name, start)
+        else:
+            samples, self.rate, self.whole = _of_array(source, rate, start)
+        if samples.shape[1] > 1:
+            told.append(f"The mean of its {samples.shape[1]} channels was taken.")
+        self.samples: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
+        self.samples.flags.writeable = False
+        self.start = float(start)
+        if self.start or self.seconds < self.whole - 1e-6:
+            end = self.start + self.seconds
+            told.append(f"Of its {self.whole:,.2f} s those from {self.start:,.2f} to {end:,.2f} were read.")
+        self.told = tuple(told)
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return len(self.samples) / self.rate
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to hear in it."""
+        return bool(np.abs(self.samples - self.samples.mean()).max() < SILENCE)
+
+    def at(self, rate: int) -> NDArray[np.float32]:
+        """Its samples at another rate."""
+        if rate == self.rate:
+            return self.samples
+        from scipy.signal import resample_poly
+
+        shared = gcd(rate, self.rate)
+        return np.asarray(resample_poly(self.samples, rate // shared, self.rate // shared), np.float32)
+
+    def __repr__(self) -> str:
+        """Its name, how long it is, and its rate."""
+        return f"Sound({self.name!r}, {self.seconds:.2f} s at {self.rate:,} samples a second)"
+
+
+def _existing(path: str) -> Path:
+    try:
+        found = Path(path)
+        if not found.is_file():
+            raise UnusableSound(f"there is no sound at {path[:200]!r}")
+        if (size := found.stat().st_size) > _LARGEST_FILE:
+            raise UnusableSound(f"{found.name} has {size:,} bytes; at most {_LARGEST_FILE:,} are read")
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnusableSound):
+            raise
+        raise UnusableSound(f"there is no sound at {path[:200]!r} that can be read: {error}") from None
+    return found
+
+
+def _decoded(source: Path | bytes, name: str, start: float) -> tuple[NDArray[np.float32], int, float]:
+    """Of a file the samples from a second on, (sample, channel), their rate, and how long all of it is."""
+    import soundfile
+
+    head = source[:64] if isinstance(source, bytes) else _head(source)
+    if head[4:8] == b"ftyp" or head[:4] == b"\x1aE\xdf\xa3" or head[8:12] == b"AVI ":
+        raise UnusableSound(f"{name} is a video, or a sound packed as one; save its sound as WAV or FLAC first")
+    try:
+        with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
+            rate, frames, channels = int(file.samplerate), int(file.frames), int(file.channels)
+            if file.format not in FORMATS:
+                raise UnusableSound(f"{name} is in the format {file.format}; read are WAV, FLAC, Ogg, MP3 and AIFF")
+            _check(name, rate, channels)
+            first = round(start * rate)
+            if 0 < first < frames:
+                file.seek(first)
+            most = min(round(LONGEST * rate), _MOST_SAMPLES // channels)
+            samples = np.asarray(file.read(most, dtype="float32", always_2d=True), np.float32)
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, UnusableSound):
+            raise
+        what = "is empty" if not head else f"can't be read as a sound: {error}"
+        raise UnusableSound(f"{name} {what}; read are WAV, FLAC, Ogg, MP3 and AIFF") from error
+    return _present(samples[:0] if first >= frames else samples, name, start, frames / rate), rate, frames / rate
+
+
+def _of_array(source: Any, rate: int | None, start: float) -> tuple[NDArray[np.float32], int, float]:
+    if not hasattr(source, "__array__"):
+        raise UnusableSound(f"a sound is a path, the bytes of a file or an array; got {type(source).__name__}")
+    if not isinstance(rate, int):
+        raise UnusableSound(
+            f"an array of samples came without its rate: how many a second, a whole number; got {rate!r}"
+        )
+    numbers = np.asarray(source)
+    if numbers.ndim not in (1, 2):
+        raise UnusableSound(f"a sound's array is (sample,) or (sample, channel); got {numbers.shape}")
+    if numbers.dtype.kind == "i":
+        numbers = numbers / float(np.iinfo(numbers.dtype).max)
+    elif numbers.dtype.kind != "f":
+        raise UnusableSound(f"samples are floating numbers from -1 to 1 or signed whole numbers; got {numbers.dtype}")
+    samples = (numbers[:, None] if numbers.ndim == 1 else numbers).astype(np.float32)
+    _check("the sound", rate, samples.shape[1])
+    first = round(start * rate)
+    part = samples[first : first + round(LONGEST * rate)]
+    return _present(part, "the sound", start, len(samples) / rate), rate, len(samples) / rate
+
+
+def _check(name: str, rate: int, channels: int) -> None:
+    least, most = _RATES
+    if not least <= rate <= most:
+        raise UnusableSound(f"{name} has {rate:,} samples a second; allowed are {least:,} to {most:,}")
+    if not 1 <= channels <= _MOST_CHANNELS:
+        raise UnusableSound(f"{name} has {channels} channels; allowed are 1 to {_MOST_CHANNELS}")
+
+
+def _present(samples: NDArray[np.float32], name: str, start: float, whole: float) -> NDArray[np.float32]:
+    if not len(samples):
+        wanted = f"begins at {start:g} s of {whole:.2f}" if whole else "is 0 s long"
+        raise UnusableSound(f"{name} {wanted}, so there is nothing to hear")
+    if not bool(np.isfinite(samples).all()):
+        raise UnusableSound(f"{name} holds samples that are no numbers")
+    loudest = float(np.abs(samples).max())
+    if loudest > 8:
+        raise UnusableSound(f"{name} holds samples up to {loudest:.3g}, where they go from -1 to 1")
+    return samples
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(64)

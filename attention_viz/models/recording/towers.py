@@ -1,0 +1,109 @@
+"""What the names of modules tell of the attention calls: the tower that each is of, and the number of its layer."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.recorder import Call
+from attention_viz.operation.masks import causal
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = ["layer_labels", "layers_without", "looks_back", "streams_by_tower"]
+
+# What parts of a module's name say that it is of a tower that reads pictures, sounds or text.
+_PICTURES = ("vision", "visual", "image", "pixel", "vit", "video", "segmentation")
+_SOUNDS = ("audio", "speech", "sound", "acoustic")
+_TEXTS = ("text", "language", "decoder")
+
+
+def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """The stream of each call.
+
+    Raises:
+        UnsupportedModel: calls of one stream attend over different positions, or which tower a call is of isn't known.
+    """
+    names = {id(module): name for name, module in model.named_modules()}
+    paths = [names.get(id(call.module), "") for call in calls]
+    if "decoder_input_ids" in inputs:
+        streams = tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
+    elif "input_ids" in inputs:
+        streams = _of_two(paths, calls)
+    else:
+        streams = (_kind(inputs),) * len(calls)
+    for stream in dict.fromkeys(streams):
+        shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
+        square = all(queries == keys for queries, keys in shapes)
+        if len(shapes) > 1 or not (square or stream == "cross"):
+            told = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+            raise UnsupportedModel(
+                f"{type(model).__name__} attends over {told} positions in its {stream}: it puts some together from "
+                "layer to layer, or looks at windows; needed: the same positions in every layer"
+            )
+    return streams
+
+
+def _kind(inputs: Mapping[str, Tensor]) -> str:
+    return "picture" if any(name.startswith("pixel") for name in inputs) else "sound"
+
+
+def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
+    """Of a model that reads one thing and says another."""
+    if "decoder" not in path.split("."):
+        return "encoder"
+    queries, keys = call.attention.shape[1:]
+    return "decoder" if queries == keys == inputs["decoder_input_ids"].shape[1] else "cross"
+
+
+def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
+    """Of a model that reads a text beside a picture or a sound."""
+    found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
+    texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
+    own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
+    return tuple(stream or own for stream in found)
+
+
+def _says(path: str, words: Sequence[str]) -> bool:
+    return any(word in part for part in path.lower().split(".") for word in words) and not any(
+        word in part for part in path.lower().split(".") for word in _TEXTS
+    )
+
+
+def looks_back(call: Call) -> bool:
+    """Whether no query of a call may look at a key that comes later."""
+    allowed = call.attention.allowed
+    return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
+
+
+def layer_labels(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
+    """The model's own number for each layer where its module names tell one, else the order of the stream's calls."""
+    names = {id(module): name for name, module in model.named_modules()}
+    numbers = [_number(names.get(id(call.module), "")) for call in calls]
+    places = list(zip(streams, numbers, strict=True))
+    if len(set(places)) == len(places) and all(numbers):
+        return tuple(numbers)
+    return tuple(str(streams[:place].count(stream)) for place, stream in enumerate(streams))
+
+
+def _number(name: str) -> str:
+    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
+    return next((part for part in name.split(".") if part.isdigit()), "")
+
+
+def layers_without(model: "PreTrainedModel", calls: Sequence[Call]) -> tuple[str, ...]:
+    """The numbers of layers beside those that attend, in a list of layers of which some don't."""
+    names = {id(module): name for name, module in model.named_modules()}
+    inside = {name for call in calls if (name := names.get(id(call.module)))}
+    lists = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+    found: list[str] = []
+    for name, layers in lists.items():
+        attending = {
+            rest.split(".")[0] for full in inside if full.startswith(f"{name}.") and (rest := full[len(name) + 1 :])
+        }
+        # A list inside a layer is not a list of layers: the outermost one with a number of its own counts.
+        if attending and not _number(name):
+            found += [str(number) for number in range(len(layers)) if str(number) not in attending]
+    return tuple(found)

@@ -1,0 +1,156 @@
+"""How a model reads what is no text: a picture, a sound, or tensors of the names that its example has."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from attention_viz.edits.edit import Edit
+from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
+from attention_viz.models.inputs.check import Inputs
+from attention_viz.models.inputs.encoder_decoder import Answering
+from attention_viz.models.inputs.generation import nobody_speaks
+from attention_viz.models.inputs.media.given import Given
+from attention_viz.models.inputs.media.laid_out import LaidOut
+from attention_viz.models.inputs.media.picture import Picture
+from attention_viz.models.inputs.media.places import numbered
+from attention_viz.models.inputs.media.readers import Reader
+from attention_viz.models.inputs.media.sound import Sound
+from attention_viz.models.inputs.text import Reading, label_ids, read_target
+from attention_viz.models.recording.runner import Pass
+from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.trace.rerun import attach, behind
+from attention_viz.trace.shown.seen import NO_TIMES, Seen
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["Showing", "Thing"]
+
+# What a model may be shown in place of a text.
+Thing = Picture | Sound | Mapping[str, Tensor]
+
+
+class Showing(ABC):
+    """A model that may read something else than text."""
+
+    name: str
+    reader: Reader | None
+    tokenizer: "PreTrainedTokenizerBase | None"
+    _laid_out: LaidOut | None
+    _tracer: Tracer
+    _inputs: Inputs
+    _provenance: Provenance
+
+    @property
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether it is an encoder–decoder."""
+
+    @property
+    def reads(self) -> str:
+        """What it reads: "text", "picture", "sound", or "tensors" of the names that its example has."""
+        return "text" if self.reader is None else self.reader.kind
+
+    def _check_reads_text(self) -> None:
+        """Refuse a text where something else is read.
+
+        Raises:
+            UnusableText: that is so.
+        """
+        if self.reader is not None:
+            how = {"picture": "av.Picture(path)", "sound": "av.Sound(path)"}.get(self.reads, "tensors by name")
+            raise UnusableText(
+                f"{self.name} reads {self.reads}s, no text; give it {how}".replace("tensorss", "tensors")
+            )
+
+    def _given(self, thing: Thing) -> Given:
+        if self.reader is not None:
+            return self.reader.read(thing)
+        if isinstance(thing, Picture):
+            raise UnusablePicture(f"{self.name} reads text, and a picture was given: {thing!r}")
+        if isinstance(thing, Sound):
+            raise UnusableSound(f"{self.name} reads text, and a sound was given: {thing!r}")
+        raise UnusableText(f"a text has to be a str; got {type(thing).__name__}")
+
+    def _trace_shown(
+        self,
+        thing: Thing,
+        beside: str | None,
+        target: str | None,
+        edits: Sequence[Edit],
+        keep: frozenset[int] | None,
+    ) -> Trace:
+        """The trace of something that is no text; see `AttentionModel.trace`."""
+        if beside is not None:
+            raise UnusableText(f"a second text was given beside {thing!r}, and {self.name} reads one thing at a time")
+        given, laid_out = self._given(thing), self._laid_out
+        provenance = replace(self._provenance, picture=given.picture, sound=given.sound, told=given.told, target=target)
+        tensors = self._tracer.runner.inputs(given.tensors)
+
+        def source(recorded: Pass) -> Tokens:
+            count = self._lengths(recorded).get(laid_out.stream if laid_out else "", 0)
+            return numbered(count) if laid_out is None else laid_out.tokens(tensors, count)
+
+        if self.answers:
+            return self._with_silence(self._answer(tensors, source, target, edits, provenance, keep, given.seen))
+        if target is not None:
+            raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it says nothing")
+
+        def axes(recorded: Pass) -> Axes:
+            return self._axes(tensors, source(recorded), self._lengths(recorded))
+
+        return self._tracer.trace(tensors, axes, edits, provenance, keep, seen=given.seen)
+
+    def _answer(
+        self,
+        tensors: dict[str, Tensor],
+        source: Callable[[Pass], Tokens],
+        target: str | None,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None,
+        seen: Seen,
+    ) -> Trace:
+        answering = Answering(self._tracer, self._inputs, self.tokenizer, source, seen)
+        reading = Reading(Tokens((), None), tensors)
+        if "decoder_input_ids" in tensors:
+            return answering.trace_ids(reading, tensors["decoder_input_ids"], edits, provenance)
+        # What such a model says begins with a space, as words inside a text do.
+        said = None if target is None else read_target(self.name, self.tokenizer, f" {target.strip()}")
+        return answering.trace(reading, said, edits, provenance, keep)
+
+    def _axes(self, tensors: Mapping[str, Tensor], source: Tokens, lengths: Mapping[str, int]) -> Axes:
+        """What stands along the axes of each stream: what is read, the words beside it, or numbers."""
+        ids = tensors.get("input_ids")
+        found = dict[str, Tokens]()
+        for stream, count in lengths.items():
+            if self._laid_out is not None and stream == self._laid_out.stream:
+                found[stream] = source
+            elif ids is not None and ids.shape[1] == count:
+                found[stream] = label_ids(self.tokenizer, [int(one) for one in ids[0].tolist()])
+            else:
+                found[stream] = numbered(count)
+        return Axes(found, found)
+
+    def _lengths(self, recorded: Pass) -> dict[str, int]:
+        """How many positions each stream looks at."""
+        places = self._tracer.anatomy.places
+        calls = zip(recorded.calls, recorded.numbers, strict=True)
+        return {places[number][0]: call.attention.shape[-1] for call, number in calls}
+
+    def _with_silence(self, trace: Trace) -> Trace:
+        """The trace, with a word on it where the model itself takes what it heard for no speech."""
+        silent = nobody_speaks(self.tokenizer, trace.output_at(0))
+        if silent is None:
+            return trace
+        told = (
+            *trace.provenance.told,
+            f"The model takes it with {silent:.2f} for a sound in which nobody speaks, so what it says may be made up: "
+            f"{NO_TIMES}",
+        )
+        return attach(trace.derived(provenance=replace(trace.provenance, told=told)), behind(trace))

@@ -1,0 +1,1 @@
+"""What was read where it was no text, as a trace keeps it."""

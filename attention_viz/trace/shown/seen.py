@@ -1,0 +1,52 @@
+"""What a model was shown, where it was no text: the picture or the sound itself, as the model read it."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+
+__all__ = ["NOTHING", "NO_TIMES", "Seen"]
+
+# How what is told of a sound in which nobody speaks ends.
+NO_TIMES = "no word has a time in it."
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A picture or a sound as a model read it: cut, turned and brought to its size or its rate.
+
+    Attributes:
+        picture: its colours, red, green and blue from 0 to 255; None where there was none.
+        sound: its samples, from -1 to 1; None where there was none.
+        rate: how many samples a second.
+    """
+
+    picture: UInt8[Tensor, "row column 3"] | None = None
+    sound: Float[Tensor, " sample"] | None = None
+    rate: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither, as a broken file may hold.
+
+        Raises:
+            TraceError: another shape, another kind of number, or a sound without a rate.
+        """
+        picture, sound = self.picture, self.sound
+        if picture is not None and (picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8):
+            got = f"{tuple(picture.shape)} of {picture.dtype}"
+            raise TraceError(f"a picture is (row, column, 3) of whole numbers from 0 to 255; got {got}")
+        if sound is not None and (sound.ndim != 1 or not sound.is_floating_point() or self.rate < 1):
+            got = f"{tuple(sound.shape)} of {sound.dtype} at a rate of {self.rate}"
+            raise TraceError(f"a sound is a row of samples from -1 to 1 and their rate; got {got}")
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """What there is, by name."""
+        named = {"picture": self.picture, "sound": self.sound}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+NOTHING = Seen()

@@ -1,0 +1,151 @@
+"""The two real models that read pictures and hear, and what a trace of theirs can be asked."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, WhisperForConditionalGeneration
+
+import attention_viz as av
+from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.models.model import AttentionModel
+from tests.shipped import MINILM, shipped
+
+DINO, WHISPER = "dinov2-small", "whisper-tiny.en"
+
+
+@pytest.fixture(scope="module")
+def cat() -> av.Trace:
+    return shipped(DINO).trace(av.Picture(SAMPLES["chelsea"].path))
+
+
+@pytest.fixture(scope="module")
+def words() -> av.Trace:
+    return shipped(WHISPER).trace(av.Sound(SAMPLES["window"].path))
+
+
+def test_a_pictures_trace_is_what_eager_attention_computes(cat: av.Trace) -> None:
+    assert cat.fidelity.ok
+    path = av.CATALOGUE[DINO].path
+    plain = AutoModel.from_pretrained(path, attn_implementation="eager", local_files_only=True).eval()
+    mean, deviation = torch.tensor((0.485, 0.456, 0.406)), torch.tensor((0.229, 0.224, 0.225))
+    assert cat.seen.picture is not None
+    pixels = ((cat.seen.picture / 255 - mean) / deviation).movedim(-1, 0)[None]
+    with torch.no_grad():
+        told = plain(pixel_values=pixels, output_attentions=True)
+    assert cat.output == pytest.approx(told.last_hidden_state[0], abs=1e-2)  # what is seen is rounded to 8 bits
+    for layer, weights in enumerate(told.attentions):
+        assert torch.allclose(cat.attention(layer).weights, weights[0], atol=1e-3)
+
+
+def test_a_picture_is_read_by_patches_with_a_class_token_before_them(cat: av.Trace) -> None:
+    tokens = cat.query_tokens()
+    assert cat.streams == ("picture",)
+    assert (tokens.labels[0], tokens.special[0], tokens.place[0]) == ("[CLS]", True, None)
+    assert tokens.place[1:] == tuple((row, column) for row in range(16) for column in range(16))
+    assert tokens.labels[1 + 16 * 3 + 5] == "3,5"
+    assert cat.provenance.picture == "chelsea.jpg, 451 × 300 pixels"
+    assert cat.provenance.told == ("Its middle was read, at 224 × 224 pixels.",)
+
+
+def test_distances_and_neighbours_of_a_picture_go_by_place(cat: av.Trace) -> None:
+    table = av.head_table(cat)
+    weights = cat.weights(0, 0).double()
+    row, column = torch.arange(256) // 16, torch.arange(256) % 16
+    apart = ((row[:, None] - row) ** 2 + (column[:, None] - column) ** 2).double().sqrt()
+    inner = weights[1:, 1:]
+    by_hand = ((inner * apart).sum(-1) / inner.sum(-1)).mean()
+    assert table.loc[(0, 0), "distance"] == pytest.approx(float(by_hand), rel=1e-5)
+    left = [float(weights[1 + at, at]) for at in range(256) if at % 16]
+    assert table.loc[(0, 0), "previous"] == pytest.approx(np.mean(left), rel=1e-5)
+    assert table[["duplicate", "induction"]].isna().all(axis=None)
+
+
+def test_a_picture_is_saved_with_its_trace(cat: av.Trace, tmp_path: Path) -> None:
+    cat.save(tmp_path / "cat.safetensors", layers=[11])
+    found = av.Trace.load(tmp_path / "cat.safetensors")
+    assert found.query_tokens() == cat.query_tokens()
+    assert found.provenance == cat.provenance
+    assert found.seen.picture is not None
+    assert torch.equal(found.seen.picture, cat.seen.picture)  # pyright: ignore[reportArgumentType]
+    assert found.fidelity == cat.fidelity
+    assert torch.equal(found.weights(11, 0), cat.weights(11, 0))
+
+
+def test_tables_words_gradients_rollout_and_edits_of_a_picture_work(cat: av.Trace) -> None:
+    assert av.merge_words(cat.only()).query_tokens().place == cat.query_tokens().place
+    assert cat.table(0, 0).query_token.iloc[257] == "0,0"
+    assert av.rollout(cat).shape == (12, 257, 257)
+    raised = av.gradient(shipped(DINO), cat, layer=11)
+    assert raised.shape == (6, 257, 257)
+    assert float(raised.sum()) > 0
+    edited = shipped(DINO).trace(av.Picture(SAMPLES["chelsea"].path), edits=[av.Block(0, 1)])
+    assert float(edited.weights(11, 0)[0, 1]) == 0
+    assert "before the edits" in edited.fidelity.reference
+
+
+def test_a_sound_is_written_down_and_its_trace_is_what_eager_attention_computes(words: av.Trace) -> None:
+    assert words.fidelity.ok
+    assert words.provenance.target is not None
+    assert words.provenance.target.strip() == "She opened the window and looked at the river."
+    assert words.streams == ("encoder", "decoder", "cross")
+    path = av.CATALOGUE[WHISPER].path
+    plain = WhisperForConditionalGeneration.from_pretrained(path, attn_implementation="eager").eval()
+    reader = shipped(WHISPER).reader
+    assert reader is not None
+    tensors = reader.read(av.Sound(SAMPLES["window"].path)).tensors
+    ids = torch.tensor([words.query_tokens("decoder").numbers])
+    with torch.no_grad():
+        told = plain(**tensors, decoder_input_ids=ids, output_attentions=True)
+    assert words.output == pytest.approx(told.logits[0], abs=1e-3)
+    for layer in range(4):
+        assert torch.allclose(words.attention(layer, "cross").weights, told.cross_attentions[layer][0], atol=1e-4)
+        assert torch.allclose(words.attention(layer, "encoder").weights, told.encoder_attentions[layer][0], atol=1e-4)
+
+
+def test_rows_of_a_sound_are_the_words_that_are_said_and_columns_seconds(words: av.Trace) -> None:
+    said, heard = words.query_tokens("cross"), words.key_tokens("cross")
+    assert said.labels[1:4] == ("ĠShe", "Ġopened", "Ġthe")
+    assert len(heard) == 1500
+    assert heard.place[:3] == ((0.0,), (0.02,), (0.04,))
+    assert heard.ids is None
+    assert words.seen.rate == 16_000
+
+
+def test_what_a_sound_is_to_be_written_down_as_can_be_given() -> None:
+    trace = shipped(WHISPER).trace(av.Sound(SAMPLES["window"].path), target="He closed it.", layers=[3])
+    assert trace.query_tokens("cross").labels[1:] == ("ĠHe", "Ġclosed", "Ġit", ".", "<|endoftext|>")
+    assert trace.query_tokens("decoder").labels[:2] == ("<|startoftranscript|>", "<|notimestamps|>")
+
+
+def test_a_model_that_reads_something_else_says_what_it_reads() -> None:
+    dino, text = shipped(DINO), shipped(MINILM)
+    with pytest.raises(av.UnusableText, match=r"dinov2-small reads pictures, no text; give it av\.Picture"):
+        dino.trace("a cat")
+    with pytest.raises(av.UnusablePicture, match="reads pictures"):
+        dino.trace(av.Sound(np.zeros(100), 16_000))
+    with pytest.raises(av.UnusablePicture, match="reads text"):
+        text.trace(av.Picture(SAMPLES["chelsea"].path))
+    with pytest.raises(av.UnusableSound, match="reads text"):
+        text.trace(av.Sound(np.zeros(100), 16_000))
+
+
+def test_an_hour_is_cut_to_the_window_and_told() -> None:
+    model = shipped(WHISPER)
+    assert isinstance(model, AttentionModel)
+    assert model.reader is not None
+    given = model.reader.read(av.Sound(np.zeros(3600 * 1000), 1000))
+    assert "hears 30 s at once" in " ".join(given.told)
+    assert "It is silent" in " ".join(given.told)
+    assert given.seconds == 30
+
+
+def test_the_words_of_a_sound_have_their_times(words: av.Trace) -> None:
+    table = av.word_times(shipped(WHISPER), words)
+    assert list(table.word) == ["She", "opened", "the", "window", "and", "looked", "at", "the", "river."]
+    # What espeak-ng itself says of when it spoke each word of this sentence.
+    spoken = np.array([0.0, 0.192, 0.637, 0.759, 1.348, 1.578, 1.916, 2.096, 2.225])
+    assert np.median(np.abs(table.start - spoken)) <= 0.12
+    assert (table.end > table.start).all()
+    assert (table.start.iloc[1:].to_numpy() == table.end.iloc[:-1].to_numpy()).all()
