@@ -140,8 +140,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
-            layers: the numbers of the layers whose calls are kept, in every stream that has them; all by default. They
-                keep their numbers, and a long text of which a few layers are kept takes little memory.
+            layers: the numbers of the layers that are kept, in every stream that has them, under these; all by default.
             special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
             chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
             progress: told after each layer which share of the run is done, from 0 to 1, in place of lines on standard
@@ -169,8 +168,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
                 f"a second sentence was given, and {self.name} reads one text only, as every "
                 f"{'encoder–decoder' if self.answers else 'decoder'}"
             )
-        wording = Wording(special_tokens, chat)
-        reading = read(self.name, self.tokenizer, text, second_text, wording)
+        reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat))
         self._inputs.check_ids(reading.tokens.numbers)
         provenance = replace(
             self._provenance, text=text, second_text=second_text, special_tokens=special_tokens, chat=chat

@@ -1,6 +1,6 @@
 """One row of a batch: a text filled up with padding to the length of the longest, and nothing blocked yet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["padded", "trace_filled"]
+__all__ = ["padded", "trace_filled", "unpadded"]
 
 
 def trace_filled(
@@ -88,3 +88,12 @@ def padded(
         spelling=(*own.spelling, *["text"] * padding),
     )
     return torch.tensor([ids]), longer.padded_after(len(own))
+
+
+def unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
+    """Which queries of a stream aren't padding, as far as the model is told so."""
+    decodes = "decoder_input_ids" in inputs and stream != "encoder"
+    mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
+    if not decodes and "input_ids" not in inputs:
+        return None  # of samples or columns, of which several make a position
+    return None if mask is None else mask[0] != 0

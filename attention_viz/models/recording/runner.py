@@ -1,6 +1,5 @@
 """One pass through a model: recorded with our attention, or plain with its own."""
 
-import contextlib
 import inspect
 import platform
 import sys
@@ -15,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import Switch
 from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
@@ -180,19 +178,6 @@ class Runner:
         hidden = hidden_of(told[0], inputs["input_ids"].shape[1]) if len(told) == 1 else None
         return None if hidden is None else (returned, hidden)
 
-    def record_until(self, inputs: Mapping[str, Tensor], number: int) -> Call:
-        """The call of one number, head first, of a run that goes no further.
-
-        Raises:
-            UnsupportedModel: the run made fewer calls.
-        """
-        recorder = _UntilRecorder(keep=(number,), last=number)
-        with contextlib.suppress(_EnoughError):
-            _ = self._run(recorder, inputs)
-        if not (calls := recorder.calls()):
-            raise UnsupportedModel(f"{type(self.model).__name__} made no attention call {number} for this input")
-        return calls[0]
-
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
         """Run one token with our attention, beside the keys and values that a cache holds of those before it.
 
@@ -261,24 +246,6 @@ class Runner:
             UnsupportedModel: the model can't be copied.
         """
         return Twin.of(self.model, self.switch, self.named, self._settings, self.door, frozen=frozen)
-
-
-class _EnoughError(BaseException):
-    """Ends a run whose rest nobody needs; no `Exception`, which a model's own code could catch."""
-
-
-@dataclass(eq=False)
-class _UntilRecorder(Recorder):
-    """Ends the run at one of its calls."""
-
-    last: int = 0
-
-    def hear(self, call: Call) -> Tensor:
-        """As every recorder."""
-        output = super().hear(call)
-        if self.count > self.last:
-            raise _EnoughError
-        return output
 
 
 def versions(device: torch.device) -> dict[str, str]:

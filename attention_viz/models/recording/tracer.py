@@ -14,6 +14,7 @@ from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.inputs.cost import cost_of, longest
+from attention_viz.models.inputs.padding import unpadded
 from attention_viz.models.patching.zeroing import value_zeroing
 from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import compare
@@ -120,7 +121,7 @@ class Tracer:
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers)
-        edits = snapshots(edits, {stream: _unpadded(stream, inputs) for stream in anatomy.layers})
+        edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
         calls = len(anatomy.streams)
         size, seconds = cost_of(self.runner.model, inputs, calls, None if keep is None else len(keep))
         told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
@@ -295,12 +296,3 @@ def _rest_of(inputs: Mapping[str, Tensor]) -> RestingFile | None:
         return RestingFile()
     except OSError:
         return None
-
-
-def _unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
-    """Which queries of a stream aren't padding, as far as the model is told so."""
-    decodes = "decoder_input_ids" in inputs and stream != "encoder"
-    mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
-    if not decodes and "input_ids" not in inputs:
-        return None  # of samples or columns, of which several make a position
-    return None if mask is None else mask[0] != 0

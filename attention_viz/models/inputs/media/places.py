@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.until import call_of
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _turns(values: Tensor, axis: int) -> Tensor:
 def _moved(runner: "Runner", inputs: Mapping[str, Tensor], name: str, changed: Tensor, call: int) -> int:
     """The position whose query changes most."""
     before, after = (
-        runner.record_until({**inputs, name: one}, call).attention.query for one in (inputs[name], changed)
+        call_of(runner, {**inputs, name: one}, call).attention.query.detach() for one in (inputs[name], changed)
     )
     return int((after - before).flatten(2).square().sum(dim=(0, 2)).argmax())
 

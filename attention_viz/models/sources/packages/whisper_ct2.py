@@ -69,7 +69,7 @@ def convert(source: Path, folder: Path, progress: Progress) -> None:
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", _generation(told, ids, config))
     _write_json(folder / "preprocessor_config.json", _preprocessing(config))
-    _write_json(folder / "tokenizer_config.json", _tokenizer_config(config))
+    _write_json(folder / "tokenizer_config.json", _tokenizer_config(config, ids))
     write_weights(folder / WEIGHTS, _tensors(file), progress)
 
 
@@ -164,13 +164,14 @@ def _preprocessing(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tokenizer_config(config: dict[str, Any]) -> dict[str, Any]:
+def _tokenizer_config(config: dict[str, Any], ids: dict[str, int]) -> dict[str, Any]:
     end = "<|endoftext|>"
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": config["max_target_positions"],
         "clean_up_tokenization_spaces": False,
-        **dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), end),
+        **dict.fromkeys(("bos_token", "eos_token", "pad_token"), end),
+        "additional_special_tokens": [name for name in ids if name != end],
     }
 
 

@@ -1,0 +1,45 @@
+"""The start of a run, as far as one attention call."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.recording.recorder import Call, Recorder
+from attention_viz.models.recording.runner import Runner
+
+__all__ = ["call_of"]
+
+
+def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int) -> Call:
+    """The call of one number, head first, of a run that goes no further.
+
+    Raises:
+        UnsupportedModel: the run made fewer calls.
+    """
+    recorder = _UntilRecorder(keep=(number,), last=number)
+    with contextlib.suppress(_EnoughError):
+        _ = runner.run_open(recorder, inputs)
+    if not (calls := recorder.calls()):
+        raise UnsupportedModel(f"{type(runner.model).__name__} made no attention call {number} for this input")
+    return calls[0]
+
+
+class _EnoughError(BaseException):
+    """Ends a run whose rest nobody needs; no `Exception`, which a model's own code could catch."""
+
+
+@dataclass(eq=False)
+class _UntilRecorder(Recorder):
+    """Ends the run at one of its calls."""
+
+    last: int = 0
+
+    def hear(self, call: Call) -> Tensor:
+        """As every recorder."""
+        output = super().hear(call)
+        if self.count > self.last:
+            raise _EnoughError
+        return output
