@@ -16,7 +16,7 @@ from attention_viz.views.style.blocks import block_coordinates, block_note, hove
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.numbers import LEAST, add_numbers
-from attention_viz.views.style.scale import colour_bar, full_change, full_colour
+from attention_viz.views.style.scale import colour_bar, full_change, full_colour, lying_bar
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
@@ -86,7 +86,7 @@ def compare(
     if several:
         _bars_below(figure, note)
     else:
-        figure.update_traces(colorbar=_lying(0, 1, above=True), selector={"type": "heatmap"})
+        figure.update_traces(colorbar=lying_bar(0, 1, above=True), selector={"type": "heatmap"})
         figure.update_layout(margin_t=92 if note else 76, title_y=0.95, title_yanchor="middle")
     for column, (name, at) in enumerate(places.items(), start=1):
         if _printed(blocks[name]):
@@ -286,21 +286,13 @@ def _bars_below(figure: go.Figure, note: str) -> None:
     layout: Any = figure.layout
     matrices = [one for one in _drawn(figure) if one.type == "heatmap"]
     for cells, first, last in ((matrices[0], "xaxis", "xaxis2"), (matrices[-1], "xaxis3", "xaxis3")):
-        cells.update(showscale=True, colorbar=_lying(layout[first].domain[0], layout[last].domain[1]))
+        cells.update(showscale=True, colorbar=lying_bar(layout[first].domain[0], layout[last].domain[1]))
     change, full = matrices[-1], float(matrices[-1].zmax)
     change.colorbar.update(tickvals=[-full, 0, full], ticktext=[f"−{full:.2g}", "0", f"{full:.2g}"], tickangle=0)
     lines = max(str(note.text).count("<br>") for note in layout.annotations)
     figure.update_annotations(font_size=12)
     layout.height += _BELOW // 2  # for slanted tokens, what they are, and the bars
     figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, meta=FOLDS)
-
-
-def _lying(left: float, right: float, *, above: bool = False) -> dict[str, Any]:
-    """How a colour bar lies below matrices, or above them, where it takes nothing from their width."""
-    place = {"orientation": "h", "x": (left + right) / 2, "len": (right - left) * (1 if above else 0.8)}
-    if above:
-        return place | {"y": 1.03, "yanchor": "bottom", "thickness": 7, "ypad": 0, "title_side": "right"}
-    return place | {"y": 0, "yref": "container", "yanchor": "bottom", "thickness": 10, "title_side": "right"}
 
 
 def _drawn(figure: go.Figure) -> list[Any]:

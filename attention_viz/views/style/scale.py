@@ -7,7 +7,7 @@ import numpy
 from jaxtyping import Float
 from numpy import ndarray
 
-__all__ = ["colour_bar", "full_change", "full_colour", "quarters", "round_up", "weight_bar"]
+__all__ = ["colour_bar", "full_change", "full_colour", "lying_bar", "quarters", "round_up", "weight_bar"]
 
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
@@ -77,3 +77,11 @@ def round_up(largest: float) -> float:
 def quarters(full: float) -> list[float]:
     """Where lines stand at a colour bar: 0, the deepest colour's number, and three between them."""
     return [full * quarter / 4 for quarter in range(5)]
+
+
+def lying_bar(left: float, right: float, *, above: bool = False) -> dict[str, Any]:
+    """How a colour bar lies below matrices, or above them, where it takes nothing from their width."""
+    place = {"orientation": "h", "x": (left + right) / 2, "len": (right - left) * (1 if above else 0.8)}
+    if above:
+        return place | {"y": 1.03, "yanchor": "bottom", "thickness": 7, "ypad": 0, "title_side": "right"}
+    return place | {"y": 0, "yref": "container", "yanchor": "bottom", "thickness": 10, "title_side": "right"}
