@@ -94,6 +94,10 @@ def test_what_a_run_takes_is_told_from_the_sizes_of_model_and_text() -> None:
         assert least < seconds < 10 * least
     assert cost_of(hf_model, {}, 2) == (0, 0)
     assert cost_of(hf_model, inputs, 2, 1)[0] < size
+    # Of a long text the logits are made when they are asked for.
+    later = cost_of(hf_model, inputs, 2, words_later=True)
+    assert size - later[0] == 40 * (config.vocab_size - config.hidden_size) * 4
+    assert seconds - later[1] == pytest.approx(2 * 40 * config.vocab_size * config.hidden_size / 7.5e10)
 
 
 def test_a_saved_file_is_about_as_large_as_is_said(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,12 @@ def longest(inputs: Mapping[str, Tensor]) -> int:
 
 
 def cost_of(
-    model: "PreTrainedModel", inputs: Mapping[str, Tensor], calls: int, kept: int | None = None
+    model: "PreTrainedModel",
+    inputs: Mapping[str, Tensor],
+    calls: int,
+    kept: int | None = None,
+    *,
+    words_later: bool = False,
 ) -> tuple[float, float]:
     """How many bytes the trace of a run will hold, and how many seconds the run takes; 0 where that can't be told.
 
@@ -33,6 +38,7 @@ def cost_of(
         inputs: of the run.
         calls: how many attention calls it makes.
         kept: how many of them are kept; all by default.
+        words_later: the run makes no logits, which are made when they are asked for.
     """
     tokens = longest(inputs)
     if not tokens or model.device.type != "cpu":
@@ -40,11 +46,12 @@ def cost_of(
     width, words = _sizes(model)
     numbers = sum(parameter.numel() for parameter in model.parameters())
     chooses = model.get_output_embeddings() is not None
-    if not (chooses and getattr(model.config, "tie_word_embeddings", False)):
-        # The table of words is looked up, and nothing is multiplied; where it also chooses the next word, it is.
-        numbers = max(0, numbers - words * width)
+    tables = 2 if chooses and not getattr(model.config, "tie_word_embeddings", False) else 1
+    made = chooses and not words_later
+    # A table of words is multiplied where it chooses the next one, and looked up where it reads them.
+    numbers = max(0, numbers - (tables - made) * words * width)
     work = 2.0 * tokens * numbers + 4.0 * tokens**2 * width * calls
-    held = tokens * (3 * width * (calls if kept is None else kept) + (words if chooses else width))
+    held = tokens * (3 * width * (calls if kept is None else kept) + (words if made else width))
     return float(held * model.dtype.itemsize), work / _RATE
 
 

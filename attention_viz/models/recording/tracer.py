@@ -21,6 +21,7 @@ from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.interception.bias_parts import bias_parts
+from attention_viz.models.recording.outputs.readout import body_of
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Pass, Runner, alike
@@ -123,9 +124,10 @@ class Tracer:
         check_places(edits, anatomy.layers)
         edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
         calls = len(anatomy.streams)
-        size, seconds = cost_of(self.runner.model, inputs, calls, None if keep is None else len(keep))
-        told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
         rest = _rest_of(inputs)
+        later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
+        size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
+        told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
         recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest, lambda count: told(count / calls))
         self._check_calls(recorded)
         found = axes(recorded)
