@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
     chance = random.Random(22)
-    moments = [f"{chance.uniform(0, 2.5):.3f}" for _ in range(6)]
+    # From soon after it has begun: a fast machine may have ended before the last of them.
+    moments = sorted(f"{chance.uniform(0, 1.5):.3f}" for _ in range(6))
     command = [sys.executable, "-m", "tests.corpus.killed", str(tmp_path / "out"), *moments]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     lines = told.stdout.splitlines()

@@ -91,6 +91,7 @@ def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
         padding=(*tokens.padding, *[False] * count),
         sentence=(*tokens.sentence, *[None] * count),
         spelling=(*tokens.spelling, *["text"] * count),
+        place=(*tokens.place, *[None] * count),
     )
 
 
