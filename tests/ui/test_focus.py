@@ -60,7 +60,7 @@ def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
         ),
         (
             "/learn",
-            ("Sentence", "Notation", "Present", "Answer sheet", "Link", "Progress", "1. Why attention", "Next →"),
+            ("Present", "Sentence", "Lesson", "Options", "Export", "1. Why attention", "Next →"),
         ),
     ],
 )

@@ -229,5 +229,6 @@ def how_to_install() -> str:
     missing = [name for name, entry in CATALOGUE.items() if not entry.available]
     if not missing:
         return ""
-    names, them = " and ".join(missing), "it" if len(missing) == 1 else "them"
+    *before, last = missing
+    names, them = f"{', '.join(before)} and {last}" if before else last, "them" if before else "it"
     return f"Not on this machine yet: {names}. The command attention-viz models --install brings {them}."
