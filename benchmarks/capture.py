@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 import attention_viz as av
-from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.report import Benchmark, Result, Table
 
@@ -29,14 +29,9 @@ Ways = dict[str, Callable[[], object]]
 
 def run(quick: bool) -> Result:
     """Measure both models at every length."""
-    threads = torch.get_num_threads()
-    # Several threads spin while they wait for each other, which counts as work; one thread counts what is done.
-    torch.set_num_threads(1)
-    try:
+    with on_one_thread():
         tables = [_measure("all-MiniLM-L6-v2", _encoder(_ENCODER[:2] if quick else _ENCODER), quick)]
         tables += [_measure(_DECODER_NAME, _decoder((32,) if quick else _DECODER), quick)]
-    finally:
-        torch.set_num_threads(threads)
     return Result([table for table, _ in tables], [remark for _, remarks in tables for remark in remarks])
 
 

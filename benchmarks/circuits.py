@@ -8,7 +8,7 @@ from torch import Tensor
 
 import attention_viz as av
 from attention_viz.models.circuits.weights import ov_fractions, proven
-from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.report import Benchmark, Result, Table
 
 __all__ = ["BENCHMARK"]
@@ -21,9 +21,7 @@ _LAYERS = (4, 14, 24)
 
 def run(quick: bool) -> Result:
     """Measure it, on one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with on_one_thread():
         model = av.load(_MODEL)
         assert isinstance(model, av.AttentionModel)
         known = proven(model)
@@ -46,8 +44,6 @@ def run(quick: bool) -> Result:
         figures = take_turns(ways, lambda: (time.process_time(),), rounds=1 if quick else 7)
         ours = ov_fractions(known).unflatten(0, (len(known.layers), -1))[list(layers)].flatten()
         off = float((ours - whole()).abs().max())
-    finally:
-        torch.set_num_threads(threads)
     spent = {name: [max(1e-9, reading[0]) for reading in readings] for name, readings in figures.items()}
     spent["d_model"] = [seconds * heads / tried for seconds in spent["d_model"]]
     faster, with_words = ratios(spent["d_model"], spent["d_k"]), ratios(spent["d_model"], spent["both"])

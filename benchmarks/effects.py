@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.report import Benchmark, Result, Table
 
 __all__ = ["BENCHMARK", "by_hand"]
@@ -28,12 +28,8 @@ Place = tuple[int, int]
 
 def run(quick: bool) -> Result:
     """Measure it on one thread: several spin while they wait for each other, which counts as work."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with on_one_thread():
         return _measured(quick)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measured(quick: bool) -> Result:

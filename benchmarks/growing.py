@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 import attention_viz as av
-from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.report import Benchmark, Result, Table
 
@@ -18,12 +18,8 @@ _TYPED, _MORE = 100, 40
 
 def run(quick: bool) -> Result:
     """Measure both, on one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with on_one_thread():
         ratio, row = _measure(8 if quick else _MORE, 1 if quick else 5)
-    finally:
-        torch.set_num_threads(threads)
     reached = "reached" if ratio.median <= MARK else "missed"
     table = Table(
         ("tokens, and more of them", "ours ÷ transformers' greedy", "with keys thrown away ÷ greedy", "ours"), [row]

@@ -10,7 +10,7 @@ import attention_viz as av
 from attention_viz.analysis.attribution import fetched_lengths
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.trace.trace import Trace
-from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.report import Benchmark, Result, Table
 
@@ -27,9 +27,7 @@ _SENTENCE = (
 
 def run(quick: bool) -> Result:
     """Measure them, on one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with on_one_thread():
         found = {
             "metrics": _metrics(quick),
             "findings": _findings(quick),
@@ -37,8 +35,6 @@ def run(quick: bool) -> Result:
             "norms": _lengths(quick),
             "norms from a trace": _norms(quick),
         }
-    finally:
-        torch.set_num_threads(threads)
     rows = [row for row, _ in found.values()]
     remarks = [
         f"The mark for {name}, {mark:g} times as quick, is "

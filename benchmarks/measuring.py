@@ -2,10 +2,11 @@
 
 import gc
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["Reading", "Spread", "ratios", "take_turns"]
+__all__ = ["Reading", "Spread", "on_one_thread", "ratios", "take_turns"]
 
 # What one or several clocks show.
 Reading = tuple[float, ...]
@@ -29,6 +30,19 @@ class Spread:
         """As text: the median, and the range where there is one."""
         middle, low, high = (pattern.format(figure) for figure in (self.median, self.low, self.high))
         return middle if low == high else f"{middle} ({low}–{high})"
+
+
+@contextmanager
+def on_one_thread() -> Iterator[None]:
+    """Have torch compute on one thread: several spin while they wait for each other, which counts as work."""
+    import torch  # not above: what is measured from outside, such as a server, does without it here
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def take_turns(

@@ -3,11 +3,9 @@
 import time
 from collections.abc import Callable
 
-import torch
-
 import attention_viz as av
 from attention_viz.models.patching.patching import Patching
-from benchmarks.measuring import Spread, ratios, take_turns
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.report import Benchmark, Result, Table
 
 __all__ = ["BENCHMARK"]
@@ -22,12 +20,8 @@ _SAMPLE = 18
 
 def run(quick: bool) -> Result:
     """Measure it, on one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with on_one_thread():
         return _measured(quick)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measured(quick: bool) -> Result:
