@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attention_viz.edits.words import listed
 from attention_viz.models.sources.entry import Entry
 from attention_viz.models.sources.packages.conversion import Conversion
 from attention_viz.models.sources.packages.install import Package
@@ -229,6 +230,5 @@ def how_to_install() -> str:
     missing = [name for name, entry in CATALOGUE.items() if not entry.available]
     if not missing:
         return ""
-    *before, last = missing
-    names, them = f"{', '.join(before)} and {last}" if before else last, "them" if before else "it"
+    names, them = listed(missing), "it" if len(missing) == 1 else "them"
     return f"Not on this machine yet: {names}. The command attention-viz models --install brings {them}."
