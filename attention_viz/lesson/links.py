@@ -13,6 +13,8 @@ __all__ = [
     "Link",
     "asking_position",
     "opening_position",
+    "positioned_words",
+    "pressed_positions",
     "pressed_words",
     "strongest_link",
     "telling_positions",
@@ -50,6 +52,19 @@ def word_positions(trace: Trace) -> tuple[int, ...]:
     tokens = trace.query_tokens()
     words = tuple(at for at in tokens.counted if tokens.texts[at].isalpha())
     return words or tuple(tokens.counted) or tuple(range(len(tokens)))
+
+
+def positioned_words(scene: Scene) -> dict[str, str]:
+    """The words that a trained model reads, by their positions in the text: what a control offers."""
+    trace = scene.trained()
+    places, labels = word_positions(trace), trace.query_tokens().written
+    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
+
+
+def pressed_positions(trace: Trace) -> tuple[str, ...]:
+    """Of each token which of `positioned_words` a press on it chooses; "" where none."""
+    places = word_positions(trace)
+    return tuple(str(at) if at in places else "" for at in range(len(trace.query_tokens())))
 
 
 def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:

@@ -3,7 +3,7 @@
 from attention_viz.analysis.convex_hull import beyond, corners
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import Link, opening_position, strongest_link, word_positions
+from attention_viz.lesson.links import Link, opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.plane import in_a_plane
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
@@ -26,19 +26,13 @@ def _where(outside: float) -> str:
     return "on the edge of" if outside <= _EDGE else "outside"
 
 
-def _options(scene: Scene) -> dict[str, str]:
-    trace = scene.trained()
-    places, labels = word_positions(trace), trace.query_tokens().written
-    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
-
-
 def _link(scene: Scene) -> Link:
     return strongest_link(scene.trained(), int(_CONTROL.value(scene)))
 
 
 def _ask(scene: Scene) -> Ask:
     """Whose value makes most of the output, along it: the parts of all words sum to 1."""
-    trace, link, options = scene.trained(), _link(scene), _options(scene)
+    trace, link = scene.trained(), _link(scene)
     call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().written
     output = call.output[link.query].double()
     parts = (call.weights[link.query].double() * (call.value.double() @ output) / output.square().sum()).tolist()
@@ -51,7 +45,7 @@ def _ask(scene: Scene) -> Ask:
         tuple(offered(labels).values()),
         tuple(parts),
         shown=tuple(signed(one, 2) for one in parts),
-        pressed=tuple(str(at) if str(at) in options else "" for at in range(len(labels))),
+        pressed=pressed_positions(trace),
         query=link.query,
     )
 
@@ -86,7 +80,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
 
 
-_CONTROL = Control("Word that looks", _options, lambda scene: str(opening_position(scene.trained())))
+_CONTROL = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
 
 LESSON = Lesson(
     "The weighted sum",

@@ -2,7 +2,7 @@
 
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link, word_positions
+from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
@@ -29,15 +29,9 @@ def _written(cell: Arithmetic) -> str:
     return " + ".join(told)
 
 
-def _options(scene: Scene) -> dict[str, str]:
-    trace = scene.trained()
-    places, labels = word_positions(trace), trace.query_tokens().written
-    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
-
-
 def _ask(scene: Scene) -> Ask:
     """In a real head: what numbers from a seed suit says nothing of the words."""
-    trace, query, options = scene.trained(), int(_CONTROL.value(scene)), _options(scene)
+    trace, query = scene.trained(), int(_CONTROL.value(scene))
     link, labels = strongest_link(trace, query), trace.query_tokens().written
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     best = max(range(len(scores)), key=scores.__getitem__)
@@ -48,7 +42,7 @@ def _ask(scene: Scene) -> Ask:
         tuple(offered(labels).values()),
         tuple(scores),
         shown=tuple(signed(score, 1) for score in scores),
-        pressed=tuple(str(at) if str(at) in options else "" for at in range(len(labels))),
+        pressed=pressed_positions(trace),
         query=query,
     )
 
@@ -79,7 +73,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, figure, says)
 
 
-_CONTROL = Control("Word that looks", _options, lambda scene: str(opening_position(scene.trained())))
+_CONTROL = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
 
 LESSON = Lesson(
     "Scores",

@@ -2,19 +2,13 @@
 
 from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, strongest_link, word_positions
+from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words, offered
+from attention_viz.lesson.words import in_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import looks
 
 __all__ = ["LESSON"]
-
-
-def _options(scene: Scene) -> dict[str, str]:
-    trace = _trace(scene)
-    places, labels = word_positions(trace), trace.query_tokens().written
-    return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
 
 
 def _default(scene: Scene) -> str:
@@ -27,12 +21,11 @@ def _trace(scene: Scene) -> Trace:
 
 def _ask(scene: Scene) -> Ask:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
-    link, options = strongest_link(trace, query), _options(scene)
+    link = strongest_link(trace, query)
     labels = trace.query_tokens().written
-    pressed = tuple(str(at) if str(at) in options else "" for at in range(len(labels)))
     source = f"{scene.called}, layer {link.layer}, head {link.head}"
     row = trace.weights(link.layer, link.head)[query]
-    return row_asked(row, labels, query, source, pressed, complete=True)
+    return row_asked(row, labels, query, source, pressed_positions(trace), complete=True)
 
 
 def _show(scene: Scene) -> Shown:
@@ -54,7 +47,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
 
 
-_CONTROL = Control("Word that looks", _options, _default)
+_CONTROL = Control("Word that looks", positioned_words, _default)
 
 LESSON = Lesson(
     "Why attention",
