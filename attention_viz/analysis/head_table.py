@@ -152,17 +152,17 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
     import pandas
 
     rows, counted = asked_rows(trace, stream, asked), trace.query_tokens(stream).counted
-    calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
-    sums = {layer: torch.zeros(3, len(METRICS), call.shape[0], dtype=torch.float64) for layer, call in calls.items()}
-    done, work = 0, len(rows) * len(calls)
+    layers = trace.layer_numbers(stream)
+    heads = [(layer, head) for layer in layers for head in range(trace.head_count(layer, stream))]
+    sums = torch.zeros(3, len(METRICS), len(heads), dtype=torch.float64)
+    done, work = 0, len(rows) * len(heads)
     for some in measured(trace, stream, rows):
-        sums[some.layer] += some.sums()
-        done += len(some.rows.positions)
+        start = heads.index(some.heads[0])
+        sums[..., start : start + len(some.heads)] += some.sums()
+        done += len(some.rows.positions) * len(some.heads)
         progress(done / work)
-    index = pandas.MultiIndex.from_tuples(
-        [(layer, head) for layer, call in calls.items() for head in range(call.shape[0])], names=["layer", "head"]
-    )
-    columns = _columns(torch.cat(list(sums.values()), dim=-1), len(rows) / max(1, len(counted)))
+    index = pandas.MultiIndex.from_tuples(heads, names=["layer", "head"])
+    columns = _columns(sums, len(rows) / max(1, len(counted)))
     table = pandas.DataFrame({name: column.numpy() for name, column in columns.items()}, index=index)
     table.attrs.update(rows=len(rows), queries=len(counted))
     return table

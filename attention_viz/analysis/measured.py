@@ -1,7 +1,7 @@
-"""What every query of every head has of each metric: some rows at a time, layer by layer."""
+"""What every query of every head has of each metric: small layers together, of a large one some rows at a time."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sample import sample_of
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.cutting import first
+from attention_viz.operation.cutting import between, first
 from attention_viz.trace.trace import Trace
 
 __all__ = ["Measured", "asked_rows", "measured"]
@@ -25,17 +25,17 @@ _MANY, _SAMPLE = 2**29, 256
 
 
 class Measured(NamedTuple):
-    """Some queries of one layer.
+    """Some queries of one layer, or of several that have one mask.
 
     Attributes:
-        layer: its number.
+        heads: which heads, by layer and number.
         rows: which queries, and what metrics know of the tokens.
         weights: of every head; keys at the end at which none of these queries may look are left out.
         values: what each query has of each metric, 0 where it hasn't what is asked for.
         having: where it has.
     """
 
-    layer: int
+    heads: tuple[tuple[int, int], ...]
     rows: Rows
     weights: Float[Tensor, "head row key"]
     values: Float64[Tensor, "metric head row"]
@@ -59,7 +59,7 @@ def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) ->
 
 
 def measured(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[Measured]:
-    """Every metric of some queries, as many of them at a time as stay in the processor's caches.
+    """Every metric of some queries, of as many heads and queries at a time as stay in the processor's caches.
 
     Args:
         trace: the run.
@@ -67,11 +67,40 @@ def measured(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[Measure
         rows: the positions of the queries.
     """
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
+    groups = list(_groups(calls, len(rows)))
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
         known = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross", positions=some)
         last: dict[object, int] = {}
-        for layer, call in calls.items():
-            yield _measured(layer, _for_rows(call, some, last), known)
+        for layers in groups:
+            heads = tuple((layer, head) for layer in layers for head in range(calls[layer].shape[0]))
+            yield _measured(heads, [_for_rows(calls[layer], some, last) for layer in layers], known)
+
+
+def _groups(calls: Mapping[int, Attention], rows: int) -> Iterator[tuple[int, ...]]:
+    """Layers that follow each other and have one mask, as many as are small enough to be measured together."""
+    waiting, cells = list[int](), 0
+    for layer, call in calls.items():
+        size = call.shape[0] * rows * call.shape[2]
+        if waiting and (cells + size > _AT_ONCE or not _together(calls[waiting[-1]], call)):
+            yield tuple(waiting)
+            waiting, cells = [], 0
+        waiting.append(layer)
+        cells += size
+    yield tuple(waiting)
+
+
+def _together(one: Attention, other: Attention) -> bool:
+    """Whether what two calls have in common lets their weights be made together."""
+    alike = one.sinks is None and other.sinks is None and one.query.dtype == other.query.dtype
+    return alike and one.shape[1:] == other.shape[1:] and _mask_of(one) == _mask_of(other)
+
+
+def _mask_of(call: Attention) -> object:
+    """What tells whether two calls have the same mask: layers share theirs."""
+    whole = call.allowed
+    # One that differs by head belongs to the heads of its layer.
+    shared = whole is None or whole.shape[:-2].numel() == 1
+    return None if whole is None else (whole.data_ptr(), whole.shape, whole.stride(), shared or id(call))
 
 
 def _sample_size(trace: Trace, stream: str) -> int:
@@ -86,37 +115,39 @@ def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
         yield rows[start : start + step]
 
 
-def _measured(layer: int, call: Attention, rows: Rows) -> Measured:
-    weights, looking = _weights(call)
+def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], rows: Rows) -> Measured:
+    weights, looking = _weights(calls)
     found = torch.stack([metric.function(weights, rows) for metric in METRICS.values()]).double()
     having = ~found.isnan() & looking
     # A weight that is not a number makes its row so, which no mean may pass over.
     broken = (weights[..., 0].isnan() & looking).expand(found.shape)
-    values = torch.where(having, found, 0).masked_fill(broken, torch.nan)
-    return Measured(layer, rows, weights, values, having)
+    values = torch.where(having, found, 0).masked_fill_(broken, torch.nan)
+    return Measured(heads, rows, weights, values, having)
 
 
 def _for_rows(call: Attention, rows: Sequence[int], last: dict[object, int]) -> Attention:
     """The call for some of its queries, without the keys at the end that none of them may look at.
 
-    `last` keeps how many keys those are, by mask: layers share theirs.
+    `last` keeps how many keys those are, by mask.
     """
-    found, whole = call.rows(rows), call.allowed
+    unbroken = len(rows) > 0 and list(rows) == list(range(rows[0], rows[-1] + 1))
+    found, whole = between(call, rows[0], rows[-1] + 1) if unbroken else call.rows(rows), call.allowed
     if whole is None or found.allowed is None or whole.shape[-1] == 1:
         return found
-    mask = (whole.data_ptr(), whole.shape, whole.stride())
+    mask = _mask_of(call)
     if mask not in last:
         open_to_any = found.allowed.flatten(0, -2).any(dim=0).nonzero()
         last[mask] = int(open_to_any[-1]) + 1 if len(open_to_any) else 1
     return first(found, keys=last[mask])
 
 
-def _weights(call: Attention) -> tuple[Float[Tensor, "head row key"], Bool[Tensor, "head row"]]:
-    """The weights in float32, and which queries may look at anything."""
+def _weights(calls: Sequence[Attention]) -> tuple[Float[Tensor, "head row key"], Bool[Tensor, "head row"]]:
+    """The weights of all heads of some calls in float32, and which queries may look at anything."""
+    call = calls[0]
     if call.sinks is not None:
         logits, weights = call.masked.detach(), call.weights.detach()
     else:
-        logits = replace(call, allowed=None).masked.detach()
+        logits = torch.cat([replace(one, allowed=None).masked.detach() for one in calls])
         if call.allowed is not None:
             # Into the same memory, which was just made: this is asked of millions of rows.
             logits.masked_fill_(~call.allowed, -math.inf)

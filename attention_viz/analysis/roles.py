@@ -7,11 +7,11 @@ from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.row_weights import RowWeights, above_others, looks_back, row_weights
+from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
 from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import Words
@@ -21,7 +21,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["EVEN", "ROLES", "SHARES", "Role", "role_of", "role_shares", "roles"]
+__all__ = ["EVEN", "ROLES", "SHARES", "Role", "RoleText", "role_of", "role_shares", "roles", "shares_of"]
 
 # Weights that are looked through at most; of a longer text a sample of its rows.
 _CELLS = 2**26
@@ -124,7 +124,7 @@ def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Text:
+class RoleText:
     """What shares need to know of the tokens.
 
     Attributes:
@@ -138,8 +138,14 @@ class _Text:
     resting: Bool[Tensor, " key"]
 
     @classmethod
-    def of(cls, trace: Trace, stream: str) -> "_Text":
-        """Of one stream of a run."""
+    def of(cls, trace: Trace, stream: str, words: Words | None = None) -> "RoleText":
+        """Of one stream of a run.
+
+        Args:
+            trace: the run.
+            stream: which attention.
+            words: those along the keys, where they are at hand.
+        """
         queries, keys, back = trace.query_tokens(stream), trace.key_tokens(stream), looks_back(trace, stream)
         real = [position for position, padding in enumerate(keys.padding) if not padding]
         resting = torch.tensor(keys.special) & ~torch.tensor(keys.padding)
@@ -149,7 +155,7 @@ class _Text:
         room = _CELLS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
         chosen = sample_of(counted, max(1, room))
         rows = Rows.of(queries, keys, alike=stream != "cross", positions=chosen)
-        words = Words(keys)
+        words = words or Words(keys)
         # A mark at which heads rest, since it is the first token, says nothing of marks.
         marks = words.are("sign")[torch.tensor(words.of_position)] & ~resting
         signs = marks.expand(len(chosen), -1).clone()
@@ -159,31 +165,32 @@ class _Text:
         return cls(rows, signs, resting)
 
 
-def _signs(some: RowWeights, text: _Text) -> Float[Tensor, "head row"]:
+def _signs(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
     found = (some.weights * text.signs).sum(dim=-1)
     return found.masked_fill(~text.signs.any(dim=-1), nan)
 
 
-def _evenness(some: RowWeights, text: _Text) -> Float[Tensor, "head row"]:
+def _evenness(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
     most = some.open.log()
-    return (METRICS["entropy"].function(some.weights, text.rows) / most).masked_fill(most <= 0, nan)
+    return (some.metric("entropy", text.rows) / most).masked_fill(most <= 0, nan)
 
 
-def _neighbour(some: RowWeights, text: _Text, name: str, keys: Int[Tensor, " row"]) -> Float[Tensor, "head row"]:
-    found = METRICS[name].function(some.weights, text.rows)
-    return found.masked_fill((keys >= 0) & text.resting[keys], nan)
+def _neighbour(some: RowWeights, text: RoleText, name: str, keys: Int[Tensor, " row"]) -> Float[Tensor, "head row"]:
+    return some.metric(name, text.rows).masked_fill((keys >= 0) & text.resting[keys], nan)
 
 
-def _above(some: RowWeights, text: _Text, name: str) -> Float[Tensor, "head row"]:
-    return METRICS[name].function(above_others(some.weights), text.rows)
+def _above(some: RowWeights, text: RoleText, name: str) -> Float[Tensor, "head row"]:
+    if not len(text.rows.duplicates):
+        return some.weights.new_full(some.weights.shape[:-1], nan)
+    return METRICS[name].function(some.above, text.rows)
 
 
 # Each row's share, NaN where it hasn't what is asked for.
-_Share = Callable[[RowWeights, _Text], Tensor]
+_Share = Callable[[RowWeights, RoleText], Tensor]
 SHARES: dict[str, _Share] = {
     "previous": lambda some, text: _neighbour(some, text, "previous", text.rows.before),
     "next": lambda some, text: _neighbour(some, text, "next", text.rows.after),
-    "itself": lambda some, text: METRICS["self"].function(some.weights, text.rows),
+    "itself": lambda some, text: some.metric("self", text.rows),
     "same token": lambda some, text: _above(some, text, "duplicate"),
     "induction": lambda some, text: _above(some, text, "induction"),
     "punctuation": _signs,
@@ -199,10 +206,19 @@ def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor
         trace: the run.
         stream: which attention.
     """
-    text, found = _Text.of(trace, stream), dict[tuple[int, int], Tensor]()
+    text, found = RoleText.of(trace, stream), dict[tuple[int, int], Tensor]()
     for some in row_weights(trace, stream, text.rows.positions.tolist()):
-        rows = torch.stack([share(some, text) for share in SHARES.values()], dim=-1)
-        told = (~rows.isnan()).sum(dim=1) >= _FEWEST
-        means = torch.where(told, rows.double().nanmean(dim=1), nan)
-        found |= dict(zip(some.heads, means, strict=True))
+        found |= dict(zip(some.heads, shares_of(some, text), strict=True))
     return found
+
+
+def shares_of(some: RowWeights, text: RoleText) -> Float64[Tensor, "head share"]:
+    """Of some heads their shares, as `role_shares` has them.
+
+    Args:
+        some: their weights, of all the rows that count for roles.
+        text: those rows, and what is known of the tokens.
+    """
+    rows = torch.stack([share(some, text).double() for share in SHARES.values()], dim=-1)
+    told = (~rows.isnan()).sum(dim=1) >= _FEWEST
+    return torch.where(told, rows.nanmean(dim=1), nan)

@@ -1,34 +1,51 @@
 """The weights of some rows of every head, as many heads at a time as fit into memory."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.rows import Rows
 from attention_viz.operation.attention import Attention, is_causal
+from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
-__all__ = ["RowWeights", "above_others", "looks_back", "row_weights"]
+__all__ = ["RowWeights", "looks_back", "row_weights"]
 
 # Weights of several layers that are put together, and those of one layer that are made at a time: 4 and 32 MiB.
 _TOGETHER, _AT_ONCE = 2**20, 2**23
 
 
-class RowWeights(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RowWeights:
     """The weights of some rows in several heads.
 
     Attributes:
         heads: which heads, by layer and number.
         weights: their weights, 0 where they are not numbers.
         open: how many keys each row may look at.
+        known: by metric what each row has of it, (head, row), where that was worked out before.
     """
 
     heads: Sequence[tuple[int, int]]
     weights: Float[Tensor, "head row key"]
     open: Int[Tensor, "head row"]
+    known: Mapping[str, Float[Tensor, "head row"]] = field(default_factory=dict[str, Tensor])
+
+    def metric(self, name: str, rows: Rows) -> Float[Tensor, "head row"]:
+        """What each row has of a metric; NaN where it hasn't what is asked for."""
+        return self.known[name] if name in self.known else METRICS[name].function(self.weights, rows)
+
+    @once
+    def above(self) -> Float[Tensor, "head row key"]:
+        """How much more each row gives to a key than the other rows that give it anything do on average."""
+        others = (self.weights > 0).sum(dim=1, keepdim=True) - 1
+        elsewhere = (self.weights.sum(dim=1, keepdim=True) - self.weights).div_(others.clamp_min(1))
+        return torch.sub(self.weights, elsewhere, out=elsewhere)
 
 
 def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
@@ -47,12 +64,6 @@ def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowW
         waiting.append(part)
         cells += part.weights.numel()
     yield _joined(waiting)
-
-
-def above_others(weights: Float[Tensor, "head row key"]) -> Float[Tensor, "head row key"]:
-    """How much more a row gives to a key than the other rows that give it anything do on average."""
-    others = (weights > 0).sum(dim=1, keepdim=True) - 1
-    return weights - (weights.sum(dim=1, keepdim=True) - weights) / others.clamp_min(1)
 
 
 def looks_back(trace: Trace, stream: str) -> bool:

@@ -8,7 +8,6 @@ from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from attention_viz.analysis.words import Words
-from attention_viz.trace.tokens import Tokens
 
 __all__ = ["KINDS", "RESTING", "Looks", "kinds_of", "looks_of"]
 
@@ -35,14 +34,14 @@ class Looks(NamedTuple):
     pairs: Int64[Tensor, "query_kind key_kind"]
 
 
-def kinds_of(tokens: Tokens, *, looks_back: bool) -> tuple[int, ...]:
+def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
     """Of each token its place in `KINDS`.
 
     Args:
-        tokens: of a text.
+        words: of a text.
         looks_back: whether no query looks ahead, so that the first token is one on which heads rest.
     """
-    words, found = Words(tokens), list[int]()
+    tokens, found = words.tokens, list[int]()
     for word, pieces in enumerate(words.pieces):
         kind = _OF_WORDS.get(words.kinds[word], "word")
         if kind == "word" and words.texts[word].isnumeric():

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from attention_viz.analysis.measured import Measured, asked_rows, measured
-from attention_viz.analysis.roles import role_shares
-from attention_viz.analysis.row_weights import looks_back
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.roles import RoleText, role_shares, shares_of
+from attention_viz.analysis.row_weights import RowWeights, looks_back
+from attention_viz.analysis.words import Words
 from attention_viz.corpus.kinds import kinds_of, looks_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -119,32 +120,49 @@ class _Stream:
     query_kinds: tuple[int, ...]
     key_kinds: tuple[int, ...]
     lettered: Bool[Tensor, " query"]
+    text: RoleText
 
     @classmethod
     def of(cls, trace: Trace, name: str) -> "_Stream":
         queries, keys, back = trace.query_tokens(name), trace.key_tokens(name), looks_back(trace, name)
         lettered = torch.tensor([any(map(str.isalpha, text)) for text in queries.texts])
-        kinds = [kinds_of(tokens, looks_back=back) for tokens in (queries, keys)]
-        return cls(trace, name, queries, keys, kinds[0], kinds[1], lettered)
+        words = Words(keys)
+        key_kinds = kinds_of(words, looks_back=back)
+        query_kinds = key_kinds if queries is keys else kinds_of(Words(queries), looks_back=back)
+        return cls(trace, name, queries, keys, query_kinds, key_kinds, lettered, RoleText.of(trace, name, words))
 
     def part(self, some: Measured) -> _Part:
-        """What some queries of a layer add."""
+        """What some queries of some heads add."""
         positions = some.rows.positions
-        open_to = _open(self.trace.attention(some.layer, self.name).allowed, positions, some.weights.shape)
         looks = looks_of(
             some.weights,
-            open_to,
+            self.open_to(some),
             [self.query_kinds[position] for position in positions.tolist()],
             self.key_kinds[: some.weights.shape[-1]],
         )
         shown = some.having & self.lettered[positions]
         value, row = torch.where(shown, some.values, -torch.inf).max(dim=-1)
-        most, key = some.weights.max(dim=-1)
-        heads = torch.arange(len(key))
+        most, key = some.weights[torch.arange(len(some.heads)), row].max(dim=-1)
         pairs = looks.pairs.expand_as(looks.weight)
-        return _Part(
-            some.sums(), looks.weight, looks.expected, pairs, value, positions[row], key[heads, row], most[heads, row]
-        )
+        return _Part(some.sums(), looks.weight, looks.expected, pairs, value, positions[row], key, most)
+
+    def open_to(self, some: Measured) -> Bool[Tensor, "row key"]:
+        """At which keys some queries may look, in any head: heads that are measured together have one mask."""
+        allowed = self.trace.attention(some.heads[0][0], self.name).allowed
+        return _open(allowed, some.rows.positions, some.weights.shape)
+
+    def shares(self, some: Measured) -> Float64[Tensor, "head share"] | None:
+        """The shares of roles of some heads, where all rows that tell of roles were measured at once, in numbers."""
+        rows = torch.isin(some.rows.positions, self.text.rows.positions)
+        entropy = some.values[list(METRICS).index("entropy")]
+        whole = some.weights.shape[-1] == len(self.keys) and int(rows.sum()) == len(self.text.rows.positions)
+        if not whole or not bool(rows.any()) or bool(entropy.isnan().any()):
+            return None
+        values = torch.where(some.having, some.values, torch.nan)[..., rows]
+        known = {name: values[at] for at, name in enumerate(METRICS)}
+        unbroken = some.weights if bool(rows.all()) else some.weights[:, rows]
+        room = self.open_to(some)[rows].sum(dim=-1).expand(unbroken.shape[:-1])
+        return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
 
     def ids(self, query: Tensor, key: Tensor) -> "NDArray[Any]":
         """The ids of the tokens of pairs; −1 where nobody knows them."""
@@ -154,16 +172,19 @@ class _Stream:
 
 def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
     stream, rows = _Stream.of(trace, name), asked_rows(trace, name, asked)
-    parts = dict[int, list[_Part]]()
+    parts, shares = dict[object, _Part](), list[Tensor | None]()
     for some in measured(trace, name, rows):
-        parts.setdefault(some.layer, []).append(stream.part(some))
-    whole = _joined(reduce(_together, parts[layer]) for layer in trace.layer_numbers(name))
+        part = stream.part(some)
+        parts[some.heads] = _together(parts[some.heads], part) if some.heads in parts else part
+        shares.append(stream.shares(some))
+    whole = _joined(parts.values())
     count, total, squared = whole.sums
     means = torch.where(count > 0, total / count, torch.nan)
     share = len(rows) / max(1, len(stream.queries.counted))
     variance = ((squared - count * means.square()) / (count - 1)).clamp_min(0)
     error = torch.where((count > 1) & (share < 1), variance / count * (1 - share), 0.0)
-    shares = torch.stack(list(role_shares(trace, name).values()), dim=-1)
+    told = [one for one in shares if one is not None]
+    of_roles = torch.cat(told) if len(told) == len(shares) else torch.stack(list(role_shares(trace, name).values()))
     found = Found(
         whole.value.numpy(),
         whole.query.numpy(),
@@ -172,7 +193,8 @@ def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
         stream.ids(whole.query, whole.key),
     )
     looks = (whole.weight.numpy(), whole.expected.numpy(), whole.pairs.numpy())
-    return OneText(means.numpy(), count.long().numpy(), error.numpy(), shares.double().numpy(), looks, found)
+    shared = of_roles.T.double().numpy()
+    return OneText(means.numpy(), count.long().numpy(), error.numpy(), shared, looks, found)
 
 
 def _together(one: _Part, other: _Part) -> _Part:

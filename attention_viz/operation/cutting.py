@@ -1,4 +1,4 @@
-"""Part of an attention call without a copy of it: its first queries, its first keys."""
+"""Part of an attention call without a copy of it: its first queries, its first keys, some queries in a row."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from torch import Tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 
-__all__ = ["first"]
+__all__ = ["between", "first"]
 
 
 def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
@@ -25,5 +25,17 @@ def first(call: Attention, *, queries: int | None = None, keys: int | None = Non
             if count is not None and value.shape[axis] > count:
                 value = value.narrow(axis, 0, count)
         return value
+
+    return map_terms(call, narrow)
+
+
+def between(call: Attention, start: int, stop: int) -> Attention:
+    """The call for its queries from one position up to another, that one left out; the tensors are views."""
+    queries = call.shape[-2]
+
+    def narrow(term: Term, value: Any) -> Any:
+        if not term.has_queries or value.shape[-2] != queries:
+            return value
+        return value.narrow(-2, start, stop - start)
 
     return map_terms(call, narrow)

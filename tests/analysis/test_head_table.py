@@ -17,12 +17,12 @@ from tests.analysis.test_metrics import naive
 
 
 def long_trace(length: int = 300, *, blind: bool = False) -> Trace:
-    """A decoder's layers with masks that differ: one sees everything before it, one a few tokens, one skips some."""
+    """A decoder's layers with masks that differ: one sees everything before it, one a few tokens, two skip some."""
     random = torch.Generator().manual_seed(4)
     causal = av.masks.causal(length)
     gaps = causal & (torch.rand(length, length, generator=random) < 0.7)
     gaps[7] = gaps[7] & (not blind)
-    masks = [causal, av.masks.combine(causal, av.masks.sliding_window(length, 9)), gaps]
+    masks = [causal, av.masks.combine(causal, av.masks.sliding_window(length, 9)), gaps, gaps]
     layers = tuple(
         Layer(
             av.attend(*(torch.randn(heads, length, 8, generator=random) for heads in (4, 2, 2)), mask[None], scale=1.0),

@@ -8,7 +8,7 @@ from attention_viz.analysis.findings.jobs import jobs_of
 from attention_viz.analysis.findings.pairs import between_words, pairs_of
 from attention_viz.analysis.findings.scene import Scene
 from attention_viz.analysis.findings.sentences import tell
-from attention_viz.analysis.row_weights import above_others, row_weights
+from attention_viz.analysis.row_weights import row_weights
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.trace import Trace
@@ -62,11 +62,10 @@ def _candidates(scene: Scene) -> list[Candidate]:
     if not scene.asked:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)
-    for heads, weights, _ in row_weights(scene.trace, scene.stream, scene.rows):
-        above = above_others(weights)
-        of_words = between_words(scene, weights), between_words(scene, above)
-        found += [one for kind in pairs for one in kind.best(scene, heads, *of_words)]
-        found += [one for job in jobs for one in job.best(scene, heads, weights, above)]
+    for some in row_weights(scene.trace, scene.stream, scene.rows):
+        of_words = between_words(scene, some.weights), between_words(scene, some.above)
+        found += [one for kind in pairs for one in kind.best(scene, some.heads, *of_words)]
+        found += [one for job in jobs for one in job.best(scene, some.heads, some.weights, some.above)]
     return found
 
 

@@ -32,7 +32,7 @@ class Axis:
     @once
     def kinds(self) -> "NDArray[Any]":
         """What each token is, as `KINDS` names it; the first as if it were any other."""
-        return numpy.array([KINDS[kind] for kind in kinds_of(self.tokens, looks_back=False)])
+        return numpy.array([KINDS[kind] for kind in kinds_of(Words(self.tokens), looks_back=False)])
 
     @once
     def resting(self) -> "NDArray[Any]":
