@@ -82,6 +82,17 @@ export function isMeant(parentElement, {explorer}) {
 }
 
 /**
+ * Until a page of the app has its style sheet, which the browser fetches a script for: what is drawn before would be as
+ * wide as a page without it, and be drawn anew in the reader's sight.
+ * @returns {Promise<void>}
+ */
+export async function pageStyled() {
+  const root = getComputedStyle(document.documentElement);
+  while (document.querySelector(".st-key-page") && !root.getPropertyValue("--av-monospace"))
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
+/**
  * A plain loop: several megabytes are compared whenever the page runs again.
  * @param {Uint8Array} one
  * @param {Uint8Array} other

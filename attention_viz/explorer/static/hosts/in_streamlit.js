@@ -1,6 +1,6 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
-import {isMeant, latestFor, listenToChannel, openChannel, sameBytes, themeOf} from "./hosting.js";
+import {isMeant, latestFor, listenToChannel, openChannel, pageStyled, sameBytes, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
 
 /**
@@ -79,6 +79,7 @@ async function start(parentElement, entry, before) {
     : (before?.before ?? {});
   if (before) stop(before);
   else if (!latestFor(parentElement)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
+  await pageStyled();
   if (running.get(parentElement) !== entry || entry.listening.signal.aborted) return;
   const message = latestFor(parentElement);
   if (message) entry.serial = Math.max(entry.serial, message.seen ?? 0);
