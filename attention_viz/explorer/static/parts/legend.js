@@ -28,13 +28,18 @@ export function createLegend(view) {
     scale,
     ...originEntries(view.recording),
   );
+  let drawnFor = -1;
   return {
     node,
-    draw() {
+    draw(changed) {
+      // Another head has the same colours, unless they begin anew with each head's largest weight.
+      const {maximum} = view.now;
+      if (maximum === drawnFor && !hasAny(changed, "stream", "layer", "scale", "theme", "loaded")) return;
+      drawnFor = maximum;
       const {scale: name} = view.store.state;
       if (view.now.stream.layers.some((layer) => layer.blocked !== null)) node.append(blocked);
       else blocked.remove();
-      const entries = SCALES[name].ticks(view.now.maximum);
+      const entries = SCALES[name].ticks(maximum);
       bar.style.background = `linear-gradient(to right, ${view.colours.rampText.join(", ")})`;
       ticks.replaceChildren(
         ...entries.map(([place, text]) => {
