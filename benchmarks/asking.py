@@ -85,11 +85,11 @@ def _timed(page: Page, button: Locator, shown: Locator) -> float:
 BENCHMARK = Benchmark(
     title="Why, in the browser",
     method=(
-        f"Somebody sees on Explore what {_MODEL} says next, and asks why. Measured in Chromium without a screen, from "
-        "the press, as the browser received it, to when the answer is on the screen. Against it stands `attention-viz "
-        "why`, which opens the same number but begins by loading the model. Five texts of 14 tokens in turns, each "
-        "asked for the first time; figures are medians, with the smallest and the largest in brackets, and ratios are "
-        "taken within a text."
+        f"Somebody sees on Explore what {_MODEL} says next, and asks why. It is measured in Chromium without a "
+        "screen, from when the browser receives the press to when the answer is on the screen. It is compared with "
+        "`attention-viz why`, which opens the same number but begins by loading the model. Five texts of 14 tokens "
+        "take turns, each asked for the first time. A figure is the median, with the smallest and the largest in "
+        "brackets; a ratio is taken within a text."
     ),
     run=run,
 )

@@ -153,15 +153,15 @@ def _eager(hf_model: "PreTrainedModel") -> "PreTrainedModel":
 BENCHMARK = Benchmark(
     title="A captured pass against a plain one",
     method=(
-        "`model.trace` (our attention runs and is recorded; the comparison behind `fidelity` is not made) against the "
-        "same model as it was found, with torch's fused attention (`sdpa`), and against a copy with `eager` attention "
-        "and `output_attentions=True`, which is how one would otherwise get at the weights. Counted is CPU time of the "
-        "whole process on one thread, from text to the result, tokenising included each time; for the decoder from "
-        "ids. Each round runs plain, captured, plain, eager; its ratio is taken to the middle of its two "
-        "plain turns, and a figure is the median of 25 rounds, with the smallest and the largest in brackets. The "
-        "second plain turn over the first shows how much of it is noise. The kernel's part is giving memory, of "
-        "which a trace asks for more: what it keeps can't be used again by the next layer. Memory that was given back "
-        "stays with the process, as in the app."
+        "`model.trace` runs our attention and records it; the comparison behind `fidelity` is left out. It is "
+        "measured against two others: the *plain* pass, which is the same model as it was found, with torch's fused "
+        "attention (`sdpa`), and a copy with `eager` attention and `output_attentions=True`, the usual way to get "
+        "at the weights. We count the CPU time of the whole process on one thread, from text to result, tokenising "
+        "included; for the decoder from ids. Each round runs plain, captured, plain, eager, and its ratios are "
+        "taken to the middle of its two plain turns. A figure is the median of 25 rounds, with the smallest and the "
+        "largest in brackets. The second plain turn over the first shows how much of it is noise. The kernel's part "
+        "is the time in which the system hands out memory. A trace asks for more of it, because the next layer "
+        "can't use again what the trace keeps. As in the app, the process holds on to memory that was freed."
     ),
     run=run,
 )

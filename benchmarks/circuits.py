@@ -68,12 +68,12 @@ def _seconds(figures: list[float]) -> str:
 BENCHMARK = Benchmark(
     title="What weights alone tell of heads",
     method=(
-        f"The eigenvalue fractions of the OV circuits of all heads of {_MODEL} between words and words, as "
-        "`av.circuits` works them out, against the eigenvalues of each head's matrix of d_model × d_model, in "
-        "float64 both. The product of the two tables of words, W_U W_E, is needed either way and made once: it is "
-        "given to both, and counted in the last row alone. Processor time on one thread, in turns; figures are "
-        "medians of seven rounds, with the smallest and the largest in brackets, and ratios are taken within a "
-        "round."
+        f"`av.circuits` works out the eigenvalue fractions of the OV circuits of all heads of {_MODEL} between words "
+        "and words. It is measured against the eigenvalues of each head's matrix of d_model × d_model, both in "
+        "float64. Both ways need the product of the two tables of words, W_U W_E. It is made once and given to "
+        "both; only the last row counts it. We count processor time on one thread and take the ways in turns. A "
+        "figure is the median of seven rounds, with the smallest and the largest in brackets; a ratio is taken "
+        "within a round."
     ),
     run=run,
 )

@@ -139,11 +139,11 @@ BENCHMARK = Benchmark(
     title="A room of thirty",
     method=(
         f"{_VISITORS} visitors, each with a sentence of their own, open Explore at the same moment on a server that "
-        "was started just before; then each goes through all lessons of the course, answering its exercises with the "
-        f"first answer there is, and through all other pages, looking at each for {_LOOKS:g} seconds on average, which "
-        "is far less than people do. Visitors are connections like a browser's, without the drawing; visitors and "
-        "server share the machine. Seconds are from the click to the last part of the page; an error on any page, an "
-        "answer to which nothing is said, or no page in two minutes, fails the benchmark."
+        "was started just before. Then each goes through all lessons of the course, answering its exercises with "
+        f"the first answer there is, and through all other pages. They look at each page for {_LOOKS:g} seconds on "
+        "average, far less than people do. A visitor is a connection like a browser's that draws nothing; visitors "
+        "and server share the machine. Seconds are from the click to the last part of the page. The benchmark fails "
+        "if a page shows an error, if an answer gets no reply, or if a page takes longer than two minutes."
     ),
     run=run,
 )

@@ -74,11 +74,11 @@ BENCHMARK = Benchmark(
     title="A crowd with long texts",
     method=(
         f"{_VISITORS} visitors, each with a text of {_TOKENS:,} tokens of their own, open Explore at the same moment "
-        f"on a server that was started just before, with {_MODEL} and the settings as they are: two texts run at a "
-        "time, the others wait and are told how many runs are before theirs, and whoever came first goes first through "
-        "all that a page needs. Long traces rest in files, whose pages the system takes back when it needs room. "
-        "Visitors are connections like a browser's without the drawing; visitors and server share the machine. An "
-        "error on the page, or nobody told to wait, fails the benchmark."
+        f"on a server that was started just before, with {_MODEL} and the settings as they are. Two texts run at a "
+        "time; the others wait and are told how many runs are before theirs. Whoever came first goes first through "
+        "all that a page needs. Long traces are kept in files; when the system needs memory, it drops what it has "
+        "read of them. A visitor is a connection like a browser's that draws nothing; visitors and server share the "
+        "machine. The benchmark fails if a page shows an error, or if nobody is told to wait."
     ),
     run=run,
 )

@@ -97,12 +97,13 @@ def by_hand(model: av.AttentionModel, before: av.Trace, heads: list[Place]) -> d
 BENCHMARK = Benchmark(
     title="What heads are worth to a logit",
     method=(
-        f"Each head of {_MODEL} taken out by itself in a text of 14 tokens, as its mean over the positions, and what "
-        "becomes of the logit of one word: by `av.effects`, in batches, and by a loop as one writes it by hand, a "
-        "plain run of transformers' model for each head, with a hook before the projection that joins the heads. By "
-        f"hand {_SAMPLE} of the heads are taken out, spread over the layers, and their time is multiplied up. Both "
-        "have to give the same logits. Processor time on one thread, in turns; figures are medians of three rounds, "
-        "with the smallest and the largest in brackets, and ratios are taken within a round."
+        f"Each head of {_MODEL} is taken out by itself in a text of 14 tokens, with its mean over the positions in "
+        "its place, to see what becomes of the logit of one word. `av.effects` does that in batches. It is measured "
+        "against the loop that one writes by hand: a plain run of transformers' model for each head, with a hook "
+        f"before the projection that joins the heads. By hand only {_SAMPLE} of the heads are taken out, spread over "
+        "the layers, and their time is multiplied up. Both ways have to give the same logits. We count processor "
+        "time on one thread and take the ways in turns. A figure is the median of three rounds, with the smallest "
+        "and the largest in brackets; a ratio is taken within a round."
     ),
     run=run,
 )

@@ -61,10 +61,11 @@ def _measure(more: int, rounds: int) -> tuple[Spread, list[str]]:
 BENCHMARK = Benchmark(
     title="Going on with a text",
     method=(
-        "`model.generate`, which hands out a trace for every token, against transformers' `generate` with its cache, "
-        "always by the likeliest token, by SmolLM2-135M-Instruct from text to the last token; the comparison behind "
-        "`fidelity` is not made. Processor time on one thread, the ways in turns; figures are medians of five rounds, "
-        "with the smallest and the largest in brackets, and ratios are taken within a round."
+        "`model.generate`, which hands out a trace for every token, is measured against transformers' `generate` "
+        "with its cache. Both take the likeliest token each time, run SmolLM2-135M-Instruct, and are timed from "
+        "text to the last token; the comparison behind `fidelity` is left out. We count processor time on one "
+        "thread and take the ways in turns. A figure is the median of five rounds, with the smallest and the "
+        "largest in brackets; a ratio is taken within a round."
     ),
     run=run,
 )

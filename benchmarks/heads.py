@@ -206,14 +206,15 @@ def _compare(
 BENCHMARK = Benchmark(
     title="Questions asked of all heads",
     method=(
-        "All metrics of as many heads as a model of twelve layers has, against a loop over heads that makes what it "
-        "needs for each; the findings of SmolLM2-135M-Instruct's heads, eight kinds of them, against a loop that "
-        "looks at every cell for the heaviest links alone; the attention flow of one pair of tokens, against "
-        "networkx; norm-weighted attention of a layer, against the form in the paper, which makes every vector: once "
-        "with weights and W_O at hand for both, and once from a trace on, where ours has to get at W_O and to compute "
-        "the weights first. The model of the others is all-MiniLM-L6-v2, its layers counted twice for the metrics. "
-        "Processor time on one thread, the two ways in turns; figures are medians of nine rounds, with the smallest "
-        "and the largest in brackets, and ratios are taken within a round."
+        "Each row compares a function of ours with the plain way to write it. Metrics: all metrics of as many heads "
+        "as a model of twelve layers has, against a loop over heads that makes for each head what it needs. "
+        "Findings: eight kinds of them among the heads of SmolLM2-135M-Instruct, against a loop that looks at every "
+        "cell, for the heaviest links alone. Flow: the attention flow of one pair of tokens, against networkx. "
+        "Norms: norm-weighted attention of a layer, against the formula of the paper, which makes every vector; "
+        "once with weights and W_O at hand for both, and once from a trace, where ours also has to get W_O and "
+        "compute the weights. Except for the findings the model is all-MiniLM-L6-v2; for the metrics its layers are "
+        "counted twice. We count processor time on one thread and take the ways in turns. A figure is the median of "
+        "nine rounds, with the smallest and the largest in brackets; a ratio is taken within a round."
     ),
     run=run,
 )

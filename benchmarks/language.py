@@ -117,14 +117,15 @@ def _of_one_length(model: "av.AttentionModel", text: str, tokens: int, times: in
 BENCHMARK = Benchmark(
     title="A language model and long texts",
     method=(
-        f"{_MODEL}, 30 layers × 9 heads, on passages of prose one after the other. Loading: `av.load`, which checks "
-        "what it reads and tries how the model is wired, against transformers' model and tokenizer from the same "
-        "folder. Plain is the model as it was found, with torch's fused attention; *trace* is `model.trace`, "
-        "*comparing* what `trace.fidelity` does beyond it (the model's own attention on the whole text for the output, "
-        "eager attention for the weights, on a beginning where the text is long), *metrics* `av.head_table` of all "
-        "270 heads, from a sample of rows on long texts. Processor time on one thread, the ways in turns; figures are "
-        "medians of five rounds for loading and at 512 tokens, of three at 2,048 and one at 8,000, with the smallest "
-        "and the largest in brackets, and ratios are taken within a round."
+        f"{_MODEL}, 30 layers × 9 heads, reads passages of prose one after the other. Loading: `av.load`, which also "
+        "checks what it reads and how the model is wired, is measured against transformers' model and tokenizer "
+        "from the same folder. Texts: *plain* is the model as it was found, with torch's fused attention; *trace* "
+        "is `model.trace`; *comparing* is what `trace.fidelity` takes beyond the trace (the model's own attention "
+        "on the whole text for the output, and eager attention for the weights, on the beginning of a long text); "
+        "*metrics* is `av.head_table` of all 270 heads, from a sample of rows in long texts. We count processor "
+        "time on one thread and take the ways in turns. A figure is the median of five rounds for loading and at "
+        "512 tokens, of three at 2,048 and of one at 8,000, with the smallest and the largest in brackets; a ratio "
+        "is taken within a round."
     ),
     run=run,
 )

@@ -248,16 +248,17 @@ def products_and_exponentials(call: Attention) -> torch.Tensor:
 BENCHMARK = Benchmark(
     title="Texts of thousands of tokens",
     method=(
-        "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture is the"
-        " trace, the small pictures of all heads and one head's numbers, made one after the other in Python, less "
-        "a plain forward of the same model, in turns. The plain forward makes the logits of all positions, the trace "
-        "only those that are asked for. In the app, one visitor gives that text and clicks one head "
-        "after another; memory is the server's peak. What the browser computes of that head is timed in Chromium "
-        "without a screen: a row with the column under the pointer, and 512 × 512 cells that were not looked at "
-        "before. The file is that of `av.explore(trace, layers=[15])`. The map of a head of 32,768 tokens, nothing"
-        " blocked, is compared with its products and exponentials alone, computed in rows that fit the processor's"
-        " cache, in turns; memory is what the process took more. Figures are medians with the smallest and the "
-        "largest in brackets, where there are several."
+        "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture needs "
+        "the trace, the small pictures of all heads and one head's numbers. These are made one after the other in "
+        "Python, and the time of a plain forward of the same model, measured in turns, is taken away. The plain "
+        "forward makes the logits of all positions, the trace only those that are asked for. In the app, one "
+        "visitor gives that text and clicks one head after another; memory is the most that the server held. What "
+        "the browser computes of that head is timed in Chromium without a screen: a row with the column under the "
+        "pointer, and 512 × 512 cells that were not looked at before. The file is that of `av.explore(trace, "
+        "layers=[15])`. The map of a head of 32,768 tokens, nothing blocked, is compared in turns with its products "
+        "and exponentials alone, computed in rows that fit the processor's cache; memory is by how much the process "
+        "grew. Where there are several rounds, a figure is their median, with the smallest and the largest in "
+        "brackets."
     ),
     run=run,
 )

@@ -63,13 +63,14 @@ def _measured(quick: bool) -> Result:
 BENCHMARK = Benchmark(
     title="Heads put from one text into another",
     method=(
-        f"Each head of {_MODEL} put from one text of 14 tokens into another, and what becomes of the logit of one word "
-        "less that of another: by `av.patch` in batches, one run after the other in the same twin with the logits of "
-        "all positions, and estimated by one gradient, both runs of the texts and the twin made anew. One after the "
-        f"other {_SAMPLE} of the heads are run, spread over the layers, and their time is multiplied up. The texts "
-        "share their first nine tokens, which the batches don't run again. Processor time on one thread, in turns; "
-        "figures are medians of three rounds, with the smallest and the largest in brackets, and ratios are taken "
-        "within a round."
+        f"Each head of {_MODEL} is put from one text of 14 tokens into another, to see what becomes of the logit of "
+        "one word less that of another. There are three ways: a run for each head, one after the other, with the "
+        "logits of all positions; `av.patch`, which runs heads in batches; and an estimate by one gradient. The "
+        "runs of the two texts and the copy of the model are made anew each time. One after the other, only "
+        f"{_SAMPLE} of the heads are run, spread over the layers, and their time is multiplied up. The texts share "
+        "their first nine tokens, which the batches don't run again. We count processor time on one thread and take "
+        "the ways in turns. A figure is the median of three rounds, with the smallest and the largest in brackets; "
+        "a ratio is taken within a round."
     ),
     run=run,
 )

@@ -148,18 +148,18 @@ def _remark(length: int, ours: Sequence[Size]) -> list[str]:
 BENCHMARK = Benchmark(
     title="Bytes a weight and page size",
     method=(
-        "The beginnings of ten passages of prose run through all-MiniLM-L6-v2 (6 layers × 12 heads); every tool gets "
-        "the same weights. *In the app* is what crosses the socket for one trace, `pack(trace)`: its bytes a weight "
-        "are counted without its header (tokens and the like), and it is compressed in itself. The other rows are "
-        "whole HTML pages: `av.explore(trace).html()`, bertviz's `model_view` and `head_view`, and what "
-        "`inspectus.attention` displays. Their bytes a weight are what a page has more than the same page for a "
-        "single weight, so neither scripts nor styles count; gzip is at level 6. Figures are medians over the "
-        "passages, with the smallest and the largest in brackets; at 512 tokens the other tools' pages are made for "
-        "the first passage only, because one takes a minute. Not the same is what is sent: ours "
-        f"are weights in steps of 1/{LEVELS}, none off by more than {ERROR:.1e} (downloads and `trace.save` have the "
-        "full float32), theirs are whole float32 numbers, bertviz's as text and twice in a page, since it fills its "
-        "template's comment too. bertviz's pages also load d3, jQuery and require.js from the internet, which isn't "
-        "counted."
+        "The beginnings of ten passages of prose run through all-MiniLM-L6-v2 (6 layers × 12 heads), and every tool "
+        "gets the same weights. *In the app* is what the server sends to the browser for one trace, `pack(trace)`; "
+        "it is compressed already, and its bytes a weight are counted without its header (tokens and the like). The "
+        "other rows are whole HTML pages: `av.explore(trace).html()`, bertviz's `model_view` and `head_view`, and "
+        "what `inspectus.attention` displays. To count their bytes a weight, the size of the same page with a "
+        "single weight is taken away, so neither scripts nor styles count; gzip is at level 6. A figure is the "
+        "median over the passages, with the smallest and the largest in brackets. At 512 tokens the other tools' "
+        "pages are made for the first passage only, because one takes a minute. The tools don't send the same: ours "
+        f"sends weights in steps of 1/{LEVELS}, none off by more than {ERROR:.1e} (downloads and `trace.save` have "
+        "the full float32); theirs send whole float32 numbers, bertviz as text and twice in a page, since the "
+        "comment in its template holds them, too. bertviz's pages also load d3, jQuery and require.js from the "
+        "internet, which isn't counted."
     ),
     run=run,
 )

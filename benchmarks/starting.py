@@ -92,12 +92,13 @@ def _when_live(page: Page) -> float:
 BENCHMARK = Benchmark(
     title="From start to the first picture",
     method=(
-        "The app is started afresh seven times, each time as a new process, while a browser that is open already asks "
-        "for the page in a fresh profile as soon as the server answers. When the server reached which point is noted "
-        "inside its process by a hook on imports and a wrapper around two functions; when something was in sight is "
-        "seen from the browser. Files are in the operating system's cache after the first start. The times follow "
-        "each other and add up to the whole; the last two rows overlap them. Figures are medians, with the smallest "
-        "and the largest in brackets. Seconds are this machine's; the shares are what can be compared."
+        "The app is started seven times, each time as a new process. A browser that is open already asks for the "
+        "page, in a fresh profile, as soon as the server answers. A hook on imports and a wrapper around two "
+        "functions note inside the server's process when it reached which point; when something was in sight is "
+        "seen from the browser. After the first start, files are in the operating system's cache. The times follow "
+        "each other and add up to the whole, except for the last two rows, which overlap the others. A figure is "
+        "the median, with the smallest and the largest in brackets. Seconds are this machine's; the shares are what "
+        "can be compared."
     ),
     run=run,
 )

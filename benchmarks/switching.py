@@ -272,18 +272,18 @@ def _plotly(page: Page) -> Way:
 BENCHMARK = Benchmark(
     title="Another head in the browser",
     method=(
-        "Somebody who looks at one head of all-MiniLM-L6-v2 wants to see another. Measured in Chromium without a "
-        "screen, from the click, as the browser received it, to the end of the first painted frame that shows the "
-        "other head; where a head is pointed at, from the pointer's coming, out of rest and at any moment; findings, "
-        "which lie in several layers, are pressed as by a finger; slides of the same page are turned by a key, each "
-        "asked and then answered. Against our component, which has all weights already, stands a Streamlit page "
-        "with a selectbox and a Plotly heatmap as light as can be: the weights are in the server's memory, and no "
-        "model is loaded. The same heads are chosen on all pages in turns; figures are medians of 12 rounds, with the "
-        "smallest and the largest in brackets, and ratios are taken within a round. A screen at 60 frames a second "
-        "alone takes 8 to 25 ms from a click to the end of the next frame. The end of a frame is when the "
-        "page has handed it over; where a head is pointed at, a row of its own has the browser's own clock of events "
-        "(Event Timing), which goes on until the frame was put on the screen, here by the processor, since there is no "
-        "graphics card."
+        "Somebody who looks at one head of all-MiniLM-L6-v2 wants to see another. It is measured in Chromium "
+        "without a screen. Time begins when the browser receives the click, and ends with the first painted frame "
+        "that shows the other head. Where a head is pointed at, time begins when the pointer, which rested, comes "
+        "to it at any moment. Findings, which lie in several layers, are pressed as by a finger. Slides of the same "
+        "page are turned by a key, first to the question and then to its answer. Our component has all weights "
+        "already. It is compared with a Streamlit page as light as can be, a selectbox and a Plotly heatmap: its "
+        "weights are in the server's memory, and no model is loaded. The same heads are chosen on all pages in "
+        "turns. A figure is the median of 12 rounds, with the smallest and the largest in brackets; a ratio is "
+        "taken within a round. A screen with 60 frames a second by itself takes 8 to 25 ms from a click to the end "
+        "of the next frame. A frame ends when the page has handed it over. Where a head is pointed at, another row "
+        "has the browser's own clock of events (Event Timing), which runs until the frame is on the screen; here "
+        "the processor puts it there, since there is no graphics card."
     ),
     run=run,
 )

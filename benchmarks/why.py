@@ -91,12 +91,12 @@ def _said(what: str, found: float, mark: float, pattern: str = "{:.2f}") -> str:
 BENCHMARK = Benchmark(
     title="What wrote a number",
     method=(
-        "How much more the model gives its likeliest next word than the second, opened by `av.decompose` into what "
-        f"every part of {_MODEL} wrote of it: the run that can be opened, and the rows, against the recorded "
-        "pass of the same text that a trace takes. A second number of the same text uses the run that is open already. "
-        "Processor time on one thread, in turns; figures are medians of seven rounds, with the smallest and the "
-        "largest in brackets, and ratios are taken within a round. What is held is by how much the process grew when "
-        "a text was opened for the first time."
+        f"`av.decompose` opens a number into what every part of {_MODEL} wrote of it. The number is by how much the "
+        "model's logit of its likeliest next word is larger than that of the second. Counted are the run that it "
+        "needs and the rows, against the recorded pass of the same text that a trace takes. A second number of the "
+        "same text uses the run that is there already. We count processor time on one thread and take the ways in "
+        "turns. A figure is the median of seven rounds, with the smallest and the largest in brackets; a ratio is "
+        "taken within a round. *Held* is by how much the process grew when a text was opened for the first time."
     ),
     run=run,
 )

@@ -20,11 +20,12 @@ _LIMIT = 900.0
 
 _HEAD = """# Pictures in a paper
 
-Every picture of `av.views`, 85 mm wide as in a column and 170 mm as across a page, as
-`save(figure, path, trace, width="85mm", footer=False)` writes it: letters of 7 and 8 points, titles and labels that
-fit, numbers where they can be read. Here they are as large as on paper, 96 dots an inch. A PDF is exactly so wide, and
-LaTeX's `\\includegraphics` sets it without a scale. `.venv/bin/python -m scripts.columns` draws them. In a column the
-matrices of `compare` stand below each other.
+Here is every picture of `av.views` twice: 85 mm wide, as in a column, and 170 mm, as across a page. The call
+`save(figure, path, trace, width="85mm", footer=False)` writes it so. Letters are 7 points in a column and 8 across a
+page, titles and labels fit, and numbers stand in cells where they can be read. On a screen of 96 dots an inch the
+pictures are as large as on paper. A PDF has exactly this width, so LaTeX's `\\includegraphics` needs no scaling. In a
+column the matrices of `compare` stand below each other. `.venv/bin/python -m scripts.columns` draws this page's
+pictures.
 """
 
 

@@ -112,8 +112,9 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
 
 _HEAD = """# Gallery
 
-Every picture of `av.views`, as `.venv/bin/python -m scripts.gallery` draws it from real runs. All take `theme="dark"`,
-too, and give a Plotly figure, with every number on hover; `av.views.save` writes it to a file. The runs:
+Here is every picture of `av.views` with the call that draws it. Each call also takes `theme="dark"` and gives a
+Plotly figure, which tells each number where you point; `av.views.save` writes it to a file. `.venv/bin/python -m
+scripts.gallery` made this page from these runs:
 """
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "port",
 ]
 
-TEXT = "the sentence; - reads it from standard input"
+TEXT = "the text; - reads it from standard input"
 MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
 
 
@@ -54,27 +54,29 @@ def add_model(command: argparse.ArgumentParser, *, required: bool = True) -> Non
         "--model",
         required=required,
         metavar="MODEL",
-        help=MODEL if required else f"{MODEL}; of a trace in a file, its own",
+        help=MODEL if required else f"{MODEL}; not needed with a saved trace, which names its model",
     )
 
 
-def add_text(command: argparse.ArgumentParser, name: str = "text", *, several: bool = False) -> None:
+def add_text(
+    command: argparse.ArgumentParser, name: str = "text", *, several: bool = False, again: bool = False
+) -> None:
     """A text, or a trace in a file in its place.
 
     Args:
         command: what is about it.
         name: "text" where it stands by itself, "--text" where an option says which it is.
         several: whether there may be more than one.
+        again: whether a trace's text has to be run again.
     """
     if name == "text":
         command.add_argument("text", nargs="*" if several else "?", metavar="TEXT", help=TEXT)
     else:
         command.add_argument(name, metavar="TEXT", help=TEXT)
     if several:
-        command.add_argument("--texts", metavar="FILE", help="a file with a text in each line, beside those named")
-    command.add_argument(
-        "--trace", action="append", metavar="FILE", help="a trace that was saved, in place of a text; nothing is run"
-    )
+        command.add_argument("--texts", metavar="FILE", help="a file with one text on each line; added to every TEXT")
+    runs = "its model runs its text again" if again else "no model runs for it"
+    command.add_argument("--trace", action="append", metavar="FILE", help=f"a saved trace in place of a text; {runs}")
     add_model(command, required=False)
     command.set_defaults(usage_error=command.error)
 

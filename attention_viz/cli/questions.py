@@ -19,18 +19,18 @@ def add_compare(added: "Commands") -> None:
         'compare --text "The bank of the river was flooded" --other "The bank of the city was flooded" --model '
         "SmolLM2-135M-Instruct"
     )
-    purpose = "Which heads differ most between two texts, or, of one head, where its weights do."
+    purpose = "List the heads that differ most between two texts, or the weights of one head that do."
     command = command_of(added, "compare", purpose, example, None)
     command.set_defaults(run=causes.compare, usage_error=command.error)
     add_text(command, "--text")
     _add_other(command, "the text to compare with")
-    command.add_argument("--layer", type=place, metavar="N", help="of one head: its layer, from 0")
-    command.add_argument("--head", type=place, metavar="N", help="of one head: its number, from 0")
+    command.add_argument("--layer", type=place, metavar="N", help="compare one head only: its layer, from 0")
+    command.add_argument("--head", type=place, metavar="N", help="compare one head only: its number, from 0")
     command.add_argument(
         "--align",
         choices=("position", "token"),
         default="position",
-        help="position: a word is compared with the one that replaces it (default); token: the same words only",
+        help="position: compare a word with the one that replaces it (default); token: compare the same words only",
     )
     command.add_argument("--top", type=count, default=20, metavar="N", help="how many rows (default: 20)")
     add_stream(command)
@@ -43,29 +43,35 @@ def add_why(added: "Commands") -> None:
         'why --text "When Mary and John went to the store, John gave a drink to" --token Mary --against John '
         "--model SmolLM2-135M-Instruct"
     )
-    purpose = "What wrote a number: a next word's logit, or the score of a pair, as the sum of what each part wrote."
+    purpose = "Open a number, a next word's logit or the score of a pair, into what each part of the model wrote of it."
     command = command_of(added, "why", purpose, example, None)
     command.set_defaults(run=causes.why, usage_error=command.error)
-    add_text(command, "--text")
+    add_text(command, "--text", again=True)
     command.add_argument("--token", metavar="WORD", help="the word that might come next")
-    command.add_argument("--against", metavar="WORD", help="another, whose logit is taken away")
+    command.add_argument("--against", metavar="WORD", help="subtract the logit of this word")
     command.add_argument(
         "--position",
         type=int,
         default=-1,
         metavar="N",
-        help="after which token (default: -1, the last)",
+        help="the token after which WORD comes; -1 is the last (default)",
     )
-    command.add_argument("--layer", type=place, metavar="N", help="of a score: its layer, from 0")
-    command.add_argument("--head", type=place, metavar="N", help="of a score: its head, from 0")
-    command.add_argument("--query", metavar="WORD", help="of a score: the word that looks, or its position")
-    command.add_argument("--key", metavar="WORD", help="of a score: the word that is looked at, or its position")
+    command.add_argument("--layer", type=place, metavar="N", help="for a score: the layer, from 0")
+    command.add_argument("--head", type=place, metavar="N", help="for a score: the head, from 0")
+    command.add_argument("--query", metavar="WORD", help="for a score: the word that looks, or its position")
+    command.add_argument("--key", metavar="WORD", help="for a score: the word that is looked at, or its position")
     command.add_argument(
         "--relative",
         action="store_true",
-        help="of a score: less the mean score of the other keys",
+        help="for a score: subtract the mean score of the other keys",
     )
-    command.add_argument("--top", type=count, default=20, metavar="N", help="how many rows a side (default: 20)")
+    command.add_argument(
+        "--top",
+        type=count,
+        default=20,
+        metavar="N",
+        help="how many rows at most for each side of a score, or for the logit (default: 20)",
+    )
     add_stream(command)
     add_format(command)
 
@@ -76,20 +82,28 @@ def add_effects(added: "Commands") -> None:
         'effects "When Mary and John went to the store, John gave a drink to" --token Mary --model '
         "SmolLM2-135M-Instruct"
     )
-    purpose = "Which heads matter for a next word: its logit or probability without each head, largest effect first."
+    purpose = (
+        "Take out each head by itself and print how a next word's logit or probability changes, largest effect first."
+    )
     command = command_of(added, "effects", purpose, example, causes.effects)
-    add_text(command, several=True)
+    add_text(command, several=True, again=True)
     command.add_argument("--token", required=True, metavar="WORD", help="the word that might come next")
-    command.add_argument("--against", metavar="WORD", help="another, whose logit is taken away")
-    command.add_argument("--probability", action="store_true", help="of its probability, in place of its logit")
+    command.add_argument("--against", metavar="WORD", help="subtract the logit of this word")
     command.add_argument(
-        "--position", type=int, default=-1, metavar="N", help="after which token (default: -1, the last)"
+        "--probability", action="store_true", help="measure the probability of WORD instead of its logit"
+    )
+    command.add_argument(
+        "--position",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="the token after which WORD comes; -1 is the last (default)",
     )
     command.add_argument(
         "--to",
         choices=("mean", "zero"),
         default="mean",
-        help="what a head hands on: its mean over the positions of this text (default), or 0",
+        help="what takes the place of a head's output: its mean over the positions of this text (default), or 0",
     )
     command.add_argument("--top", type=count, default=20, metavar="N", help="how many heads (default: 20)")
     add_stream(command)
@@ -102,28 +116,43 @@ def add_patch(added: "Commands") -> None:
         'patch --text "When Mary and John went to the store, John gave a drink to" --other "When Mary and John went to '
         'the store, Mary gave a drink to" --token Mary --against John --model SmolLM2-135M-Instruct'
     )
-    purpose = "What each head does to a next word's logit when it is put from one text into another: its total effect."
+    purpose = "Put each head from one text into another and print how a next word's logit changes: its total effect."
     command = command_of(added, "patch", purpose, example, causes.patch)
-    add_text(command, "--text")
-    _add_other(command, "one that differs where it matters")
+    add_text(command, "--text", again=True)
+    _add_other(command, "the text to take heads from; it should differ in one thing")
     command.add_argument("--token", required=True, metavar="WORD", help="the word that might come next")
-    command.add_argument("--against", metavar="WORD", help="another, whose logit is taken away")
+    command.add_argument("--against", metavar="WORD", help="subtract the logit of this word")
     command.add_argument(
-        "--position", type=int, default=-1, metavar="N", help="after which token (default: -1, the last)"
+        "--position",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="the token after which WORD comes; -1 is the last (default)",
     )
     command.add_argument(
         "--direction",
         choices=("noising", "denoising"),
         default="noising",
-        help="put the other's heads into the text (default), or the text's into the other",
+        help="noising: put heads of the other text into this one (default); denoising: heads of this text into the "
+        "other",
     )
-    command.add_argument("--parts", choices=("heads", "mlps"), default="heads", help="what is put (default: heads)")
     command.add_argument(
-        "--by", choices=("head", "position"), default="head", help="all positions at once (default), or each alone"
+        "--parts",
+        choices=("heads", "mlps"),
+        default="heads",
+        help="what is put into the text: heads (default), or the MLP of each layer",
     )
-    command.add_argument("--aligned", action="store_true", help="pair texts of different lengths token by token")
     command.add_argument(
-        "--confirm", type=place, metavar="N", help="run only so many, those with the largest estimates"
+        "--by",
+        choices=("head", "position"),
+        default="head",
+        help="head: at all positions at once (default); position: at each position alone",
+    )
+    command.add_argument(
+        "--aligned", action="store_true", help="allow texts of different lengths, whose tokens are then paired"
+    )
+    command.add_argument(
+        "--confirm", type=place, metavar="N", help="run only the N with the largest estimates by gradient"
     )
     command.add_argument("--top", type=count, default=20, metavar="N", help="how many rows (default: 20)")
     add_format(command)
@@ -131,14 +160,20 @@ def add_patch(added: "Commands") -> None:
 
 def add_circuits(added: "Commands") -> None:
     """What weights alone tell."""
-    purpose = "What weights alone tell of each head, or which earlier heads one of them reads; no text is needed."
+    purpose = (
+        "Print what the weights alone tell of each head, or which earlier heads one head reads; no text is needed."
+    )
     command = command_of(added, "circuits", purpose, "circuits --model induction --layer 1 --head 1", None)
     command.set_defaults(run=causes.circuits, usage_error=command.error)
     add_model(command)
-    command.add_argument("--layer", type=place, metavar="N", help="of a head that reads others: its layer, from 0")
-    command.add_argument("--head", type=place, metavar="N", help="of a head that reads others: its head, from 0")
+    command.add_argument("--layer", type=place, metavar="N", help="the layer of the head that reads others, from 0")
+    command.add_argument("--head", type=place, metavar="N", help="the number of the head that reads others, from 0")
     command.add_argument(
-        "--top", type=count, default=20, metavar="N", help="how many heads that it reads (default: 20)"
+        "--top",
+        type=count,
+        default=20,
+        metavar="N",
+        help="with --layer and --head: how many of the heads that it reads (default: 20)",
     )
     add_stream(command)
     add_format(command)
@@ -147,4 +182,4 @@ def add_circuits(added: "Commands") -> None:
 def _add_other(command: "ArgumentParser", purpose: str) -> None:
     """The second of two texts, or a trace in a file in its place."""
     command.add_argument("--other", metavar="TEXT", help=purpose)
-    command.add_argument("--other-trace", metavar="FILE", help="a trace that was saved, in place of that text")
+    command.add_argument("--other-trace", metavar="FILE", help="a saved trace in place of --other")

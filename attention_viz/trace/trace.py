@@ -95,7 +95,8 @@ class Trace(Given, Filed, ByNumber):
             for stream, layers in self.layers.items()
         )
         stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
-        read = self.provenance.picture or self.provenance.sound or told(self.provenance.text)
+        text = self.provenance.text
+        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else told(text))
         return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
 
     def _repr_html_(self) -> str:

@@ -136,5 +136,8 @@ LESSON = Lesson(
     _CONTROL,
     "permute",
     deeper=("steps",),
-    covers=("permutation: without positions it permutes the output and nothing else; with positions it does not",),
+    covers=(
+        "permutation: without positions, shuffled words give the same outputs in shuffled order; with positions they "
+        "give others",
+    ),
 )

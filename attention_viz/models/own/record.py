@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Recording", "record"]
 
 _REFERENCE = "torch's own attention on the same queries, keys and values, call by call"
-# So many softmaxes are told of where no attention was heard.
+# So many softmaxes are named where no attention was recorded.
 _MOST_TOLD = 3
 
 
 @dataclass(eq=False, repr=False)
 class Recording:
-    """What was heard while `record()` was open: every attention call of this thread, in order."""
+    """Every attention call that ran in this thread while `record()` was open, in order."""
 
     _calls: list[Heard] = field(default_factory=list[Heard])
     _softmaxes: list[str] = field(default_factory=list[str])
@@ -76,7 +76,7 @@ class Recording:
         leading: str | None = None,
         name: str | None = None,
     ) -> Trace:
-        """What was heard as a trace: each call is a layer, in the order they ran.
+        """The recorded calls as a trace: each call is a layer, in the order they ran.
 
         Queries and keys of other tokens are the stream "cross"; calls that never look ahead are the "decoder", all
         others the "encoder". The trace's output is that of the last call, its heads joined.
@@ -91,7 +91,7 @@ class Recording:
             name: what pictures and files call it; the outermost module's class by default.
 
         Raises:
-            UnsupportedModel: no call was heard, or what came of one isn't what torch's own attention gives.
+            UnsupportedModel: no call was recorded, or the result of one isn't what torch's own attention gives.
             ShapeError: a row, a call or an axis that isn't there or has to be named; calls of different tokens.
             TraceError: labels of another number than the tokens.
         """
@@ -131,11 +131,11 @@ class Recording:
             raise UnsupportedModel(COMPILED)
         if not self._calls:
             seen = "; ".join(self._softmaxes[:_MOST_TOLD])
-            told = f" What was seen is softmax: {seen}." if seen else ""
+            told = f" It calls softmax by itself: {seen}." if seen else ""
             raise UnsupportedModel(
-                "no attention call was heard: what ran calls neither torch's scaled_dot_product_attention nor its "
-                f"MultiheadAttention, or ran in another thread or as TorchScript.{told} Give what it computes to "
-                "av.Trace.from_qkv or av.Trace.from_weights"
+                "no attention call was recorded: the module calls neither torch's scaled_dot_product_attention nor its "
+                f"MultiheadAttention, or it ran in another thread or as TorchScript.{told} To draw what it computes, "
+                "give its queries, keys and values to av.Trace.from_qkv, or its weights to av.Trace.from_weights"
             )
         if numbers is None:
             numbers = range(len(self))
@@ -171,7 +171,7 @@ def record() -> AbstractContextManager[Recording]:
     another thread is not heard.
 
     Returns:
-        The recording, whose `trace` gives what was heard as a trace, also after the block.
+        The recording, whose `trace` gives the recorded calls as a trace, also after the block.
 
     Raises:
         UnsupportedModel: inside the block, weights that are dropped at random (call `module.eval()`), nested tensors,

@@ -41,11 +41,11 @@ def effects(
 ) -> "pandas.DataFrame":
     """What becomes of a number when a head, at every position, hands on its mean, or 0: one head at a time.
 
-    Total effects: whatever comes after the head runs anew, patterns and norms included. The mean is the default, since
-    it takes away what the head tells apart in this text and leaves what it adds everywhere; it is taken over the
-    positions of this one text that aren't padding, not over other texts. Runs without gradients, many in a batch beside
-    one in which nothing is changed; where that one doesn't come out as it does alone, and for encoder–decoders and
-    models in half precision, they run one after the other.
+    Total effects: all that comes after the head is computed again, patterns and norms included. The mean is the
+    default, since it takes away what the head tells apart in this text and leaves what it adds everywhere; it is taken
+    over the positions of this one text that aren't padding, not over other texts. Runs without gradients, many in a
+    batch beside one in which nothing is changed; where that one doesn't come out as it does alone, and for
+    encoder–decoders and models in half precision, they run one after the other.
 
     Source: Wang, Variengien, Conmy, Shlegeris & Steinhardt 2023, "Interpretability in the Wild", section 2.2, where the
     mean is over other texts; to 0: Olsson et al. 2022, "In-context Learning and Induction Heads".
@@ -135,7 +135,7 @@ def _table(
     named = named if several else named.droplevel("stream")
     table = pandas.DataFrame({"effect": [one - number for one in found], "number": found}, index=named)
     table = table.sort_values("effect", key=abs, ascending=False, kind="stable")
-    table.attrs.update(number=number, **told, held="total effect; everything after the head runs anew")
+    table.attrs.update(number=number, **told, held="total effect; everything after the head is computed again")
     return table
 
 

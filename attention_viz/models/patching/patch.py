@@ -31,10 +31,10 @@ def patch(
 ) -> "pandas.DataFrame":
     """What becomes of a number of one text when a head hands on, instead of its own output, what it did in another.
 
-    Total effects: whatever comes after the head runs anew, patterns and norms included. All effects are estimated at
-    once by a gradient: what is put less what was there, times the number's slope there. Runs of the model confirm them,
-    many in a batch beside one into which nothing is put; where that one doesn't come out as it does alone, they run one
-    after the other.
+    Total effects: all that comes after the head is computed again, patterns and norms included. All effects are
+    estimated at once by a gradient: what is put less what was there, times the number's slope there. Runs of the model
+    confirm them, many in a batch beside one into which nothing is put; where that one doesn't come out as it does
+    alone, they run one after the other.
 
     The shared model isn't touched: a twin over the same numbers runs.
 

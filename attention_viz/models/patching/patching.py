@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["TOTAL", "Patching", "Put"]
 
 # What stands beside every number that is made here.
-TOTAL = "total effect; everything after what is put runs anew"
+TOTAL = "total effect; everything after what is put is computed again"
 # A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.
 _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 # How far the row of a batch into which nothing is put may be from the run alone.

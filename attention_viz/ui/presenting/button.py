@@ -10,7 +10,9 @@ _ASKED = "present-asked"
 
 def show_button() -> None:
     """A button for those in front of a room."""
-    st.button("Present", key="present", on_click=_ask, help="What this page shows, as slides: arrow keys, Esc leaves.")
+    st.button(
+        "Present", key="present", on_click=_ask, help="Shows this page as slides: arrow keys turn them, Esc leaves."
+    )
 
 
 def asked() -> int:

@@ -6,6 +6,7 @@ no way out to any network.
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import threading
@@ -79,6 +80,8 @@ def _in_a_thread(what: str, browser: str, work: Callable[[Draw], Awaitable[_Made
 async def _drawn(browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: float) -> _Made:
     from kaleido import Kaleido
 
+    # Only now, as the logger is of choreographer's own class once kaleido has imported it.
+    logging.getLogger("choreographer.channels.pipe").addFilter(_of_use)
     kaleido = Kaleido(path=browser, timeout=limit, mathjax=False, proxy_server=_NO_NETWORK)
 
     async def draw(figure: dict[str, Any], form: str, scale: float) -> bytes:
@@ -101,6 +104,11 @@ async def _drawn(browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: 
             raise TimeoutError from error
         raise
     return made
+
+
+def _of_use(record: logging.LogRecord) -> bool:
+    """A browser that closes may leave half a message. It is skipped, but choreographer prints a traceback of it."""
+    return not record.getMessage().startswith("JSONError decoding message")
 
 
 def _kill(kaleido: Any) -> None:

@@ -1,5 +1,6 @@
 """Pictures as files: the right kind, the right size, and the line that says where they come from in each."""
 
+import logging
 import re
 import struct
 import threading
@@ -142,3 +143,12 @@ def test_a_figure_as_svg_png_and_pdf_by_one_browser(trace: Trace) -> None:
     assert struct.unpack(">II", made["png"][16:24]) == (3 * size[0], 3 * size[1])
     assert made["pdf"].startswith(b"%PDF-")
     assert line.replace(" ", "") in words_of(made["pdf"]).replace(" ", "")
+
+
+def test_half_a_message_of_a_closing_browser_is_not_printed_but_all_else_is(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.Logger("choreographer.channels.pipe")
+    logger.addHandler(caplog.handler)
+    logger.addFilter(rendering._of_use)
+    logger.error("JSONError decoding message. Ignoring")
+    logger.error("Error in trying to decode JSON off our read.")
+    assert caplog.messages == ["Error in trying to decode JSON off our read."]

@@ -151,7 +151,7 @@ LESSON = Lesson(
     deeper=("heads", "compare"),
     covers=(
         "what attention weights do and don't tell: ablation",
-        "the heaviest weight of a row that brings least, as its value is short",
+        "the largest weight of a row can add least to the output, if its value is short",
     ),
     words=trained_words,
 )

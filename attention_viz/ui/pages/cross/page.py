@@ -54,7 +54,7 @@ def _offer_example(state: State) -> None:
     st.button(
         f"Show {EXAMPLE.model} with “{EXAMPLE.text}”",
         on_click=_take_example,
-        help="Your sentence comes back with the browser's Back.",
+        help="The browser's Back brings your sentence back.",
     )
 
 

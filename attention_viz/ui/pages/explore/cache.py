@@ -88,7 +88,7 @@ def show_eviction(state: State) -> None:
         "Throw old keys away",
         key=_KEY,
         on_change=_take,
-        help="Before each token that the model chose itself. Keys that stay keep their positions.",
+        help="Throws them away before each token that the model chooses. Keys that stay keep their positions.",
     )
     if state.evict == "on":
         with st.container(horizontal=True, gap="xsmall", key="kept-keys"):

@@ -132,7 +132,14 @@ def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, ow
                 persist_state="session",
             )
         key = STEP_CHOICES.key("terms")
-        st.number_input("Named terms", 1, MOST_TERMS, key=key, help="Of a score, the largest.", persist_state="session")
+        st.number_input(
+            "Named terms",
+            1,
+            MOST_TERMS,
+            key=key,
+            help="How many of a score's terms have a name; the largest come first.",
+            persist_state="session",
+        )
         if own:
             _show_width(state)
 

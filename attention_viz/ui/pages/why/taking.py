@@ -55,7 +55,7 @@ def offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
         functools.partial(_puts, trace, of, other, found),
         f"attention_{model_part(trace)}_put.csv",
         "text/csv",
-        help="By how much each head's output of the other text changes the number: estimated, and run where it was run",
+        help="How each head's output from the other text changes the number: as estimated, and as run where it was run",
         on_click="ignore",
         key="download-why-put",
     )
