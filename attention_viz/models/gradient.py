@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.models.needing import need_model
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
 
@@ -82,6 +83,7 @@ def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
 
 
 def _traced(model: Model, text: str | Trace, second_text: str | None, target: str | None) -> Trace:
+    need_model(model)
     if not model.facts.trained:
         raise UnsupportedModel(
             f"gradients were asked for of {model.name}, our own module: its random weights were never trained to say "

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attention_viz.errors import TraceError, UnsupportedModel
+from attention_viz.errors import TraceError
 from attention_viz.models.circuits.opened import Opened, open_run
+from attention_viz.models.needing import need_trained
 from attention_viz.models.recording.gradients import Run
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
@@ -101,8 +102,7 @@ def check_model(model: "AttentionModel", trace: Trace) -> None:
         TraceError: the trace is another model's.
         UnsupportedModel: our own module.
     """
-    if not model.facts.trained:
-        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    need_trained(model)
     if trace.provenance.model != model.name:
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
 

@@ -12,6 +12,7 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.circuits.matrices import Around, Words, matrices_around
 from attention_viz.models.circuits.opened import open_run
 from attention_viz.models.circuits.proof import Proof, prove
+from attention_viz.models.needing import need_trained
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.probe import probe_ids
 from attention_viz.models.recording.wiring import HOOKS
@@ -76,8 +77,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
         UnsupportedModel: our own module, or a model that can't be opened.
         ShapeError: there is no such stream, or none was named where there are several.
     """
-    if not model.facts.trained:
-        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    need_trained(model)
     _ = model.projections(0, stream)  # refuses a stream that isn't there
     stream = stream or model.streams[0]
     model = _in_full(model)

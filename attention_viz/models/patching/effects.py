@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.kinds.ablation import Ablate
-from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.errors import ShapeError, TraceError
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import check_model
+from attention_viz.models.needing import need_trained
 from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.models.patching.pairing import settled
 from attention_viz.models.recording.batched_edits import rows_at_once, try_each
@@ -39,7 +40,7 @@ def effects(
     stream: str | None = None,
     report: Callable[[int, int], object] = lambda done, of: None,
 ) -> "pandas.DataFrame":
-    """What becomes of a number when a head, at every position, hands on its mean, or 0: one head at a time.
+    """Take out each head by itself and measure how a number changes: at every position it hands on its mean, or 0.
 
     Total effects: all that comes after the head is computed again, patterns and norms included. The mean is the
     default, since it takes away what the head tells apart in this text and leaves what it adds everywhere; it is taken
@@ -55,7 +56,7 @@ def effects(
         text: what to read; or a trace of it by this model, without edits. A trace from a file will do.
         of: a `Logit`, a `Probability` or, of a model without a word head, a `Direction`.
         heads: layer and head of each, counted from 0; or "all".
-        to: "mean" or "zero".
+        to: what a head hands on: "mean", its mean over the positions of this text, or "zero".
         stream: whose heads: "encoder", "decoder" or "cross"; by default those of all streams.
         report: is told after each batch how many heads are done, and of how many; what it raises stops the work.
 
@@ -75,8 +76,7 @@ def effects(
     """
     if to not in ("mean", "zero"):
         raise ShapeError(f'a head\'s output can become its "mean" or "zero"; got {to!r}')
-    if not model.facts.trained:
-        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
     padding = before.query_tokens(before.streams[-1]).padding

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.errors import ShapeError
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
+from attention_viz.models.needing import need_trained
 from attention_viz.models.patching.patching import TOTAL, Patching, Put
 from attention_viz.trace.trace import Trace
 
@@ -69,8 +70,7 @@ def patch(
             probability was asked for, or one whose calls or MLPs can't be put.
     """
     _check(confirm, direction=direction, parts=parts, by=by)
-    if not model.facts.trained:
-        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+    need_trained(model)
     mine, yours = (model.trace(one) if isinstance(one, str) else one for one in (text, other))
     made = Patching.begin(model, mine, yours, of, direction=direction, parts=parts, by=by, aligned=aligned)
     return table_of(made, _confirmed(made, confirm, report))

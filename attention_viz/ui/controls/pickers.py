@@ -277,28 +277,16 @@ def _own_settings() -> None:
         width, heads = st.columns(2)
         seed, positions = st.columns(2)
     width.number_input(
-        "Width (d_model)",
-        1,
-        512,
-        key="d_model",
-        help="How many numbers each word's vector has.",
-        persist_state="session",
+        "Width (d_model)", 1, 512, key="d_model", help="How many numbers each vector has.", persist_state="session"
     )
     heads.number_input(
-        "Heads",
-        1,
-        16,
-        key="heads",
-        help="Each takes an equal part of the width, which has to be a multiple of this.",
-        persist_state="session",
+        "Heads", 1, 16, key="heads", help="Each takes an equal part of the width.", persist_state="session"
     )
-    seed.number_input(
-        "Seed", 0, 9999, key="seed", help="Another seed gives other random numbers.", persist_state="session"
-    )
+    seed.number_input("Seed", 0, 9999, key="seed", help="Chooses the random numbers.", persist_state="session")
     positions.selectbox(
         "Positions",
         get_args(Positions),
         key="positions",
-        help="Whether a vector for its place is added to each word's vector.",
+        help="Whether a vector for its place is added to each word.",
         persist_state="session",
     )
