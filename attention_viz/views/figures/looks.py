@@ -37,6 +37,7 @@ def looks(
     trace.query_tokens(stream).require(query)
     row = trace.attention(layer, stream).head(head).rows([query])
     weights = row.weights[0].detach().float().cpu().tolist()
+    allowed = [True] * len(weights) if row.allowed is None else row.allowed.expand(row.weights.shape)[0].tolist()
     keys = readable(trace.key_tokens(stream).written)
     blocks = bar_blocks(weights)
     drawn = blocks.values[:, 0].tolist()
@@ -47,7 +48,7 @@ def looks(
         **bar_places(blocks),
         orientation="h",
         marker={"color": colours.key},
-        text=[f"{weight:.3f}" for weight in drawn] if len(drawn) <= _PRINTED_UP_TO else None,
+        text=_numbers(drawn, allowed) if len(drawn) <= _PRINTED_UP_TO and blocks.whole else None,
         textposition="outside",
         cliponaxis=False,
         hovertext=[
@@ -65,3 +66,8 @@ def looks(
         labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True),
     )
     return figure
+
+
+def _numbers(weights: list[float], allowed: list[bool]) -> list[str]:
+    """The weights as they are printed; nothing where the query may not look."""
+    return [f"{weight:.3f}" if may else "" for weight, may in zip(weights, allowed, strict=True)]
