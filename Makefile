@@ -87,6 +87,7 @@ recorded:
 families:
 	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python -m scripts.families $(ARGS)
+	@.venv/bin/python -m scripts.seen_families $(ARGS)
 
 # The tools compared with want versions of their own, so they stay out of the app's environment. Memory is kept as
 # scripts/serve.py has the app keep it.

@@ -6,28 +6,22 @@ is exact an output and scores are opened into what wrote them, too.
 """
 
 import argparse
-import contextlib
-import logging
-import multiprocessing
-import os
-import signal
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
 from torch import Tensor
-from transformers.utils import logging as transformers_logging
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.closure import CLOSED, Closure, closure
 from scripts.tiny import VOCABULARY, Family, families, tiny
+from scripts.trying import SCALES, SEEN, TooLongError, at_most, cell, first_line, tells, tried
 
 __all__ = ["TABLE", "Result", "try_family"]
 
@@ -35,14 +29,6 @@ _ROOT = Path(__file__).parents[1]
 TABLE = _ROOT / "docs" / "families.md"
 _TOKENS, _TARGET, _PADDED = 11, 7, 3
 _SECONDS = 90
-# Families that one process tries before the next: what they leave in memory goes with it.
-_EACH = 60
-# From large to small: the first at which attention is neither uniform nor on one token only, so that a mistake shows.
-_SCALES = (8.0, 4.0, 2.0, 1.0)
-_PEAKED = 0.97
-# How much more than its even share the heaviest key has to get.
-_UNIFORM = 1.4
-_LARGEST_SCORE = 30
 
 
 @dataclass(frozen=True)
@@ -74,28 +60,28 @@ def try_family(family: Family) -> Result:
     """Build one family, wrap it, compare it with eager, unpadded and padded, and open its numbers."""
     begun = time.process_time()
     try:
-        with _at_most(_SECONDS):
+        with at_most(_SECONDS):
             return replace(_tried(family), seconds=time.process_time() - begun)
-    except _TooLong:
+    except TooLongError:
         return Result(family, "not built", reason=f"took more than {_SECONDS} seconds")
 
 
 def _tried(family: Family) -> Result:
-    wrapped, reason, tells = None, "", False
-    for scale in _SCALES:
+    wrapped, reason, telling = None, "", False
+    for scale in SCALES:
         try:
             model = tiny(family, scale=scale)
         except (Exception, SystemExit) as error:
-            return Result(family, "not built", reason=_first_line(error))
+            return Result(family, "not built", reason=first_line(error))
         try:
             wrapped = av.wrap(model)
-            tells = _tells(_trace(wrapped, None))
+            telling = tells(_trace(wrapped, None))
         except AttentionVizError as error:
             reason = reason or str(error.__cause__ or error)  # without what can be done instead, the same for all
             if "can't be run on text alone" in reason:  # at no scale
                 break
             continue
-        if tells:
+        if telling:
             break
     if wrapped is None:
         return Result(family, "refused", reason=reason)
@@ -105,19 +91,10 @@ def _tried(family: Family) -> Result:
         return Result(family, "refused", reason=str(error))
     outcome = "exact" if max(errors) <= 1e-5 else "wrong"
     opened = closure(wrapped, _trace(wrapped, None)) if outcome == "exact" else None
-    reason = "" if tells else "attention stayed uniform or on one token, so less is proven"
+    reason = "" if telling else "attention stayed uniform or on one token, so less is proven"
     reason = reason if outcome == "exact" else f"off by {max(errors):.1e}"
     route = _trace(wrapped, None).provenance.route
     return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason, opened, route)
-
-
-def _tells(trace: av.Trace) -> bool:
-    """Whether a mistake would show: attention neither uniform nor all on one token, no score drowned in rounding."""
-    last = trace.attention(trace.layer_count(trace.streams[-1]) - 1, trace.streams[-1])
-    heaviest = float(last.head(0).weights[-3:].amax(dim=-1).mean())
-    calls = [layer.attention for stream in trace.streams for layer in trace.layers[stream]]
-    largest = max(float(call.scaled.abs().max()) for call in calls)
-    return _UNIFORM / last.shape[-1] < heaviest < _PEAKED and largest < _LARGEST_SCORE
 
 
 def _error(wrapped: AttentionModel, mask: Tensor | None) -> float:
@@ -139,36 +116,6 @@ def _masks() -> tuple[Tensor | None, ...]:
     left, right = torch.ones(1, _TOKENS, dtype=torch.long), torch.ones(1, _TOKENS, dtype=torch.long)
     left[0, :_PADDED], right[0, -_PADDED:] = 0, 0
     return None, left, right
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {' '.join(lines)[:160]}"
-
-
-class _TooLong(BaseException):
-    """No `Exception`, which a model's code or ours would take for a fault of the model."""
-
-
-@contextlib.contextmanager
-def _at_most(seconds: int) -> Generator[None]:
-    def stop(*_: object) -> None:
-        raise _TooLong
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-
-
-def _quiet() -> None:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    transformers_logging.set_verbosity_error()
-    logging.disable(logging.CRITICAL)
-    torch.set_num_threads(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _text(results: Sequence[Result]) -> str:
@@ -207,19 +154,15 @@ def _text(results: Sequence[Result]) -> str:
     ]
     for one in (result for result in results if result.outcome == "exact"):
         cells = (one.family.name, one.family.model_class, ", ".join(one.streams), one.route, ", ".join(one.without))
-        lines.append(f"| {' | '.join(cells)} | {_cell(str(one.closure))} | {one.reason} |")
+        lines.append(f"| {' | '.join(cells)} | {cell(str(one.closure))} | {one.reason} |")
     for outcome in ("wrong", "refused", "not built"):
         lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]
         lines += [
-            f"| {one.family.name} | {one.family.model_class} | {_cell(one.reason)} |"
+            f"| {one.family.name} | {one.family.model_class} | {cell(one.reason)} |"
             for one in results
             if one.outcome == outcome
         ]
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 def main(write: Callable[[str], object] = TABLE.write_text) -> None:
@@ -227,19 +170,19 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only these families, without writing the table")
     names = parser.parse_args().names
-    torch.set_num_threads(1)  # a process with threads can't be forked
     # Telling which families read ids imports their code, which forked processes share and don't import again.
     chosen = [family for family in families() if not names or family.name in names]
     results: list[Result] = []
-    way = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    with multiprocessing.get_context(way).Pool(os.cpu_count(), _quiet, maxtasksperchild=_EACH) as pool:
-        for result in pool.imap(try_family, chosen):
-            results.append(result)
-            told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
-            told += "" if result.closure is None else f"; opened: {result.closure}"
-            print(f"{len(results)}/{len(chosen)} {told} ({result.seconds:.1f} s)", flush=True)
+    for result in tried(try_family, chosen):
+        results.append(result)
+        told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
+        told += "" if result.closure is None else f"; opened: {result.closure}"
+        print(f"{len(results)}/{len(chosen)} {told} ({result.seconds:.1f} s)", flush=True)
     if not names:
-        write(_text(sorted(results, key=lambda result: (result.family.name, result.family.model_class))))
+        text = _text(sorted(results, key=lambda result: (result.family.name, result.family.model_class)))
+        # Pictures and sound are tried by a script of their own.
+        _, heading, others = TABLE.read_text("utf-8").partition(SEEN)
+        write(f"{text}\n{heading}{others}" if heading else text)
 
 
 if __name__ == "__main__":

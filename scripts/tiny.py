@@ -12,7 +12,7 @@ from transformers.modeling_utils import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-__all__ = ["VOCABULARY", "Family", "families", "tiny"]
+__all__ = ["VOCABULARY", "Family", "families", "part_of", "scaled", "small_changes", "tiny"]
 
 VOCABULARY = 97
 _LAYERS = 2
@@ -131,12 +131,12 @@ def families() -> Iterator[Family]:
     for name in sorted(CONFIG_MAPPING):
         found = [getattr(modeling_auto, mapping).get(name) for mapping in mappings]
         if not any(found) and _has_vocabulary(name):
-            found = [modeling_auto.MODEL_MAPPING_NAMES.get(name) or _part(name)]
+            found = [modeling_auto.MODEL_MAPPING_NAMES.get(name) or part_of(name)]
         classes = dict.fromkeys(one if isinstance(one, str) else one[0] for one in found if one)
         yield from (Family(name, model_class) for model_class in classes if _reads_ids(model_class))
 
 
-def _part(name: str) -> str | None:
+def part_of(name: str) -> str | None:
     """The model of a part that transformers' own lists leave out: one whose configuration is the part's."""
     config_class = CONFIG_MAPPING[name]
     try:
@@ -177,7 +177,11 @@ def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedMode
     torch.manual_seed(seed)
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     # A family of several parts may have a model of its text part alone, with that part's configuration.
-    model = model_class(_small(model_class.config_class, _ODD.get(family.name, {}))).float().eval()
+    return scaled(model_class(_small(model_class.config_class, _ODD.get(family.name, {}))).float().eval(), scale)
+
+
+def scaled(model: PreTrainedModel, scale: float) -> PreTrainedModel:
+    """A model with its matrices so many times as large, and its other parameters moved by a little."""
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     with torch.no_grad():
         for weights in model.parameters():
@@ -193,10 +197,10 @@ def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedMode
 
 
 def _small(config_class: Any, odd: dict[str, Any]) -> PreTrainedConfig:
-    return config_class(**{**_changes(config_class()), **odd})
+    return config_class(**{**small_changes(config_class()), **odd})
 
 
-def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
+def small_changes(usual: PreTrainedConfig) -> dict[str, Any]:
     """What to say instead of a configuration's own values so that the model gets small, the parts nested in it too."""
     told = {name: value for name, value in usual.to_dict().items() if not isinstance(value, dict)}
     changes: dict[str, Any] = {
@@ -230,5 +234,5 @@ def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
         changes["rope_parameters"] = {**rotation, "mrope_section": sections}
     for name in usual.sub_configs:
         if isinstance(part := getattr(usual, name, None), PreTrainedConfig):
-            changes[name] = {"model_type": part.model_type, **_changes(part)}
+            changes[name] = {"model_type": part.model_type, **small_changes(part)}
     return changes

@@ -60,6 +60,8 @@ def head_table(
         One row a head, index (layer, head), one column a metric, float64. NaN where no query has what is asked for;
         of cross-attention, whose two axes are different texts, that is so for all that compares their positions.
         A column ending in "_n" says from how many queries each mean is taken, over all texts: fewer than 5 say little.
+        `attrs["missing"]` says why, by the metric's name, where what was read can't have it: patches of a picture and
+        frames of a sound are no tokens of which two are the same, and a text has nothing above it.
         `attrs["rows"]` says from how many queries the means were taken and `attrs["queries"]` how many there are; where
         those are fewer, a column ending in "_error" has each mean's standard error, NaN where fewer than two queries
         had what is asked for. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking a query from each
@@ -122,6 +124,8 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
         columns=[name + ending for ending in columns for name in names],
     )
     found[[name + COUNT for name in names]] = sum(table[[name + COUNT for name in names]] for table in tables)
+    missing = [table.attrs.get("missing", {}) for table in tables]
+    found.attrs["missing"] = {name: why for name, why in missing[0].items() if all(name in one for one in missing)}
     for name in ("rows", "queries"):
         found.attrs[name] = sum(table.attrs.get(name, 0) for table in tables)
     return found
@@ -164,8 +168,19 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
     index = pandas.MultiIndex.from_tuples(heads, names=["layer", "head"])
     columns = _columns(sums, len(rows) / max(1, len(counted)))
     table = pandas.DataFrame({name: column.numpy() for name, column in columns.items()}, index=index)
-    table.attrs.update(rows=len(rows), queries=len(counted))
+    table.attrs.update(rows=len(rows), queries=len(counted), missing=_missing(trace, stream))
     return table
+
+
+def _missing(trace: Trace, stream: str) -> dict[str, str]:
+    """Why metrics have no number of anything that such a stream holds."""
+    tokens = trace.query_tokens(stream)
+    alike, patches = stream != "cross", any(place is not None and len(place) > 1 for place in tokens.place)
+    reasons = {
+        "ids": "" if tokens.ids is not None or not alike else "what it reads has no ids, so no two tokens are the same",
+        "patches": "" if patches and alike else "what it reads is no picture, in which patches have places",
+    }
+    return {name: reasons[metric.of] for name, metric in METRICS.items() if metric.of and reasons[metric.of]}
 
 
 def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:

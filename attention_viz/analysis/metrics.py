@@ -36,6 +36,7 @@ class Metric:
         source: where it comes from.
         function: gives each query's number, (…, row), for weights (…, row, key) and what is known of the tokens; NaN
             where a query hasn't what is asked for. Keys that no row looks at may be left out of the end.
+        of: what has it, where not everything does: "ids", tokens of which two can be the same; "patches" of a picture.
     """
 
     label: str
@@ -44,6 +45,7 @@ class Metric:
     unit: str
     source: str
     function: "Callable[[Tensor, Rows], Tensor]"
+    of: str = ""
 
     def mean(self, weights: "Float[Tensor, 'row key']", rows: "Rows") -> float:
         """The metric of one head: the mean over the rows that count; NaN where none has what is asked for."""
@@ -113,6 +115,15 @@ METRICS: dict[str, Metric] = {
         f"{_PATTERNS}.1",
         lambda weights, rows: rows.weight_at(weights, rows.after),
     ),
+    "above": Metric(
+        "Patch above",
+        "How much each patch of a picture looks at the one above it.",
+        r"\frac{1}{n}\sum_i A_{i,i\uparrow}",
+        "weight",
+        "Cordonnier et al. 2020, On the Relationship between Self-Attention and Convolutional Layers, section 3",
+        lambda weights, rows: rows.weight_at(weights, rows.above),
+        of="patches",
+    ),
     "self": Metric(
         "The token itself",
         "How much each token looks at itself.",
@@ -144,6 +155,7 @@ METRICS: dict[str, Metric] = {
         "weight",
         "Wang et al. 2022, Interpretability in the Wild, section 3",
         _duplicate,
+        of="ids",
     ),
     "induction": Metric(
         "Induction",
@@ -152,6 +164,7 @@ METRICS: dict[str, Metric] = {
         "weight",
         _INDUCTION,
         lambda weights, rows: rows.weight_at(weights, rows.following),
+        of="ids",
     ),
     "special": Metric(
         "Special tokens",

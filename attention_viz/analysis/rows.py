@@ -26,6 +26,7 @@ class Rows:
         count: how many keys of the whole text aren't padding.
         before: for each query the key one before it, −1 where there is none; of a picture's patch the one to its left;
             likewise `after`.
+        above: for each query the patch above it in a picture, −1 where there is none, as in a text.
         following: for each query the key after the most recent earlier token of its kind, −1 where there is none.
         duplicates: where a key is an earlier token of the query's kind, one (row, key) a line.
         alike: whether queries and keys are the same text.
@@ -40,6 +41,7 @@ class Rows:
     count: int
     before: Int[Tensor, " row"]
     after: Int[Tensor, " row"]
+    above: Int[Tensor, " row"]
     following: Int[Tensor, " row"]
     duplicates: Int[Tensor, "pair 2"]
     alike: bool
@@ -59,10 +61,11 @@ class Rows:
         counted = torch.zeros(len(queries), dtype=torch.bool)
         counted[list(queries.counted)] = True
         real = ~torch.tensor(keys.padding)
-        before, after, following = torch.full((3, len(chosen)), -1)
+        before, after, above, following = torch.full((4, len(chosen)), -1)
         duplicates = torch.zeros(len(chosen), len(keys), dtype=torch.bool)
         if alike:
             before, after = (_neighbours(queries, chosen, step, real) for step in (-1, 1))
+            above = _patches_beside(queries, chosen, (-1, 0)) if queries.placed else above
         if alike and queries.ids is not None:
             ids, columns = torch.tensor(queries.ids), torch.arange(len(keys))
             duplicates = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
@@ -77,6 +80,7 @@ class Rows:
             int(real.sum()),
             before,
             after,
+            above,
             following,
             duplicates.nonzero(),
             alike,
@@ -118,12 +122,18 @@ def _neighbours(
 ) -> Int[Tensor, " row"]:
     """The key one before or after each query; of a patch the one beside it in its row."""
     if _places(tokens) is not None:
-        found = {place: number for number, place in enumerate(tokens.place) if place is not None}
-        own = [tokens.place[number] for number in chosen.tolist()]
-        beside = [None if place is None else (*place[:-1], place[-1] + step) for place in own]
-        return torch.tensor([-1 if place is None else found.get(place, -1) for place in beside], dtype=torch.long)
+        return _patches_beside(tokens, chosen, (0, step))
     places = chosen + step
     if tokens.placed:  # a frame's neighbour is a frame, and no special position
         real = real & torch.tensor([place is not None for place in tokens.place])
     inside = (places >= 0) & (places < len(real))
     return torch.where(inside & real[places.clamp(0, len(real) - 1)], places, -1)
+
+
+def _patches_beside(tokens: Tokens, chosen: Int[Tensor, " row"], step: tuple[int, int]) -> Int[Tensor, " row"]:
+    """The key so many rows and columns away from each query in a picture; −1 where there is none, as in a text."""
+    placed = ((place, number) for number, place in enumerate(tokens.place) if place is not None and len(place) > 1)
+    found = {(row, column): number for (row, column, *_), number in placed}
+    places = [tokens.place[number] for number in chosen.tolist()]
+    beside = [place if place is None else (place[0] + step[0], place[1] + step[1]) for place in places]
+    return torch.tensor([-1 if place is None else found.get(place, -1) for place in beside], dtype=torch.long)

@@ -12,7 +12,7 @@ from attention_viz.trace.once import once
 from attention_viz.trace.spelling import visible
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["Words", "ordinal", "quoted"]
+__all__ = ["Words", "ordinal", "quoted", "unit_of"]
 
 # Letters of a word that a sentence quotes at most.
 _LONGEST = 24
@@ -124,11 +124,28 @@ class Words:
         pairs = zip(self.same, self.occurrences, strict=True)
         return Counter(number for number, occurrence in pairs if occurrence)
 
+    @once
+    def units(self) -> tuple[str, ...]:
+        """What each word is: "patch" of a picture, "frame" of a sound, or "word"."""
+        sizes = (len(self.tokens.place[first] or ()) for first, *_ in self.pieces)
+        return tuple(("word", "frame")[size] if size < 2 else "patch" for size in sizes)
+
     def named(self, word: int) -> tuple[str, str]:
-        """A word in a sentence: what tells it from others of its text, such as "the second ", and itself in quotes."""
+        """A word in a sentence: what tells it from others of its text, such as "the second ", and itself in quotes.
+
+        A patch of a picture is "patch 3,5", a frame of a sound "1.20 s".
+        """
+        if (unit := self.units[word]) != "word":
+            return "", f"{'patch ' * (unit == 'patch')}{visible(self.texts[word]).replace('␣', ' ')}"
         occurrence = self.occurrences[word]
         repeated = occurrence > 0 and self._totals[self.same[word]] > 1
         return (f"the {ordinal(occurrence)} " if repeated else "", quoted(self.texts[word]))
+
+
+def unit_of(tokens: Tokens) -> str:
+    """What most of some tokens are parts of: "patch" of a picture, "frame" of a sound, else "word"."""
+    size = max((len(place) for place in tokens.place if place is not None), default=0)
+    return ("word", "frame")[size] if size < 2 else "patch"
 
 
 def ordinal(number: int) -> str:

@@ -37,6 +37,7 @@ def naive(weights: numpy.ndarray, tokens: Tokens, counted: Sequence[int] | None 
         "entropy": mean([-sum(a[i, j] * math.log(a[i, j]) for j in range(n) if a[i, j] > 0) for i in rows]),
         "previous": mean([a[i, i - 1] for i in rows if i - 1 in real]),
         "next": mean([a[i, i + 1] for i in rows if i + 1 in real]),
+        "above": math.nan,  # a text has no rows of patches
         "self": mean([a[i, i] for i in rows]),
         "first": mean([a[i, real[0]] for i in rows]),
         "distance": mean([sum(a[i, j] * abs(i - j) for j in range(n)) for i in rows]),
@@ -65,7 +66,7 @@ def test_every_metric_of_every_head_equals_its_definition_on_eager_weights(name:
         for head, weights in enumerate(heads):
             row = table.loc[(layer, head), list(METRICS)]
             assert row.to_dict() == pytest.approx(naive(weights, tokens), abs=2e-5, nan_ok=True)
-    assert not table.isna().all().any()
+    assert not table.drop(columns="above").isna().all().any()
 
 
 def made(weights: list[list[float]], tokens: Tokens) -> Trace:
@@ -94,6 +95,7 @@ def test_a_matrix_worked_out_by_hand() -> None:
             "entropy": (0 + half + 1.5 * half + 1.5 * half) / 4,
             "previous": (0.5 + 0.5 + 0.25) / 3,
             "next": 0.0,
+            "above": math.nan,
             "self": (1 + 0.5 + 0.25 + 0.5) / 4,
             "first": (1 + 0.5 + 0.25 + 0) / 4,
             "distance": (0 + 0.5 + 1 + 0.75) / 4,
@@ -106,6 +108,27 @@ def test_a_matrix_worked_out_by_hand() -> None:
         abs=1e-6,
         nan_ok=True,
     )
+
+
+def test_of_a_picture_neighbours_are_those_beside_and_above_and_what_has_no_ids_is_left_out_and_said() -> None:
+    places = (None, (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
+    tokens = Tokens(("[CLS]", "0,0", "0,1", "1,0", "1,1"), None, special=(True, *[False] * 4), place=places)
+    weights = [
+        [0.2] * 5,
+        [0.1, 0.2, 0.3, 0.4, 0],
+        [0, 0.5, 0.1, 0.2, 0.2],
+        [0, 0.7, 0.1, 0.1, 0.1],
+        [0, 0, 0.3, 0.5, 0.2],
+    ]
+    table = head_table(made(weights, tokens))
+    found = table.loc[(0, 0)]
+    assert (found["above"], found["above_n"]) == (pytest.approx((0.7 + 0.3) / 2), 2)
+    assert found["previous"] == pytest.approx((0.5 + 0.5) / 2)
+    assert found["next"] == pytest.approx((0.3 + 0.1) / 2)
+    assert table.attrs["missing"].keys() == {"duplicate", "induction"}
+    assert "has no ids" in table.attrs["missing"]["induction"]
+    text = made(weights, Tokens(tuple("abcde"), (1, 2, 3, 4, 5)))
+    assert head_table([text, text]).attrs["missing"].keys() == {"above"}
 
 
 def test_special_tokens_padding_and_blind_rows_are_left_out_of_the_means() -> None:
@@ -149,7 +172,7 @@ def test_of_cross_attention_what_compares_positions_is_not_a_number() -> None:
         head_table(trace)
     table = head_table(trace, "cross")
     unknown = {name for name in METRICS if table[name].isna().all()}
-    assert unknown == {"previous", "next", "self", "distance", "duplicate", "induction"}
+    assert unknown == {"previous", "next", "above", "self", "distance", "duplicate", "induction"}
 
 
 def test_divergence_is_that_of_scipy_and_rows_that_lack_weight_look_nowhere() -> None:

@@ -60,6 +60,46 @@ def test_distances_and_neighbours_of_a_picture_go_by_place(cat: av.Trace) -> Non
     left = [float(weights[1 + at, at]) for at in range(256) if at % 16]
     assert table.loc[(0, 0), "previous"] == pytest.approx(np.mean(left), rel=1e-5)
     assert table[["duplicate", "induction"]].isna().all(axis=None)
+    assert table.attrs["missing"].keys() == {"duplicate", "induction"}
+    above = [float(weights[1 + at, 1 + at - 16]) for at in range(16, 256)]
+    assert table.loc[(0, 0), "above"] == pytest.approx(np.mean(above), rel=1e-5)
+    assert table["above"].idxmax() == (3, 4)
+    assert table["previous"].idxmax() == (2, 3)
+
+
+def test_findings_and_roles_of_a_picture_speak_of_patches(cat: av.Trace) -> None:
+    found = {one.kind: one for one in av.findings(cat)}
+    assert found["previous"].text.startswith("Each patch looks at the one to its left: ")
+    assert found["above"].text.startswith("Each patch looks at the one above it: ")
+    link = found["link"]
+    (row, column), (other_row, other_column) = (cat.query_tokens().place[at] for at in (link.query, link.key))
+    assert max(abs(row - other_row), abs(column - other_column)) > 1
+    roles = av.roles(cat)
+    assert roles.loc[(2, 3), "role"] == "previous"
+    assert roles[["same token", "induction", "punctuation"]].isna().all(axis=None)
+
+
+def test_four_of_the_six_heads_of_the_last_layer_look_at_the_astronaut() -> None:
+    trace = shipped(DINO).trace(av.Picture(SAMPLES["astronaut"].path))
+    region = next(one for one in av.findings(trace) if one.kind == "region")
+    assert (region.layer, region.query) == (11, 0)
+    assert region.text.startswith("4 of 6 heads of layer 11 look from “[CLS]” at one region around patch ")
+    own = trace.weights(11, region.head)[0, 1:]
+    assert region.key - 1 in own.topk(20).indices.tolist()
+
+
+def test_a_head_is_silenced_and_a_region_blocked_in_a_picture(cat: av.Trace) -> None:
+    model, picture = shipped(DINO), av.Picture(SAMPLES["chelsea"].path)
+    region = [1 + 16 * row + column for row in range(7, 13) for column in range(2, 9)]
+    allowed = torch.ones(257, 257, dtype=torch.bool)
+    allowed[0, region] = False
+    blind = model.trace(picture, edits=[av.Allow(allowed)])
+    assert float(blind.attention(11).weights[:, 0, region].abs().max()) == 0
+    assert float(blind.attention(0).weights[:, 1, region].max()) > 0
+    assert not torch.allclose(blind.output[0], cat.output[0], atol=1e-2)
+    silent = model.trace(picture, edits=[av.Ablate(11, 2)])
+    assert torch.equal(silent.weights(10, 2), cat.weights(10, 2))
+    assert not torch.allclose(silent.output[0], cat.output[0], atol=1e-3)
 
 
 def test_a_picture_is_saved_with_its_trace(cat: av.Trace, tmp_path: Path) -> None:

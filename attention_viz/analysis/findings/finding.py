@@ -65,6 +65,12 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     ),
     "alignment": FindingKind("A word that is written looks at a word of the text that is read.", 0.5, 1.1),
     "previous": FindingKind("A head in which each word looks at the one before it.", 0.5, 0.2, of_a_head=True),
+    "above": FindingKind(
+        "A head in which each patch of a picture looks at the one above it.", 0.5, 0.2, of_a_head=True
+    ),
+    "region": FindingKind(
+        "A region of a picture at which several heads of a layer look from its class token.", 0.2, 1.3, of_a_head=True
+    ),
     "same token": FindingKind(
         "A head in which words that come again look back at where they came before.", 0.25, 0.9, of_a_head=True
     ),

@@ -83,6 +83,7 @@ def jobs_of(scene: Scene) -> list[Job]:
     content = words.are("content")[torch.tensor(words.of_position)][rows.positions]
     found = [
         _job(scene, rows, "previous", "previous", rows.before, rows.counted),
+        _job(scene, rows, "above", "above", rows.above, rows.counted),
         _job(scene, rows, "same token", "duplicate", latest, content),
         _job(scene, rows, "induction", "induction", rows.following, content),
     ]

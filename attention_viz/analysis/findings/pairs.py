@@ -85,7 +85,7 @@ def pairs_of(scene: Scene) -> list[Pairs]:
         return _if_any("alignment", (content & keys) * torch.where(asked == columns, _UNMOVED, 1.0))
     pronoun, last = scene.queries.are("pronoun")[asked], asked == (-1 if scene.last is None else scene.last)
     same = torch.tensor(scene.queries.same)
-    earlier, again, distance = asked > columns, same[asked] == same, (asked - columns).abs()
+    earlier, again, distance = asked > columns, same[asked] == same, scene.apart(asked)
     stood_for = pronoun & earlier & scene.keys.nouns
     # A neighbour counts 0, a word far away nearly its whole weight; for what comes next, a neighbour counts half.
     far, near_too = 1 - 1 / distance.clamp_min(1), 1 - 1 / (1 + distance)

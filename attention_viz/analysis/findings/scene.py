@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
 from attention_viz.analysis.row_weights import looks_back
 from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import Words
@@ -58,6 +62,7 @@ class Scene:
         """The words whose rows are looked through, rising: of a long text a sample of those with a meaning."""
         kinds = self.queries.kinds
         words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding")]
+        words = [word for word in words if word not in self.unheard(self.queries)]
         shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
         room = _CELLS // max(1, sum(heads * keys for heads, _, keys in shapes))
         tokens = sum(len(self.queries.pieces[word]) for word in words)
@@ -76,4 +81,23 @@ class Scene:
         """The words that no sentence names as looked at: special ones, and where none looks ahead the first of all."""
         kinds = self.keys.kinds
         first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if self.looks_back else []
-        return frozenset((*first, *(word for word, kind in enumerate(kinds) if kind in ("special", "padding"))))
+        mute = (word for word, kind in enumerate(kinds) if kind in ("special", "padding"))
+        return frozenset((*first, *mute)) | self.unheard(self.keys)
+
+    def unheard(self, words: Words) -> frozenset[int]:
+        """The frames after a sound's end, which is filled up with silence to what a model hears at once."""
+        seen = self.trace.seen
+        if seen.sound is None or not words.tokens.placed:
+            return frozenset()
+        end = len(seen.sound) / seen.rate
+        starts = ((word, words.tokens.place[first]) for word, (first, *_) in enumerate(words.pieces))
+        return frozenset(word for word, place in starts if place is not None and place[0] >= end)
+
+    def apart(self, asked: Int[Tensor, "row 1"]) -> Float[Tensor, "row word"]:
+        """How far each word is from each of some: in words; of a picture in patches, 0 where one of them is none."""
+        columns = torch.arange(len(self.keys.pieces))
+        places = [self.keys.tokens.place[first] for first, *_ in self.keys.pieces]
+        if not any(place is not None and len(place) > 1 for place in places):
+            return (asked - columns).abs().float()
+        grid = torch.tensor([(torch.nan,) * 2 if place is None else place[:2] for place in places])
+        return (grid[asked[:, 0], None] - grid).norm(dim=-1).nan_to_num(0)

@@ -5,9 +5,10 @@ from string import Formatter
 
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import Scene
 from attention_viz.analysis.readings import READINGS
-from attention_viz.analysis.words import ordinal, quoted
+from attention_viz.analysis.words import ordinal, quoted, unit_of
 from attention_viz.trace.merging import MERGED
 
 __all__ = ["tell"]
@@ -21,11 +22,21 @@ _SENTENCES = {
     "next word": "{query:the last {unit}} looks at {key}: {number}",
     "alignment": "{query} is said while looking at {key}: {number}",
     "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
+    "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",
+    "region": "{heads} of {of} heads of layer {layer} look from {query} at {key:one region around {patch}}: "
+    "{number} of their weight on patches, for {area} of the picture",
     "same token": "{query:words that come again} look back at {key:where they came before}: {number} on average",
     "induction": "{query:words that come again} look at {key:what followed them last time}: {number} on average",
 }
+# Of patches and frames, where it isn't said as of words.
+_OTHERWISE = {
+    ("previous", "patch"): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
+    ("alignment", "frame"): "{query} is said while hearing {key}: {number}",
+}
 _NEXT = "before saying {next}, {query:the last {unit}} looks at {key}: {number}"
 _SAID = "{query:the last {unit}} looks at {key}, {next:the likeliest next word}: {number}"
+# What stands in a sentence beside who looks, at what, and how much.
+_PLAIN = ("before", "heads", "of", "layer", "area")
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 
 
@@ -53,12 +64,13 @@ def _parts(scene: Scene, one: Candidate) -> Iterator[tuple[str, str]]:
         yield f"by {READINGS[reading].label.casefold() if reading in READINGS else reading}, ", ""
     following = _likeliest_next(scene) if one.kind == "next word" else None
     said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
+    said |= _of_region(scene, one)
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
         if role == "number":
             yield f"{one.strength:.2f}", role
-        elif role == "before":
-            yield said["before"], ""
+        elif role in _PLAIN:
+            yield said[role], ""
         elif role is not None and spelled:
             yield spelled.format(**said), role
         elif role == "next":
@@ -70,12 +82,23 @@ def _parts(scene: Scene, one: Candidate) -> Iterator[tuple[str, str]]:
             yield named, role
 
 
+def _of_region(scene: Scene, one: Candidate) -> dict[str, str]:
+    """What is said of a region beside its weight."""
+    if one.kind != "region":
+        return {}
+    found = region_of(scene, one.layer, scene.queries.pieces[one.query][0])
+    assert found is not None
+    counts = {"heads": str(len(found.heads)), "of": str(found.of), "layer": str(one.layer)}
+    return {**counts, "patch": scene.keys.named(one.key)[1], "area": f"{found.area:.2f}"}
+
+
 def _template(scene: Scene, one: Candidate, following: str | None) -> str:
     if one.kind == "induction" and one.words == 1:
         return _ONE_INDUCTION
     if following is not None:
         return _SAID if scene.keys.texts[one.key].casefold() == following.casefold() else _NEXT
-    return _SENTENCES[one.kind]
+    unit = (scene.queries if scene.alike else scene.keys).units[one.key]
+    return _OTHERWISE.get((one.kind, unit), _SENTENCES[one.kind])
 
 
 def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -98,6 +121,8 @@ def _unit(scene: Scene, one: Candidate) -> str:
     """What the rows that a sentence speaks of are."""
     if one.kind == "next word":
         return "token" if scene.queries.kinds[one.query] in ("sign", "special") else "word"
+    if (unit := unit_of(scene.queries.tokens)) != "word":
+        return unit
     return "word" if len(scene.queries.pieces) == len(scene.queries.tokens) else "token"
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
+from attention_viz.analysis.words import unit_of
 from attention_viz.trace.trace import Trace
 
 __all__ = ["found_slides", "link_slide"]
@@ -67,19 +68,23 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
 
 
 def _of_finding(trace: Trace, one: Finding) -> Slide:
-    return _slide(trace, one.stream, one.layer, one.head, one.query, one.key, _asked(one), one.parts)
+    return _slide(trace, one.stream, one.layer, one.head, one.query, one.key, _asked(trace, one), one.parts)
 
 
-def _asked(one: Finding) -> tuple[Part, ...]:
+def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
     """The question that the finding's sentence answers."""
+    unit, seen = (unit_of(tokens(one.stream)) for tokens in (trace.query_tokens, trace.key_tokens))
+    if one.kind == "region":
+        return ((f"At which part of the picture do several heads of layer {one.layer} look?", ""),)
     if FINDING_KINDS[one.kind].of_a_head:
-        return ((f"What does head {one.head} of layer {one.layer} do with every word?", ""),)
+        return ((f"What does head {one.head} of layer {one.layer} do with every {unit}?", ""),)
     if one.kind == "next word":
         return (("Before the next word is said: where does ", ""), ("the last one", "query"), (" look?", ""))
     before, looking = _looking(one.parts)
     if one.kind == "alignment":
-        return (("Which word is looked at while ", ""), *before, *looking, (" is said?", ""))
-    return (("Which word does ", ""), *before, *looking, (" look at?", ""))
+        done = "heard" if seen == "frame" else "looked at"
+        return ((f"Which {seen} is {done} while ", ""), *before, *looking, (" is said?", ""))
+    return ((f"Which {seen} does ", ""), *before, *looking, (" look at?", ""))
 
 
 def _of_head(ask: tuple[Part, ...], layer: int, head: int) -> tuple[Part, ...]:
@@ -94,7 +99,10 @@ def _looking(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]
     before = "".join(text for text, _ in parts[:place])
     # By a reading the sentence begins with its name.
     before = before.rpartition(", ")[2]
-    return (((f"{before[:1].lower()}{before[1:]}", ""),) if before else ()), (parts[place],)
+    text, role = parts[place]
+    # Inside a question what no quotes stand around begins small.
+    looking = (f"{text[:1].lower()}{text[1:]}", role) if text.startswith("Patch ") else (text, role)
+    return (((f"{before[:1].lower()}{before[1:]}", ""),) if before else ()), (looking,)
 
 
 def _slide(

@@ -15,7 +15,13 @@ from attention_viz.models.recording.find_wiring import find_wirings
 from attention_viz.models.recording.interception.planning import check_planned, planned_by, unheard_module
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
-from attention_viz.models.recording.towers import layer_labels, layers_without, looks_back, streams_by_tower
+from attention_viz.models.recording.towers import (
+    check_heads,
+    layer_labels,
+    layers_without,
+    looks_back,
+    streams_by_tower,
+)
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.trace.kept import Kept, chosen_layers
@@ -192,6 +198,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     if _SEEN & {*inputs}:
+        if runner.switch.plan.sites:
+            check_heads(model, calls)
         streams = streams_by_tower(runner.model, calls, inputs)
     else:
         streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)

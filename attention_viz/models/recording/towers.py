@@ -1,7 +1,7 @@
 """What the names of modules tell of the attention calls: the tower that each is of, and the number of its layer."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
 
@@ -12,7 +12,7 @@ from attention_viz.operation.masks import causal
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["layer_labels", "layers_without", "looks_back", "streams_by_tower"]
+__all__ = ["check_heads", "layer_labels", "layers_without", "looks_back", "streams_by_tower"]
 
 # What parts of a module's name say that it is of a tower that reads pictures, sounds or text.
 _PICTURES = ("vision", "visual", "image", "pixel", "vit", "video", "segmentation")
@@ -34,6 +34,12 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
         streams = _of_two(paths, calls)
     else:
         streams = (_kind(inputs),) * len(calls)
+    _check_own_positions(model, paths, inputs)
+    if "decoder_input_ids" in inputs and "cross" not in streams:
+        raise UnsupportedModel(
+            f"{type(model).__name__} reads one thing and says another, and no attention from one to the other was "
+            f"heard, only {' and '.join(dict.fromkeys(streams))}; needed: a decoder that looks at what is read"
+        )
     for stream in dict.fromkeys(streams):
         shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
         square = all(queries == keys for queries, keys in shapes)
@@ -44,6 +50,49 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
                 "layer to layer, or looks at windows; needed: the same positions in every layer"
             )
     return streams
+
+
+def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
+    """Make sure that what attends stands for a part of what is read, and for no question that a model brings along.
+
+    Raises:
+        UnsupportedModel: a decoder that is given no text attends, as that of a detector of objects.
+    """
+    if any(name.endswith("input_ids") for name in inputs):
+        return
+    asking = next((path for path in paths if "decoder" in path.split(".")), None)
+    if asking is not None:
+        raise UnsupportedModel(
+            f"{type(model).__name__} attends in {asking}, whose positions are questions that the model brings along, "
+            "as for objects that it looks for, and no parts of what it reads; needed: positions of a picture or a sound"
+        )
+
+
+def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
+    """Make sure that what was found in a model's own code as heads are some, and not windows of a picture as well.
+
+    Raises:
+        UnsupportedModel: there are so many of them as the model's configuration doesn't know.
+    """
+    known = _head_counts(model.config.to_dict())
+    strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
+    if strange is not None:
+        raise UnsupportedModel(
+            f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, and its configuration "
+            f"knows of {', '.join(map(str, sorted(known)))} heads: it looks at windows; needed: heads that each see all"
+        )
+
+
+def _head_counts(told: Mapping[str, Any]) -> frozenset[int]:
+    """How many heads a configuration speaks of, in all its parts."""
+    found = set[int]()
+    for name, value in told.items():
+        if isinstance(value, dict):
+            found |= _head_counts(cast("Mapping[str, Any]", value))
+        elif "head" in str(name) and "dim" not in str(name):
+            several = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
+            found |= {one for one in several if isinstance(one, int) and not isinstance(one, bool)}
+    return frozenset(found)
 
 
 def _kind(inputs: Mapping[str, Tensor]) -> str:

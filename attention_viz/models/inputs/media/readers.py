@@ -186,7 +186,8 @@ class TensorReader(Reader):
             main: which of them it is all about.
         """
         self._model, self.main = model, main
-        self._example = {name: _tensor(model, name, one) for name, one in example.items()}
+        self._in_patches = any(name.endswith("grid_thw") for name in example)
+        self._example = self._checked(example)
 
     def read(self, thing: object) -> Given:
         """As every reader."""
@@ -200,15 +201,20 @@ class TensorReader(Reader):
             raise UnsupportedModel(
                 f"{self._model} reads {', '.join(self._example)}, as its example; got {', '.join(map(str, named))}"
             )
-        return Given({name: _tensor(self._model, name, one) for name, one in named.items()})
+        return Given(self._checked(named))
+
+    def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Of one row each; but the patches of a picture of any size stand one a row where their grid is told, too."""
+        loose = [name for name in given if self._in_patches and name.startswith("pixel")]
+        return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
 
     def example(self) -> Given:
         """What it was wrapped with."""
         return Given(self._example)
 
 
-def _tensor(model: str, name: str, value: object) -> Tensor:
-    if not isinstance(value, Tensor) or value.ndim < 2 or value.shape[0] != 1:
+def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:
+    if not isinstance(value, Tensor) or value.ndim < 2 or (is_row and value.shape[0] != 1):
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise UnsupportedModel(f"{model}'s inputs are tensors of one row each, (1, …); {name} is {got}")
     return value

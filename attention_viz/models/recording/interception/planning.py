@@ -81,6 +81,8 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
     Raises:
         UnsupportedModel: a softmax of it goes over another number of keys than a text has tokens.
     """
+    if not any(name.endswith("input_ids") for name in inputs):  # a picture's or a sound's positions aren't known yet
+        return
     for given in (inputs, _repeated(inputs, min(_LONG, limit or _LONG))):
         softmaxes = Softmaxes()
         with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
@@ -100,7 +102,8 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
     """The same text over and over, so that it is longer than the blocks that families cut long texts into."""
-    return {name: tensor.repeat(1, -(-count // tensor.shape[1]))[:, :count] for name, tensor in inputs.items()}
+    flat = {name: tensor for name, tensor in inputs.items() if tensor.ndim == 2}
+    return {**inputs, **{name: one.repeat(1, -(-count // one.shape[1]))[:, :count] for name, one in flat.items()}}
 
 
 def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

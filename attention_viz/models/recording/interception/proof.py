@@ -75,6 +75,11 @@ def _site(heard: Heard, moved: list["_Moved"]) -> Site:
         )
     which, scale = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
+    if len(lead) > 1 and lead[0] > 1 and lead[1:].numel() > 1:
+        raise UnsupportedModel(
+            f"{name} attends in a batch of {lead[0]} rows made from one, as over windows of a picture; needed: a model "
+            "that keeps what it reads in one row"
+        )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
     return Site(which, len(products), scale, lead.numel(), frozenset({(heard.logits.way, heard.way)}))

@@ -9,8 +9,20 @@ from attention_viz.errors import UnsupportedModel
 
 __all__ = ["Returned", "named_output_of", "output_of", "outputs_of"]
 
-# In this order. The last are embeddings of a whole text, or of each token, that some models hand out alone.
-_OUTPUTS = ("logits", "prediction_logits", "last_hidden_state", "embeddings", "text_embeds", "pooler_output")
+# In this order. The last are embeddings of a whole text or picture, or of each token, that some models hand out alone;
+# before them how well a picture fits a text, which both towers have a part in.
+_OUTPUTS = (
+    "logits",
+    "prediction_logits",
+    "last_hidden_state",
+    "logits_per_image",
+    "logits_per_audio",
+    "embeddings",
+    "text_embeds",
+    "image_embeds",
+    "audio_embeds",
+    "pooler_output",
+)
 
 
 class Returned(NamedTuple):

@@ -79,7 +79,8 @@ def few_words(table: pandas.DataFrame) -> str:
 
 def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
     """Which metrics have no number for any head, and why; empty where each has one."""
-    none = [name for name in asked if name in table and table[name].isna().to_numpy().all()]
+    there = [name for name in asked if name in table and METRICS[name].of != "patches"]
+    none = [name for name in there if table[name].isna().to_numpy().all()]
     others = [METRICS[name].label for name in none if name != "special"]
     said = ["No token of this text is special, so Special tokens has no number."] if "special" in none else []
     if others:

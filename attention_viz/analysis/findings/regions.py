@@ -1,0 +1,165 @@
+"""Regions of a picture at which several heads of one layer look at once, from its class token."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attention_viz.analysis.findings.candidate import Candidate
+from attention_viz.analysis.findings.scene import Scene
+
+__all__ = ["Region", "region_of", "regions_of"]
+
+# A region is the smallest that has this share of a head's weight on patches.
+_HALF = 0.5
+# Larger than this share of a picture it is no region.
+_LARGEST = 0.4
+# A head looks at a region where it gives it so much of its weight, and so many times the share that the region has of
+# the picture.
+_LEAST, _TIMES = 0.4, 1.7
+# Heads that have to do so.
+_FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A part of a picture at which heads of a layer look.
+
+    Attributes:
+        layer: the layer, by its number.
+        heads: which of its heads, from 0.
+        of: how many heads the layer has.
+        patches: the positions of its patches.
+        heaviest: the one of them with most weight, over these heads.
+        share: what it gets of the weight that these heads give to patches, on average.
+        area: which share of the picture it is.
+    """
+
+    layer: int
+    heads: tuple[int, ...]
+    of: int
+    patches: tuple[int, ...]
+    heaviest: int
+    share: float
+    area: float
+
+    @property
+    def score(self) -> float:
+        """How far it stands out: what it gets, by how many of the heads."""
+        return self.share * (1 - self.area) * len(self.heads) / self.of
+
+
+def regions_of(scene: Scene) -> list[Candidate]:
+    """The region of each layer of a picture at which most of its heads look; none where no class token looks."""
+    queries = scene.queries.tokens
+    looking = next((at for at, special in enumerate(queries.special) if special), None)
+    if looking is None or not scene.alike or not any(place is not None and len(place) > 1 for place in queries.place):
+        return []
+    found = (region_of(scene, layer, looking) for layer in scene.trace.layer_numbers(scene.stream))
+    return [
+        Candidate("region", one.score, one.share, scene.stream, one.layer, one.heads[0], looking, one.heaviest)
+        for one in found
+        if one is not None
+    ]
+
+
+def region_of(scene: Scene, layer: int, looking: int) -> Region | None:
+    """The region of a layer at which most of its heads look; None where fewer than two look at the same.
+
+    Args:
+        scene: a picture.
+        layer: by its number.
+        looking: the position from which it is looked, that of the class token.
+    """
+    call = scene.trace.attention(layer, scene.stream).rows([looking])
+    weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), _Grid.of(scene)
+    maps = grid.of_weights(weights)
+    maps = maps / maps.sum(dim=(1, 2), keepdim=True).clamp_min(1e-12)
+    best: Region | None = None
+    for one in maps:
+        region = grid.largest_part(_densest(_smoothed(one)))
+        found = _looked_at(region, maps, layer, grid, weights)
+        if found is not None and (best is None or (found.score, -found.area) > (best.score, -best.area)):
+            best = found
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Where the patches of a picture stand.
+
+    Attributes:
+        positions: of its patches, row by row; −1 where there is none.
+    """
+
+    positions: Tensor
+
+    @classmethod
+    def of(cls, scene: Scene) -> "_Grid":
+        places = {at: place for at, place in enumerate(scene.queries.tokens.place) if place is not None}
+        rows, columns = (int(max(place[axis] for place in places.values())) + 1 for axis in (0, 1))
+        positions = torch.full((rows, columns), -1)
+        for at, (row, column, *_) in places.items():
+            positions[int(row), int(column)] = at
+        return cls(positions)
+
+    def of_weights(self, weights: Float[Tensor, "head key"]) -> Float[Tensor, "head row column"]:
+        """The weights as they lie in the picture."""
+        return torch.where(self.positions >= 0, weights[:, self.positions.clamp_min(0)], 0)
+
+    def largest_part(self, inside: Bool[Tensor, "row column"]) -> Bool[Tensor, "row column"]:
+        """Of some patches the largest group that hangs together."""
+        left, best = {(row, column) for row, column in inside.nonzero().tolist()}, set[tuple[int, int]]()
+        while left:
+            start = min(left)
+            left.remove(start)
+            part, edge = set[tuple[int, int]](), [start]
+            while edge:
+                row, column = edge.pop()
+                part.add((row, column))
+                near = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)} & left
+                left -= near
+                edge += near
+            best = part if len(part) > len(best) else best
+        found = torch.zeros_like(inside)
+        for row, column in best:
+            found[row, column] = True
+        return found
+
+
+def _smoothed(weights: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """The mean over about a third of the picture's side, so that what lies in pieces over one object is one region."""
+    around = max(1, min(weights.shape) // 6)
+    wide = 2 * around + 1
+    return torch.nn.functional.avg_pool2d(weights[None], wide, stride=1, padding=around, count_include_pad=False)[0]
+
+
+def _densest(weights: Float[Tensor, "row column"]) -> Bool[Tensor, "row column"]:
+    """The fewest patches that have half of the weight."""
+    order = weights.flatten().argsort(descending=True, stable=True)
+    shares = weights.flatten()[order].cumsum(0) / weights.sum().clamp_min(1e-12)
+    inside = torch.zeros(weights.numel(), dtype=torch.bool)
+    inside[order[: int((shares < _HALF).sum()) + 1]] = True
+    return inside.reshape(weights.shape)
+
+
+def _looked_at(
+    region: Bool[Tensor, "row column"],
+    maps: Float[Tensor, "head row column"],
+    layer: int,
+    grid: _Grid,
+    weights: Float[Tensor, "head key"],
+) -> Region | None:
+    area = float(region.sum()) / float((grid.positions >= 0).sum())
+    if not 0 < area <= _LARGEST:
+        return None
+    shares = (maps * region).sum(dim=(1, 2))
+    heads = [head for head, share in enumerate(shares.tolist()) if share >= max(_LEAST, _TIMES * area)]
+    if len(heads) < _FEWEST:
+        return None
+    heads.sort(key=lambda head: -float(shares[head]))
+    patches = grid.positions[region]
+    heaviest = int(patches[weights[heads][:, patches].mean(dim=0).argmax()])
+    share = float(shares[heads].mean())
+    return Region(layer, tuple(heads), len(maps), tuple(patches.tolist()), heaviest, share, area)

@@ -1,0 +1,227 @@
+"""Tries every family of pictures and sounds that the installed transformers knows, and writes it into docs/families.md.
+
+Each is built tiny, or as it is by default where it can't be, with random weights; wrapped with something that it reads;
+and run. A family is exact where every weight of every head and the output are those of eager attention to 1e-5, or no
+further from a run of twice the precision than twice eager itself is, and where all weights that the model itself hands
+out are among ours.
+"""
+
+import argparse
+import copy
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import attention_viz as av
+from attention_viz.errors import AttentionVizError
+from scripts.tiny import Family, scaled
+from scripts.tiny_seen import example_of, seen_families, tiny_seen
+from scripts.trying import SCALES, SEEN, TooLongError, at_most, cell, first_line, tells, tried
+
+__all__ = ["TABLE", "Seen", "try_seen"]
+
+TABLE = Path(__file__).parents[1] / "docs" / "families.md"
+_SECONDS = 120
+_OUTCOMES = ("exact", "wrong", "refused", "not built")
+# How far weights that a model hands out may be from ours.
+_CLOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came out for one family.
+
+    Attributes:
+        family: which.
+        outcome: "exact", "refused", "not built" or "wrong".
+        reads: what it was given, by name and shape.
+        streams: the kinds of attention it has.
+        places: whether its positions have places in a picture.
+        handed: how many layers' weights the model itself handed out, which were compared once more.
+        reason: why it is not exact, or what is to be said of it.
+        route: of an exact one, how our attention came into it; see `Provenance.route`.
+        seconds: of the processor, that trying it took.
+    """
+
+    family: Family
+    outcome: str
+    reads: str = ""
+    streams: tuple[str, ...] = ()
+    places: bool = False
+    handed: int = 0
+    reason: str = ""
+    route: str = ""
+    seconds: float = 0.0
+
+
+def try_seen(family: Family) -> Seen:
+    """Build one family, wrap it with something that it reads, and compare it with eager."""
+    begun = time.process_time()
+    try:
+        with at_most(_SECONDS):
+            found = _tried(family)
+    except TooLongError:
+        found = Seen(family, "not built", reason=f"took more than {_SECONDS} seconds")
+    return replace(found, seconds=time.process_time() - begun)
+
+
+def _tried(family: Family) -> Seen:
+    try:
+        model, inputs = _ready(family)
+    except (Exception, SystemExit) as error:
+        return Seen(family, "not built", reason=first_line(error))
+    shapes = {name: "×".join(map(str, one.shape)) for name, one in inputs.items()}
+    reads = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if "mask" not in name)
+    found, reason = None, ""
+    for scale in SCALES:
+        larger = scaled(copy.deepcopy(model), scale)
+        try:
+            trace = av.wrap(larger, inputs=inputs).trace(inputs)
+        except AttentionVizError as error:
+            reason = reason or str(error.__cause__ or error)
+            continue
+        except Exception as error:  # what is no refusal is a fault of ours
+            return Seen(family, "wrong", reads, reason=first_line(error))
+        found = (larger, trace)
+        if tells(trace):
+            break
+    if found is None:
+        return Seen(family, "refused", reads, reason=reason)
+    return _compared(Seen(family, "exact", reads), *found, inputs)
+
+
+def _ready(family: Family) -> tuple[Any, dict[str, Tensor]]:
+    """The first of a family's models that runs, and what it ran with."""
+    errors = list[Exception]()
+    for model in tiny_seen(family):
+        try:
+            return model, example_of(model)
+        except Exception as error:  # whatever a family's own code says to what it can't read
+            errors.append(error)
+    raise errors[0]
+
+
+def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
+    """What the fidelity of a run says of it, and what the model itself hands out."""
+    fidelity = trace.fidelity
+    error = max(fidelity.output_error, fidelity.weight_error)
+    placed = any(trace.query_tokens(stream).placed for stream in trace.streams)
+    seen = replace(seen, streams=trace.streams, places=placed, route=trace.provenance.route)
+    if not fidelity.ok:
+        return replace(seen, outcome="wrong", reason=f"off by {error:.1e}")
+    handed = _handed_out(model, inputs)
+    own = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
+    strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
+    if strange:
+        told = f"{strange} of {len(handed)} layers' weights that the model hands out are none of ours"
+        return replace(seen, outcome="wrong", reason=told)
+    notes = ["by the second rule"] * (error > 1e-5)
+    notes += ["attention stayed uniform or on one position, so less is proven"] * (not tells(trace))
+    return replace(seen, handed=len(handed), reason="; ".join(notes))
+
+
+def _same(one: Tensor, ours: Tensor) -> bool:
+    return one.shape == ours.shape and torch.allclose(one, ours, atol=_CLOSE)
+
+
+def _handed_out(model: Any, inputs: dict[str, Tensor]) -> list[Tensor]:
+    """The weights that a model returns where it is asked for them, by eager attention; none where it has none."""
+    try:
+        model.set_attn_implementation("eager")
+        with torch.no_grad():
+            told = model(**inputs, output_attentions=True)
+    except Exception:  # whatever a family's own code says to what it doesn't offer
+        return []
+    found = list[Tensor]()
+    for name in ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"):
+        layers = getattr(told, name, None)
+        found += [one[0] for one in layers or () if isinstance(one, Tensor) and one.ndim == 4]
+    return [one for one in found if _are_shares(one)]
+
+
+def _are_shares(weights: Tensor) -> bool:
+    """Whether rows sum to 1: some models hand out scores, or values, by the name of weights."""
+    return bool(((weights.sum(dim=-1) - 1).abs() < 1e-3).all())
+
+
+def _text(results: Sequence[Seen]) -> str:
+    counts = Counter(result.outcome for result in results)
+    lines = [
+        SEEN,
+        "",
+        f"Made by `make families` with transformers {version('transformers')} and torch "
+        f"{version('torch')}. Of each family whose forward takes a picture or a sound one class was built, tiny, or as "
+        "it is by default where it can't be made so, with random weights scaled up so that its attention is neither "
+        "uniform nor on one position; wrapped with tensors that it reads (`av.wrap(model, inputs=…)`); and run. "
+        "*Exact*: every weight of every head and the output are those of transformers' eager attention to 1e-5, or no "
+        "further from a run in float64 than twice eager itself is. *Handed out*: of so many layers the model itself "
+        "returned weights, and each of them is one of ours, too. *Patches*: which part of the picture each position "
+        "stands for was proved by changing it; else positions have numbers. *Refused*: `av.wrap` says why and nothing "
+        "is drawn. *Not built*: no model could be made from the family's default configuration with small sizes, or "
+        "nothing was found that it reads, so nothing is claimed.",
+        "",
+        f"**{', '.join(f'{counts[outcome]} {outcome}' for outcome in _OUTCOMES)}, of {len(results)}.**",
+        "",
+        "## Exact, of pictures and sound",
+        "",
+        "| family | class | read | attention | route | patches | handed out | note |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for one in (result for result in results if result.outcome == "exact"):
+        cells = (one.family.name, one.family.model_class, one.reads, ", ".join(one.streams), one.route)
+        lines.append(f"| {' | '.join(cells)} | {'yes' if one.places else ''} | {one.handed or ''} | {one.reason} |")
+    for outcome in _OUTCOMES[1:]:
+        lines += ["", f"## {outcome.capitalize()}, of pictures and sound", "", "| family | class | why |"]
+        lines += ["| --- | --- | --- |"]
+        lines += [
+            f"| {one.family.name} | {one.family.model_class} | {cell(one.reason)} |"
+            for one in results
+            if one.outcome == outcome
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _kept(path: Path | None) -> dict[Family, Seen]:
+    """What came out in earlier runs, a line each."""
+    lines = path.read_text("utf-8").splitlines() if path and path.exists() else []
+    found = [json.loads(line) for line in lines]
+    results = [Seen(**one | {"family": Family(**one["family"]), "streams": tuple(one["streams"])}) for one in found]
+    return {one.family: one for one in results}
+
+
+def _keep(path: Path | None, result: Seen) -> None:
+    if path:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(result)) + "\n")
+
+
+def main(write: Callable[[str], object] = TABLE.write_text) -> None:
+    """Try all families, or those named, and write the table, or say what came out."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="only these families, without writing the table")
+    parser.add_argument("--kept", type=Path, help="a file in which results are kept: what is in it isn't tried again")
+    arguments = parser.parse_args()
+    kept = _kept(arguments.kept)
+    chosen = [one for one in seen_families() if not arguments.names or one.name in arguments.names]
+    results = [kept[one] for one in chosen if one in kept]
+    open_ones = [one for one in chosen if one not in kept]
+    for number, result in enumerate(tried(try_seen, open_ones), 1):
+        results.append(result)
+        _keep(arguments.kept, result)
+        told = f"{result.family.name} {result.family.model_class}: {result.outcome} {', '.join(result.streams)}"
+        print(f"{number}/{len(open_ones)} {told} {result.reason} ({result.seconds:.1f} s)", flush=True)
+    if not arguments.names:
+        before = TABLE.read_text("utf-8").split(SEEN)[0].rstrip()
+        write(f"{before}\n\n{_text(sorted(results, key=lambda one: (one.family.name, one.family.model_class)))}")
+
+
+if __name__ == "__main__":
+    main()

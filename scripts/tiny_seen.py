@@ -1,0 +1,289 @@
+"""Any transformers family of pictures or sounds as a tiny model with random weights, and something for it to read."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from scripts.tiny import VOCABULARY, Family, part_of, small_changes
+
+__all__ = ["example_of", "seen_families", "tiny_seen"]
+
+# Where models take pictures and sounds, by the name of that in their forward.
+_PICTURES = ("pixel_values", "pixel_values_videos")
+_SOUNDS = ("input_features", "input_values")
+# Of these tasks the first whose class a family has is the one that is tried; one that writes words before one that
+# doesn't.
+_TASKS = ("MODEL_FOR_SPEECH_SEQ_2_SEQ", "MODEL_FOR_IMAGE_TEXT_TO_TEXT", "MODEL", "MODEL_FOR_BACKBONE")
+# Parameters of the largest model that is made, where a family's configuration can't be made small.
+_LARGEST = 60_000_000
+_SIZES: dict[str, Any] = {
+    "image_size": 32,
+    "patch_size": 8,
+    "num_frames": 4,
+    "frames_per_clip": 4,
+    "crop_size": 32,
+    "num_mel_bins": 16,
+    "max_length": 64,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 4,
+    "num_position_embeddings": 64,
+    "input_feat_per_channel": 16,
+    "conv_channels": 16,
+    "num_queries": 5,
+    "num_detection_tokens": 5,
+    "frequency_stride": 8,
+    "time_stride": 8,
+}
+_LISTS: dict[str, Any] = {"image_size": [32, 32], "patch_size": [8, 8], "tubelet_size": [2, 8, 8]}
+# What single families need besides.
+_ODD: dict[str, dict[str, Any]] = {"gemma3": {"mm_tokens_per_image": 16}}
+# What says which frames of a sound are some.
+_MASKS = ("input_features_mask", "feature_attention_mask")
+# Instead of a backbone of another package one of transformers itself.
+_WITHOUT_TIMM: dict[str, Any] = {
+    "backbone_config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16],
+                        "depths": [1, 1, 1, 1], "out_features": ["stage2", "stage3", "stage4"]},
+}  # fmt: skip
+# What some take beside the pixels.
+_MORE_OF_A_PICTURE: dict[str, Callable[[int], Tensor]] = {
+    "image_sizes": lambda side: torch.tensor([[side, side]]),
+    "bbox": lambda _side: torch.zeros(1, 7, 4, dtype=torch.long),
+    "pixel_mask": lambda side: torch.ones(1, side, side, dtype=torch.long),
+}
+# Ids of a text, different from each other and none of them special.
+_IDS = (11, 22, 33, 44, 55, 66, 77)
+
+
+def seen_families() -> Iterator[Family]:
+    """Every family of the installed transformers whose forward takes a picture or a sound, with one of its classes."""
+    for name in sorted(CONFIG_MAPPING):
+        found = (getattr(modeling_auto, f"{task}_MAPPING_NAMES", {}).get(name) for task in _TASKS)
+        named = next((one for one in found if one), None) or part_of(name)
+        chosen = named[0] if isinstance(named, tuple | list) else named
+        if chosen and _reads(chosen):
+            yield Family(name, chosen)
+
+
+def _reads(model_class: str) -> bool:
+    try:
+        named = inspect.signature(getattr(importlib.import_module("transformers"), model_class).forward).parameters
+    except (AttributeError, ImportError):
+        return False
+    return bool({*_PICTURES, *_SOUNDS} & {*named})
+
+
+def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
+    """A family's models that may be tried, the same weights every time: a tiny one, and as it is by default.
+
+    Raises:
+        ValueError: it can't be made, or is too large.
+    """
+    model_class = getattr(importlib.import_module("transformers"), family.model_class)
+    errors, made = list[Exception](), 0
+    for changes in _ways(model_class.config_class()):
+        try:
+            config = model_class.config_class(**changes)
+            with torch.device("meta"):
+                size = sum(one.numel() for one in model_class(config).parameters())
+            if size > _LARGEST:
+                raise ValueError(f"it has {size / 1e6:.0f} million parameters, and the most that is tried is 60")
+            torch.manual_seed(seed)
+            model = model_class(config).float().eval()
+        except Exception as error:  # whatever a family's own code says to sizes that don't fit
+            errors.append(error)
+        else:
+            made += 1
+            yield model
+    if not made:
+        raise errors[0]
+
+
+def _ways(usual: PreTrainedConfig) -> Iterator[dict[str, Any]]:
+    """What may be said instead of a configuration's own values."""
+    backbone = getattr(usual, "backbone_config", None)
+    own = _WITHOUT_TIMM if getattr(backbone, "model_type", "").startswith("timm") else {}
+    changes = {**_changes(usual), **own, **_ODD.get(usual.model_type, {})}
+    if "decoder" in changes and isinstance(changes["decoder"], dict):
+        changes["decoder"] |= {"is_decoder": True, "add_cross_attention": True}
+    yield changes
+    yield own
+
+
+def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
+    """As of a text, with the sizes of pictures and sounds, the parts nested in it, too."""
+    changes = small_changes(usual)
+    told = usual.to_dict()
+    for name, size in _SIZES.items():
+        if isinstance(told.get(name), int) and not isinstance(told[name], bool):
+            changes[name] = size
+    for name, sizes in _LISTS.items():
+        if isinstance(told.get(name), list | tuple) and len(told[name]) == len(sizes):
+            changes[name] = sizes
+    for name in usual.sub_configs:
+        if isinstance(part := getattr(usual, name, None), PreTrainedConfig):
+            changes[name] = {"model_type": part.model_type, **_changes(part)}
+    return changes
+
+
+def example_of(model: PreTrainedModel) -> dict[str, Tensor]:
+    """Something that a model reads: the first of what its forward may want with which it runs.
+
+    Raises:
+        ValueError: it ran with none; the message is the first of its own.
+    """
+    errors = list[Exception]()
+    for inputs in _candidates(model):
+        for whole in _with_text(model, inputs):
+            try:
+                if _is_read(model, whole):
+                    return whole
+            except Exception as error:  # whatever a family's own code says to what it can't read
+                errors.append(error)
+            else:
+                errors.append(ValueError("what it says doesn't depend on the picture or the sound"))
+    raise _telling(errors) if errors else ValueError("its forward takes neither a picture nor a sound")
+
+
+def _telling(errors: list[Exception]) -> Exception:
+    """Of many errors the one that says most of a family: the first that isn't of something left out."""
+    return next((one for one in errors if "missing" not in str(one) and "NoneType" not in str(one)), errors[0])
+
+
+def _run(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Any:
+    with torch.no_grad():
+        return model(**inputs)
+
+
+def _is_read(model: PreTrainedModel, inputs: dict[str, Tensor]) -> bool:
+    """Whether what a model says depends on the picture or the sound that it is given."""
+    other = {name: one.flip(-1) if name in (*_PICTURES, *_SOUNDS) else one for name, one in inputs.items()}
+    told, again = (_tensors(_run(model, one)) for one in (inputs, other))
+    return any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(told, again, strict=True))
+
+
+def _tensors(found: Any) -> list[Tensor]:
+    if isinstance(found, Tensor):
+        return [found] if found.is_floating_point() else []
+    values = found.values() if isinstance(found, dict) else found if isinstance(found, tuple | list) else ()
+    return [one for part in values for one in _tensors(part)]
+
+
+def _noise(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+
+
+def _candidates(model: PreTrainedModel) -> Iterator[dict[str, Tensor]]:
+    named = inspect.signature(model.forward).parameters
+    sound, picture = ([one for one in names if one in named] for names in (_SOUNDS, _PICTURES))
+    for name in sorted((*picture, *sound), key=lambda one: one != model.main_input_name):
+        for inputs in _pictures(model, name) if name in _PICTURES else _sounds(model, name):
+            yield inputs
+            if name == "input_features":
+                long = torch.ones(1, max(inputs[name].shape[1:]), dtype=torch.long)
+                yield from ({**inputs, mask: long} for mask in _MASKS if mask in named)
+
+
+def _pictures(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
+    part, named = _part(model.config, "vision"), inspect.signature(model.forward).parameters
+    colours = next((n for n in (getattr(part, one, None) for one in ("num_channels", "in_channels")) if n), 3)
+    usual = getattr(part, "image_size", None)
+    usual = usual[0] if isinstance(usual, list | tuple) else usual
+    sides = [*dict.fromkeys(one for one in (usual, 32, 64, 224) if isinstance(one, int) and one <= 512)]
+    frames = getattr(part, "num_frames", None) or getattr(part, "frames_per_clip", None) or 4
+    grid = next((one for one in ("image_grid_thw", "grid_thw", "video_grid_thw") if one in named), None)
+    if grid:
+        yield from _in_patches(part, name, grid, colours)
+    for side in sides:
+        one, film = (1, colours, side, side), (1, frames, colours, side, side)
+        moving = "video" in name or getattr(part, "num_frames", None) or getattr(part, "frames_per_clip", None)
+        for shape in (film, one) if moving else (one, (1, 1, colours, side, side), film):
+            yield {name: _noise(*shape)}
+            for more in _MORE_OF_A_PICTURE:
+                if more in named:
+                    yield {name: _noise(*shape), more: _MORE_OF_A_PICTURE[more](side)}
+
+
+def _in_patches(part: Any, name: str, grid: str, colours: int) -> Iterator[dict[str, Tensor]]:
+    """As models take them that read pictures of any size: one patch a row, and how many there are."""
+    size = getattr(part, "patch_size", 8)
+    size = size if isinstance(size, int) else 8
+    for times in (getattr(part, "temporal_patch_size", 2) or 1, 1):
+        yield {name: _noise(16, colours * times * size**2), grid: torch.tensor([[1, 4, 4]])}
+    yield {name: _noise(1, 16, colours * size**2), grid: torch.tensor([[1, 4, 4]])}
+    yield {name: _noise(16, colours, size, size), grid: torch.tensor([[1, 4, 4]])}
+
+
+def _sounds(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
+    part = _part(model.config, "sound")
+    sizes = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "feature_size", "input_dim")
+    bins = next((size for one in sizes if isinstance(size := getattr(part, one, None), int)), 80)
+    window = 2 * (getattr(part, "max_source_positions", None) or 32)
+    length = getattr(part, "max_length", None)
+    lengths = [*dict.fromkeys((window, length if isinstance(length, int) else 64, 64, 100))]
+    spectra = [{name: _noise(1, *shape)} for long in lengths for shape in ((bins, long), (long, bins))]
+    waves = [{name: 0.1 * _noise(*shape)} for long in (4000, 16_000) for shape in ((1, long), (1, 1, long))]
+    yield from (waves + spectra if name == "input_values" else spectra + waves)
+
+
+def _part(config: Any, kind: str) -> Any:
+    """The part of a configuration that is about pictures, or about sounds; all of it where it has no such part."""
+    names = ("vision_config", "backbone_config", "encoder") if kind == "vision" else ("audio_config", "encoder_config")
+    found = next((part for name in names if isinstance(part := getattr(config, name, None), PreTrainedConfig)), None)
+    inner = getattr(config, "thinker_config", None)
+    return found or (_part(inner, kind) if inner is not None else config)
+
+
+def _with_text(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+    """The same with what a forward takes beside a picture or a sound: a text with places for it, what is said of it."""
+    named = inspect.signature(model.forward).parameters
+    needed = "input_ids" in named and named["input_ids"].default is inspect.Parameter.empty
+    if "decoder_input_ids" in named and not needed:
+        yield {**inputs, "decoder_input_ids": torch.tensor([[1, 7, 9, 12]])}
+    if "input_ids" not in named:
+        yield from () if "decoder_input_ids" in named else (inputs,)
+        return
+    counts = [*dict.fromkeys(_places_wanted(model, inputs))]
+    for count in counts:
+        ids = torch.tensor([[*_IDS[:3], *[_placeholder(model.config, inputs)] * count, *_IDS[3:]]]) % VOCABULARY
+        whole = {**inputs, "input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if "decoder_input_ids" in named:
+            whole["decoder_input_ids"] = torch.tensor([[1, 7, 9, 12]])
+        if "mm_token_type_ids" in named:
+            whole["mm_token_type_ids"] = (ids == _placeholder(model.config, inputs)).long()
+        yield {name: one for name, one in whole.items() if name in named}
+
+
+def _places_wanted(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[int]:
+    """How many positions of a text a picture or a sound may take: none, or as many as the model says it wants."""
+    token = _placeholder(model.config, inputs)
+    if token is None:
+        yield 0
+        return
+    ids = torch.tensor([[*_IDS[:3], *[token] * 3, *_IDS[3:]]])
+    try:
+        _run(model, {**inputs, "input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    except Exception as error:  # it says how many it has and how many it wants
+        yield from (number for number in map(int, re.findall(r"\d+", str(error))) if 0 < number <= 512)
+        width = getattr(model.config.get_text_config(), "hidden_size", 0) or 1
+        yield from (number // width for number in map(int, re.findall(r"\d+", str(error))) if 0 < number // width < 512)
+    else:
+        yield 3
+    yield 0
+
+
+def _placeholder(config: Any, inputs: dict[str, Tensor]) -> int | None:
+    """The id that stands for a part of a picture or a sound."""
+    kinds = ("video", "image") if "pixel_values_videos" in inputs else ("image",)
+    kinds = ("audio", "speech") if {*_SOUNDS} & {*inputs} else kinds
+    names = [f"{kind}_token_{ending}" for kind in kinds for ending in ("id", "index")]
+    places = (config, getattr(config, "thinker_config", None))
+    return next((found for one in places for name in names if isinstance(found := getattr(one, name, None), int)), None)

@@ -1,0 +1,57 @@
+"""The table of families of pictures and sound is what comes out today: a sample of it, tried again."""
+
+import re
+
+import pytest
+
+from scripts.seen_families import TABLE, try_seen
+from scripts.tiny import Family
+from scripts.trying import SEEN
+
+TEXT = TABLE.read_text("utf-8").partition(SEEN)[2]
+OUTCOMES = ("exact", "wrong", "refused", "not built")
+
+# Patches, frames, a text beside a picture or a sound, two of them compared, an encoder–decoder of sound.
+EXACT = ("clip", "dinov2", "git", "internvl", "llava", "qwen2_audio", "siglip", "wav2vec2", "whisper")
+# Each with what its refusal has to say.
+REFUSED = {
+    "convnext": "never called our attention",
+    "deformable_detr": "questions that the model brings along",
+    "detr": "questions that the model brings along",
+    "donut-swin": "in a batch of 64 rows made from one",
+    "segformer": "puts some together from layer to layer",
+    "swin": "in a batch of 64 rows made from one",
+}
+
+
+def rows(outcome: str) -> list[Family]:
+    """Those with that outcome in the table."""
+    chosen = next(part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE) if part.lower().startswith(outcome))
+    found = re.findall(r"^\| ([\w.-]+) \| (\w+) \|", chosen, flags=re.MULTILINE)
+    return [Family(name, model_class) for name, model_class in found if model_class != "class"]
+
+
+def test_the_number_at_its_head_is_that_of_its_rows_and_none_is_wrong() -> None:
+    counts = {outcome: len(rows(outcome)) for outcome in OUTCOMES}
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES)
+    assert f"**{told}, of {sum(counts.values())}.**" in TEXT
+    assert counts["wrong"] == 0
+    assert counts["exact"] >= 50
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_family_is_as_exact_as_the_table_says(name: str) -> None:
+    (family,) = (one for one in rows("exact") if one.name == name)
+    found = try_seen(family)
+    assert found.outcome == "exact", found.reason
+    row = next(line for line in TEXT.splitlines() if line.startswith(f"| {name} |"))
+    assert f"| {found.reads} | {', '.join(found.streams)} | {found.route} |" in row
+
+
+@pytest.mark.parametrize(("name", "told"), REFUSED.items())
+def test_a_family_is_refused_by_name_as_the_table_says(name: str, told: str) -> None:
+    (family,) = (one for one in rows("refused") if one.name == name)
+    found = try_seen(family)
+    assert found.outcome == "refused"
+    assert told in found.reason
+    assert family.model_class in found.reason
