@@ -21,7 +21,7 @@ MARK, MARK_APART = 1.05, 5e-5
 _MODEL = "dinov2-small"
 # What the last layer norm of the file's backbone ends with; what stands after it is a decoder that isn't read.
 _LAST = "backbone.layernorm.bias"
-_SIDE = 518
+_SIDE = 224
 
 
 def run(quick: bool) -> Result:
@@ -58,7 +58,7 @@ def _apart(model: "av.AttentionModel") -> tuple[Table, str]:
         worst = max(worst, apart)
         rows.append([name, f"{tuple(theirs.shape)}", f"{largest:.2f}", f"{apart:.1e}"])
     mark = f"DINOv2 and onnxruntime are at most {worst:.1e} apart; the mark, {MARK_APART:.0e}, is"
-    columns = ("picture, 518 × 518", "positions, width", "largest number", "largest difference")
+    columns = ("picture", "positions, width", "largest number", "largest difference")
     return Table(columns, rows, "Against onnxruntime"), f"{mark} {'reached' if worst <= MARK_APART else 'missed'}."
 
 
@@ -110,7 +110,7 @@ BENCHMARK = Benchmark(
         "`model.trace` of a picture against a plain pass of the same model, from the picture to its last hidden state, "
         "its reading included each time; CPU time of the whole process on one thread, in rounds of plain, captured, "
         "plain, each ratio taken to the middle of its two plain turns; the median of 15 rounds, with the smallest and "
-        "the largest in brackets. Then two pictures at 518 × 518 pixels, the size of the file in the package that the "
+        "the largest in brackets. Then two pictures at 224 × 224 pixels, the size of the file in the package that the "
         "model was made of: our recorded run against onnxruntime's run of that file, up to the end of its backbone."
     ),
     run=run,

@@ -135,5 +135,5 @@ def _patches_beside(tokens: Tokens, chosen: Int[Tensor, " row"], step: tuple[int
     placed = ((place, number) for number, place in enumerate(tokens.place) if place is not None and len(place) > 1)
     found = {(row, column): number for (row, column, *_), number in placed}
     places = [tokens.place[number] for number in chosen.tolist()]
-    beside = [place if place is None else (place[0] + step[0], place[1] + step[1]) for place in places]
-    return torch.tensor([-1 if place is None else found.get(place, -1) for place in beside], dtype=torch.long)
+    grid = [None if place is None or len(place) < 2 else (place[0] + step[0], place[1] + step[1]) for place in places]
+    return torch.tensor([-1 if place is None else found.get(place, -1) for place in grid], dtype=torch.long)

@@ -25,6 +25,7 @@ from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.options import parser
 from attention_viz.cli.output import show
 from attention_viz.errors import AttentionVizError
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Fidelity
@@ -38,6 +39,7 @@ COMMANDS = (
     "app", "trace", "findings", "heads", "find", "compare", "why", "effects", "patch", "circuits", "scan", "verify",
     "models", "completion",
 )  # fmt: skip
+DINO = "dinov2-small"
 MOON = "moon cheese frog ring moon cheese"
 ANIMAL = "the animal did not cross the street because it was too tired"
 PROGRAM = (sys.executable, "-m", "attention_viz")
@@ -75,6 +77,32 @@ def refused(result: tuple[int, str, str], message: str, code: int = 1) -> None:
     assert re.search(message, last), result[2]
     assert last.startswith("attention-viz")
     assert code == 2 or [line for line in before if not line.startswith("Loading ")] == []
+
+
+# Pictures and sound
+
+
+def test_a_picture_and_a_sound_are_traced_to_a_file_and_what_was_done_to_them_is_told(run: Run, tmp_path: Path) -> None:
+    cat, words = tmp_path / "cat.safetensors", tmp_path / "words.safetensors"
+    code, _, err = run("trace", "--picture", str(SAMPLES["chelsea"].path), "--model", DINO, "--out", str(cat))
+    assert code == 0
+    assert "Its middle was read, at 224 × 224 pixels." in err
+    sound = ("--sound", str(SAMPLES["window"].path), "--target", "He closed it.")
+    assert run("trace", *sound, "--model", "whisper-tiny.en", "--out", str(words))[0] == 0
+    assert av.Trace.load(cat).query_tokens().labels[:2] == ("[CLS]", "0,0")
+    assert "ĠHe" in av.Trace.load(words).query_tokens("cross").labels
+    code, told, _ = run("findings", "--trace", str(cat))
+    assert code == 0 and "atch " in told
+
+
+def test_a_picture_beside_a_text_or_for_a_model_that_reads_none_is_refused(run: Run, tmp_path: Path) -> None:
+    picture, out = ("--picture", str(SAMPLES["chelsea"].path)), ("--out", str(tmp_path / "no.safetensors"))
+    refused(run("trace", "a cat", *picture, "--model", DINO, *out), "one thing is read at a time", 2)
+    refused(run("trace", *picture, *out), "required: --model", 2)
+    refused(run("trace", *picture, "--model", "scratch", *out), "reads text")
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"none")
+    refused(run("trace", "--picture", str(broken), "--model", DINO, *out), "broken.png")
 
 
 # Help and the guide

@@ -153,6 +153,14 @@ def test_rows_of_a_sound_are_the_words_that_are_said_and_columns_seconds(words: 
     assert words.seen.rate == 16_000
 
 
+def test_neighbours_of_a_frame_are_the_frames_before_and_after_it(words: av.Trace) -> None:
+    table, weights = av.head_table(words, "encoder"), words.weights(2, 3, "encoder").double()
+    assert table.loc[(2, 3), "previous"] == pytest.approx(float(weights.diagonal(-1).mean()), rel=1e-5)
+    assert table.loc[(2, 3), "next"] == pytest.approx(float(weights.diagonal(1).mean()), rel=1e-5)
+    assert table.attrs["missing"].keys() == {"above", "duplicate", "induction"}
+    assert av.head_table(words, "decoder").attrs["missing"].keys() == {"above"}
+
+
 def test_what_a_sound_is_to_be_written_down_as_can_be_given() -> None:
     trace = shipped(WHISPER).trace(av.Sound(SAMPLES["window"].path), target="He closed it.", layers=[3])
     assert trace.query_tokens("cross").labels[1:] == ("ĠHe", "Ġclosed", "Ġit", ".", "<|endoftext|>")
@@ -179,6 +187,15 @@ def test_an_hour_is_cut_to_the_window_and_told() -> None:
     assert "hears 30 s at once" in " ".join(given.told)
     assert "It is silent" in " ".join(given.told)
     assert given.seconds == 30
+
+
+def test_what_whisper_says_of_silence_is_told_to_be_made_up_and_no_word_has_a_time() -> None:
+    model = shipped(WHISPER)
+    trace = model.trace(av.Sound(np.zeros(16_000), 16_000))
+    assert any("made up" in line for line in trace.provenance.told)
+    table = av.word_times(model, trace)
+    assert table[["start", "end"]].isna().all(axis=None)
+    assert table.attrs["heads"] == []
 
 
 def test_the_words_of_a_sound_have_their_times(words: av.Trace) -> None:

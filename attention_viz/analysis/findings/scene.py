@@ -61,8 +61,8 @@ class Scene:
     def asked(self) -> tuple[int, ...]:
         """The words whose rows are looked through, rising: of a long text a sample of those with a meaning."""
         kinds = self.queries.kinds
-        words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding")]
-        words = [word for word in words if word not in self.unheard(self.queries)]
+        unheard = self.unheard(self.queries)
+        words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in unheard]
         shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
         room = _CELLS // max(1, sum(heads * keys for heads, _, keys in shapes))
         tokens = sum(len(self.queries.pieces[word]) for word in words)
