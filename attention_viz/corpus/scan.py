@@ -117,7 +117,11 @@ class Scan:
             ScanError: the scan has several streams; name one with `of`.
         """
         endings = [ending for ending in ("", SPREAD, ERROR, COUNT) if f"{next(iter(METRICS))}{ending}" in self.heads]
-        return self._alone("table")[[name + ending for ending in endings for name in METRICS]]
+        found = self._alone("table")
+        # A scan that was made before a metric was known has no number of it.
+        later = [name + ending for ending in endings for name in METRICS if name + ending not in found]
+        found = found.assign(**{name: 0 if name.endswith(COUNT) else float("nan") for name in later})
+        return found[[name + ending for ending in endings for name in METRICS]]
 
     @property
     def roles(self) -> "pandas.DataFrame":

@@ -166,6 +166,7 @@ def _metrics(head: Head) -> str:
             *(_number(head.told[f"{name}_d{decile}"]) for decile in range(10, 100, 10)),
         )
         for name, metric in METRICS.items()
+        if name in head.told  # a scan that was made before a metric was known has none of it
     ]
     return _table(["metric", *names], rows)
 
