@@ -1,6 +1,7 @@
 """A site shows what the scan says, escapes what texts bring, and opens from a file without a network."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,17 @@ from tests.shipped import shipped
 @pytest.fixture(scope="module")
 def scanned(tmp_path_factory: pytest.TempPathFactory) -> av.Scan:
     return av.scan(shipped("induction"), by_lot(50), tmp_path_factory.mktemp("scan"))
+
+
+def test_a_scan_made_before_a_metric_was_known_has_no_number_of_it(scanned: av.Scan, tmp_path: Path) -> None:
+    heads = scanned._tables["heads"]
+    old = {**scanned._tables, "heads": heads[[name for name in heads if not name.startswith("above")]]}
+    earlier = replace(scanned, _tables=old)
+    assert list(earlier.table) == list(scanned.table)
+    assert earlier.table["above"].isna().all() and (earlier.table["above_n"] == 0).all()
+    earlier.site(tmp_path)
+    assert "Patch above</" not in (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    assert "Patch above</" in scanned.site(tmp_path / "now").with_name("head-decoder-1-1.html").read_text("utf-8")
 
 
 def test_every_head_has_its_page_with_the_weights_of_its_examples(scanned: av.Scan, tmp_path: Path) -> None:
