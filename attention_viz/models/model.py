@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
@@ -211,9 +212,21 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         if self.reader is not None:
             return None
         origin = before.provenance
+        if origin.generated:
+            return self._run_grown(before, tries, only)
         wording = Wording(origin.special_tokens, origin.chat)
         reading = read(self.name, self.tokenizer, origin.text or "", origin.second_text, wording)
         return batch_outputs(self._tracer, reading, before, tries, only)
+
+    def _run_grown(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
+        """The same of a text with the tokens that a decoder went on by: they are read as its ids."""
+        ids = torch.tensor([before.query_tokens().numbers])
+        reading = Reading.of_ids(ids, torch.ones_like(ids), self.tokenizer)
+        found = batch_outputs(self._tracer, reading, before, tries, only)
+        if found is None:
+            alone = [self.trace_ids(ids, edits=edits).output for edits in tries]
+            found = alone if only is None else [one[only : only + 1] for one in alone]
+        return found
 
     def trace_ids(
         self,

@@ -59,7 +59,7 @@ def try_each(
 
     Args:
         model: the one that `before` is of.
-        before: the run of the same text without edits, and without anything that the model went on by.
+        before: the run of the same text without edits; what a decoder went on by is read again with it.
         tries: of each run, its edits; as many as `rows_at_once` says fit into a batch.
         only: the position, from 0, that is wanted of the output, where one is enough; the outputs have one row then.
             Most decoders make their logits of it alone, which saves a good part of the work.
@@ -71,7 +71,8 @@ def try_each(
     """
     if before.provenance.text is None:
         raise UnusableText("the run before the edits is of token ids; needed: one of a text, which can be run again")
-    outputs = model.run_batch(before, tries, only) if len(tries) > 1 else None
+    several = len(tries) > 1 or before.provenance.generated > 0
+    outputs = model.run_batch(before, tries, only) if several else None
     if outputs is not None:
         return outputs
     alone = [_alone(model, before, edits) for edits in tries]

@@ -41,6 +41,20 @@ def test_each_row_of_a_batch_is_a_run_of_its_own(monkeypatch: pytest.MonkeyPatch
     assert torch.equal(model.trace(TEXT).output, kept)
 
 
+def test_what_a_decoder_went_on_by_is_read_again_in_a_batch_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = av.load("induction")
+    *_, before = model.generate(TEXT, 3)
+    tries = [(av.Ablate(0, 1),), (av.Ablate(1, 0),)]
+    ids = torch.tensor([before.query_tokens().numbers])
+    expected = [model.trace_ids(ids, edits=edits).output for edits in tries]
+    kept = trying.batch_outputs
+    for batched in (kept, lambda *_: None):
+        monkeypatch.setattr("attention_viz.models.model.batch_outputs", batched)
+        assert_close(try_each(model, before, tries), expected, rtol=0, atol=1e-4)
+        assert_close(try_each(model, before, tries, 8), [one[8:9] for one in expected], rtol=0, atol=1e-4)
+        assert_close(try_each(model, before, tries[:1]), expected[:1], rtol=0, atol=1e-4)
+
+
 def test_what_does_not_fit_is_refused_in_a_batch_as_alone() -> None:
     model = av.load("induction")
     before = model.trace(TEXT)
