@@ -11,6 +11,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.late_output import by_row, first_rows
 from attention_viz.trace.layers import Layer
+from attention_viz.trace.rerun import Relevance, attach, behind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -22,7 +23,8 @@ _QUERIES = ("query", "key")
 def beginning(trace: Trace, count: int) -> Trace:
     """The trace of the first tokens alone: where nobody looks ahead, the same numbers, and none is computed anew.
 
-    Its provenance is that of the whole text, but for how many tokens the model chose itself.
+    Its provenance is that of the whole text, but for how many tokens the model chose itself. Gradients are those of the
+    token that is likeliest after the first ones, and come with those without values of a run of the whole text.
 
     Args:
         trace: a decoder's.
@@ -41,13 +43,37 @@ def beginning(trace: Trace, count: int) -> Trace:
     if count == len(tokens):
         return trace
     cut, output = {"decoder": _first(tokens, count)}, by_row(trace)
-    return trace.derived(
+    found = trace.derived(
         layers={"decoder": tuple(_layer(layer, count) for layer in trace.layers["decoder"])},
         queries=cut,
         keys=cut,
         output=first_rows(output, count) if len(output) == len(tokens) else output,
         provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
         before=f"the first {count} tokens were looked at alone",
+    )
+    return _behind(found, trace, count)
+
+
+def _behind(found: Trace, trace: Trace, count: int) -> Trace:
+    """Put a run of the whole text behind a beginning: what it tells of the first tokens holds for them alone, too."""
+    run = behind(trace)
+
+    def differentiate(of: tuple[int, int] | None) -> Relevance:
+        found_of_all = trace.relevance(of or (count - 1, int(by_row(found)[count - 1].argmax())))
+        cut = {name: tuple(one[:, :count, :count] for one in layers) for name, layers in found_of_all.layers.items()}
+        return replace(found_of_all, layers=cut)
+
+    def zero(stream: str) -> tuple[Tensor, ...]:
+        return tuple(one[:count, :count] for one in trace.value_zeroing(stream))
+
+    by_token = trace.provenance.output == "logits"
+    return attach(
+        found,
+        replace(
+            behind(found),
+            differentiate=differentiate if trace.differentiable and by_token else None,
+            zero=None if run.zero is None else zero,
+        ),
     )
 
 

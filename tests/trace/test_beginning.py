@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import attention_viz as av
+from attention_viz.analysis.readings import READINGS, read
 from attention_viz.errors import TraceError
 from attention_viz.trace.beginning import beginning
 from tests.shipped import shipped
@@ -23,6 +24,30 @@ def test_it_has_the_numbers_of_a_run_of_the_first_tokens() -> None:
         assert torch.allclose(found.attention(layer).output, before.attention(layer).output, atol=1e-5)
     assert torch.allclose(found.output, before.output, atol=1e-5)
     assert torch.equal(found.weights(1, 1), last.weights(1, 1)[:count, :count])
+
+
+@pytest.mark.parametrize("reading", [name for name in READINGS if name != "raw"])
+def test_read_in_another_way_it_has_the_numbers_of_a_run_of_the_first_tokens(reading: str) -> None:
+    model = shipped("induction")
+    *_, last = model.generate(TEXT, 3)
+    *_, before = model.generate(TEXT, 1)
+    found = read(reading, beginning(last, len(before.query_tokens())), model)
+    alone = read(reading, before, model)
+    assert found.query_tokens() == alone.query_tokens() and found.provenance.edits == alone.provenance.edits
+    for layer in range(alone.layer_count()):
+        assert alone.attention(layer).weights.any()
+        assert torch.allclose(found.attention(layer).weights, alone.attention(layer).weights, atol=1e-5)
+
+
+def test_a_gradient_that_is_asked_for_is_that_of_the_first_tokens() -> None:
+    trace = shipped("induction").trace(TEXT)
+    (token, other) = trace.output[3].topk(2).indices.tolist()
+    alone = shipped("induction").trace_ids(torch.tensor([trace.query_tokens().numbers[:4]]))
+    found = beginning(trace, 4).relevance((3, other))
+    for one, same in zip(found.layers["decoder"], alone.relevance((3, other)).layers["decoder"], strict=True):
+        assert torch.allclose(one, same, atol=1e-5)
+    likeliest = beginning(trace, 4).relevance()
+    assert likeliest.of == alone.relevance((3, token)).of != found.of
 
 
 def test_all_tokens_are_the_trace_itself() -> None:

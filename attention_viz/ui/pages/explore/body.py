@@ -2,11 +2,11 @@
 
 import functools
 
-from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.explore.cache import show_way_back, uncut_words
+from attention_viz.ui.controls.reading import is_raw
+from attention_viz.ui.pages.explore.cache import row_of_step, show_way_back, uncut_words, up_to_step
 from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
 from attention_viz.ui.pages.explore.choice import ExploreChoice
 from attention_viz.ui.pages.explore.picture import show_picture_of
@@ -46,16 +46,15 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     with places.notes:
         show_notes(drawn, state)
     back = min(choice.back, drawn.trace.provenance.generated)
-    shown = read_in_place(drawn, state, places.explorer, HEIGHT)
+    stepped = up_to_step(drawn, state, back)
+    shown = read_in_place(stepped, state, places.explorer, HEIGHT)
     if shown is not None:
-        seen = _up_to_step(shown, state, back)
-        show_picture_of(seen, stream, state, places)
-        present_findings(seen, state)
+        show_picture_of(shown, stream, state, places, row_of_step(drawn, state, back))
+        present_findings(shown, state)
         with places.downloads:
-            show_read_downloads(drawn, shown, state)
+            show_read_downloads(drawn if is_raw(state) else stepped, shown, state)
     found = find_candidates(drawn, state, back)
-    uncut = "" if shown is None or not back else uncut_words(shown, state)
-    writes = show_candidates(places.candidates, drawn, found, state, uncut)
+    writes = show_candidates(places.candidates, drawn, found, state, uncut_words(drawn, state, back))
     if not found:
         with places.below:
             writes = hold_writes(drawn, state)
@@ -64,10 +63,3 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
     show_writes(writes, drawn, state, next(iter(found), pair_of(drawn, state)[0]))
-
-
-def _up_to_step(shown: Drawn, state: State, back: int) -> Drawn:
-    """What is shown up to the token that is looked at, while one goes through those that the model added."""
-    if not back or uncut_words(shown, state):
-        return shown
-    return shown.beginning(len(shown.trace.query_tokens()) - back)

@@ -4,17 +4,28 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.analysis.readings import READINGS
+from attention_viz.explorer import is_long
 from attention_viz.serving.drawn import Drawn
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.explore.choice import step
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 
-__all__ = ["cache_words", "show_cache", "show_eviction", "show_steps", "show_way_back", "step_words", "uncut_words"]
+__all__ = [
+    "cache_words",
+    "row_of_step",
+    "show_cache",
+    "show_eviction",
+    "show_steps",
+    "show_way_back",
+    "step_words",
+    "uncut_words",
+    "up_to_step",
+]
 
 _KEY = "evict-switch"
 
@@ -38,22 +49,60 @@ def step_words(trace: Trace, position: int) -> str:
     return f"After “{tokens.written[position]}” it went on with “{tokens.written[position + 1]}”."
 
 
-def uncut_words(shown: Drawn, state: State) -> str:
-    """Why the explorer keeps the whole text while one goes through its tokens, in a sentence; empty where it doesn't.
-
-    Other readings and whole words have rows of their own; of a long text each step would be packed for seconds.
+def up_to_step(drawn: Drawn, state: State, back: int) -> Drawn:
+    """The text as it was at the step that is looked at; a long one stays whole, see `row_of_step`.
 
     Args:
-        shown: what is on the screen.
+        drawn: what was recorded.
         state: what the pickers say.
+        back: how many tokens before the last one that step is.
     """
-    if shown.long_id is not None:
-        return "The matrix shows the whole text: a long one isn't cut to a step."
-    if state.words != "off":
-        return "The matrix shows the whole text: in whole words it isn't cut to a step."
-    if state.reading != "raw":
-        return f"The matrix shows the whole text: read as “{READINGS[state.reading].label}” it isn't cut to a step."
-    return ""
+    return drawn.beginning(_position(drawn, back) + 1) if back and not _stays_whole(drawn, state) else drawn
+
+
+def row_of_step(drawn: Drawn, state: State, back: int) -> tuple[int, int] | None:
+    """In a text that stays whole, the row of a step in the chosen head, with the key that it looks at most.
+
+    Keys at which heads rest, the first token and special ones, count where there is no other. None where the explorer
+    ends with the step.
+
+    Args:
+        drawn: what was recorded.
+        state: what the pickers say.
+        back: how many tokens before the last one the step is.
+    """
+    if not back or not _stays_whole(drawn, state):
+        return None
+    position, keys = _position(drawn, back), drawn.trace.key_tokens()
+    layer, head = drawn.place(None, state.layer, state.head)
+    row = drawn.trace.attention(layer).head(head).rows([position]).weights[0]
+
+    def looked_at(key: int) -> tuple[bool, float]:
+        return key > 0 and not keys.special[key], float(row[key])
+
+    return position, max(range(position + 1), key=looked_at)
+
+
+def uncut_words(drawn: Drawn, state: State, back: int) -> str:
+    """Why the explorer keeps the whole text while one goes through its tokens, in a sentence; empty where it doesn't.
+
+    Args:
+        drawn: what was recorded.
+        state: what the pickers say.
+        back: how many tokens before the last one is looked at.
+    """
+    if not back or not _stays_whole(drawn, state):
+        return ""
+    return "A long text stays whole in the matrix: there the row of this step is chosen."
+
+
+def _stays_whole(drawn: Drawn, state: State) -> bool:
+    """Whether each step would be packed for seconds to show a picture in which a row is too thin to be seen missing."""
+    return is_raw(state) and is_long(drawn.trace)
+
+
+def _position(drawn: Drawn, back: int) -> int:
+    return len(drawn.trace.query_tokens()) - 1 - back
 
 
 def show_cache(trace: Trace, state: State, position: int) -> None:

@@ -46,7 +46,9 @@ def run_meanwhile(state: State) -> None:
     st.session_state[_TRIED] = True
 
 
-def show_picture_of(shown: bytes | Drawn, stream: str, state: State, places: Places) -> None:
+def show_picture_of(
+    shown: bytes | Drawn, stream: str, state: State, places: Places, pair: tuple[int, int] | None = None
+) -> None:
     """Show the explorer in its place.
 
     Args:
@@ -54,7 +56,8 @@ def show_picture_of(shown: bytes | Drawn, stream: str, state: State, places: Pla
         stream: which one the page shows.
         state: what the pickers say.
         places: from `hold_places`.
+        pair: the positions that are told of the head; by default those that were chosen.
     """
+    told = pair or (state.query, state.key)
     with places.explorer.container():
-        pair = (state.query, state.key)
-        show_explorer(shown, stream, state.layer, reading.head(state), take_choice, places.head, pair=pair)
+        show_explorer(shown, stream, state.layer, reading.head(state), take_choice, places.head, pair=told)

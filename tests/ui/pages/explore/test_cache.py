@@ -8,6 +8,8 @@ import numpy
 import pytest
 
 import attention_viz as av
+from attention_viz.analysis.readings import READINGS, read
+from attention_viz.explorer import payload
 from attention_viz.models.inputs.continuation import Growing
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.request import Request
@@ -51,16 +53,39 @@ def test_the_explorer_ends_with_the_token_that_is_looked_at(screen: Screen) -> N
     assert tokens() == every
 
 
-@pytest.mark.parametrize(
-    ("asked", "why"), [("reading=rollout", "read as “Rollout”"), ("words=on", "in whole words"), ("", "")]
-)
-def test_where_the_explorer_keeps_the_whole_text_at_a_step_it_says_why(screen: Screen, asked: str, why: str) -> None:
-    screen.back_to(f"{PLACE}&more=3&{asked}")
-    assert "The matrix shows the whole text" not in screen.words
-    whole = len(screen.packed()["axes"][0]["labels"])
-    screen.back_to(f"{PLACE}&more=3&back=1&{asked}")
-    assert (f"The matrix shows the whole text: {why}" in screen.words) == bool(why)
-    assert len(screen.packed()["axes"][0]["labels"]) == (whole if why else whole - 1)
+@pytest.mark.parametrize("reading", [name for name in READINGS if name != "raw"])
+def test_another_reading_is_that_of_the_text_up_to_the_step(screen: Screen, reading: str) -> None:
+    screen.back_to(f"{PLACE}&more=3&back=2&reading={reading}")
+    assert not screen.alerts
+    assert screen.packed()["axes"][0]["labels"] == list(grown(1).query_tokens().labels)
+    shown = read(reading, grown(1), shipped("induction"))
+    head = 1 if READINGS[reading].per_head else 0
+    assert abs(screen.weights() - shown.weights(1, head).numpy()).max() < 1e-5
+
+
+def test_whole_words_are_those_of_the_text_up_to_the_step(screen: Screen) -> None:
+    screen.back_to(f"{PLACE}&more=3&back=2&words=on")
+    expected = av.merge_words(grown(1))
+    assert screen.packed()["axes"][0]["labels"] == list(expected.query_tokens().labels)
+    assert abs(screen.weights() - expected.weights(1, 1).numpy()).max() < 1e-5
+
+
+def test_a_long_text_stays_whole_and_its_step_is_the_row_that_is_chosen(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payload, "LONG", 10)
+    text = "frog ring " + TEXT  # nobody has packed it before
+    screen.back_to(f"{PLACE.replace('text=', 'text=frog+ring+')}&more=3&back=1")
+    *_, last = shipped("induction").generate(text, 3)
+    assert len(screen.packed()["axes"][0]["labels"]) == len(last.query_tokens())
+    assert "A long text stays whole" in screen.words
+    position = len(last.query_tokens()) - 2
+    row = last.weights(1, 1)[position].clone()
+    row[0] = 0
+    told = screen.channel("explorer")
+    assert (told["query"], told["key"]) == (position, int(row.argmax()))
+    screen.press("Later ›")
+    assert "A long text stays whole" not in screen.words and screen.channel("explorer")["query"] is None
 
 
 def test_before_it_goes_on_there_is_nothing_to_step_through(screen: Screen) -> None:
@@ -137,5 +162,5 @@ def test_another_token_is_one_step_from_the_trace_on_the_screen(monkeypatch: pyt
     before = draw(request).trace
     monkeypatch.setattr(AttentionModel, "generate", _never)
     after = draw(Request("induction", "ring ring moon", more=3)).trace
-    assert after.query_tokens().ids[:-1] == before.query_tokens().ids
+    assert after.query_tokens().numbers[:-1] == before.query_tokens().numbers
     assert after.fidelity.ok
