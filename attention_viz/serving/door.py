@@ -6,6 +6,7 @@ the memory of all of them taken at the same time. So an entry counts by when the
 """
 
 import contextlib
+import functools
 import itertools
 import threading
 from bisect import insort
@@ -14,11 +15,13 @@ from types import TracebackType
 
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["ANALYSES", "FORWARDS", "Door", "keep_turn", "new_turn", "turn"]
+__all__ = ["ANALYSES", "FORWARDS", "Door", "keep_turn", "long_text", "new_turn", "share_cores", "turn"]
 
 
 # Seconds after which whoever waits hears how many are still before them.
 _PAUSE = 1.0
+# Of so many tokens a forward takes seconds on one core.
+_LONG = 1024
 
 
 _numbers = itertools.count()
@@ -47,12 +50,22 @@ def keep_turn(kept: int | None) -> None:
 class Door:
     """Places that are entered by `with`, in the order of turns; whoever is inside may enter again without another."""
 
-    def __init__(self, places: int) -> None:
-        """Begin with all of them free."""
-        self._inside = threading.local()
+    def __init__(self, places: int, entered: Callable[[int], object] = lambda inside: None) -> None:
+        """Begin with all of them free.
+
+        Args:
+            places: how many there are.
+            entered: told by whoever takes a place how many are inside now, in the thread that goes on with it.
+        """
+        self._inside, self._entered = threading.local(), entered
         self._places, self._taken = places, 0
         # Whoever waits, in the order of turns; of two entries by one turn, the earlier one first.
         self._line, self._moved = list[tuple[int, int]](), threading.Condition()
+
+    @property
+    def computing(self) -> int:
+        """How many compute if whoever asks does: those inside, and who asks where they are none of them."""
+        return self._taken + (self._depth() == 0)
 
     @property
     def ahead(self) -> int:
@@ -79,6 +92,7 @@ class Door:
         if depth == 0:
             number = next(_numbers)
             self._wait((number if (kept := turn()) is None else kept, number))
+            self._entered(self._taken)
         self._inside.depth = depth + 1
 
     def __exit__(
@@ -127,8 +141,49 @@ class Door:
         return getattr(self._inside, "depth", 0)
 
 
+@functools.cache
+def cores() -> int:
+    """How many threads torch would compute with by itself, asked before anybody has it take fewer."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def share_cores(inside: int = 0) -> None:
+    """Have this thread compute on its share of the machine's cores, as many as if all places were taken.
+
+    Only a long text takes all cores while nobody computes beside it: a short one comes in pieces that are too small.
+
+    Args:
+        inside: how many threads compute at the same time, this one among them.
+    """
+    import torch
+
+    among = max(1, inside) if getattr(_thread, "long", False) else SETTINGS.forwards_at_once
+    torch.set_num_threads(max(1, cores() // among))  # torch keeps this number for each thread by itself
+
+
+@contextlib.contextmanager
+def long_text(tokens: int) -> Generator[None]:
+    """Have this thread compute on all cores that no forward beside it takes, if a text is long enough to gain by it.
+
+    Args:
+        tokens: how many it has.
+    """
+    if tokens < _LONG:
+        yield
+        return
+    before, _thread.long = getattr(_thread, "long", False), True
+    share_cores(FORWARDS.computing)
+    try:
+        yield
+    finally:
+        _thread.long = before
+        share_cores(FORWARDS.computing)
+
+
 # Every forward of every model passes here: `Runner` enters it, whoever asked for the run.
-FORWARDS = Door(SETTINGS.forwards_at_once)
+FORWARDS = Door(SETTINGS.forwards_at_once, share_cores)
 # What is worked out of recorded runs has a door of its own, always entered first: it may wait for a value that somebody
 # else's forward is bringing, and whoever waits so must not keep that forward from its place.
-ANALYSES = Door(SETTINGS.forwards_at_once)
+ANALYSES = Door(SETTINGS.forwards_at_once, share_cores)

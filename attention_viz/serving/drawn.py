@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from attention_viz.serving.door import long_text
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Drawn:
         self._beginnings[count] = found
         return found
 
+    @property
+    def tokens(self) -> int:
+        """How many tokens look, in its first stream."""
+        return len(self.trace.query_tokens(self.trace.streams[0]))
+
     def stream(self, name: str | None) -> str:
         """The stream of that name, where the trace has it; else its first."""
         return name if name in self.trace.streams else self.trace.streams[0]
@@ -67,7 +73,8 @@ class Drawn:
         """What a person should look at in it, best first."""
         from attention_viz.explorer.payload import find
 
-        return find(self.trace)
+        with long_text(self.tokens):
+            return find(self.trace)
 
     def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:
         """The positions of the query and the key that a head is told by; the layer by its place in the stream."""
@@ -83,7 +90,8 @@ class Drawn:
         """
         from attention_viz.explorer import is_long, pack
 
-        return pack(self.trace, terms=() if is_long(self.trace) else None, findings=self.findings)
+        with long_text(self.tokens):
+            return pack(self.trace, terms=() if is_long(self.trace) else None, findings=self.findings)
 
     @once
     def long_id(self) -> str | None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.door import ANALYSES
+from attention_viz.serving.door import ANALYSES, long_text
 
 if TYPE_CHECKING:
     from attention_viz.serving.runs import Drawn
@@ -55,7 +55,7 @@ def _pack(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
     from attention_viz.explorer import pack_head
 
     assert drawn.long_id is not None
-    with ANALYSES:
+    with ANALYSES, long_text(drawn.tokens):
         return pack_head(drawn.trace, stream, layer, head, drawn.long_id)
 
 

@@ -11,6 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.imports import one_importer
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw, load_model
+from attention_viz.serving.verifying import verify
 
 __all__ = ["begin"]
 
@@ -18,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def begin(request: Request, modules: Sequence[str] = ()) -> threading.Thread:
-    """Import what is heavy, load a model and run a text, in a thread of its own; who asks for the same waits for it.
+    """Import what is heavy, load a model, run and compare a text, in a thread of its own; who asks waits for the same.
 
     What goes wrong is logged and no more: whoever asks for the model is told.
 
@@ -41,7 +42,9 @@ def _run(request: Request, modules: tuple[str, ...]) -> None:
         with one_importer:
             for module in modules:
                 importlib.import_module(module)
-        _ = draw(request).payload
+        drawn = draw(request)
+        _ = drawn.payload  # what is looked at first
+        verify(drawn)
     except AttentionVizError as error:
         _log.warning("%s was not loaded beforehand: %s", request.model, error)
 

@@ -1,6 +1,5 @@
 """Models and traces for a room full of people: each made once, kept for all, and never too many at a time."""
 
-import functools
 import gc
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.door import ANALYSES, FORWARDS
+from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_cores
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.facts import remember
 from attention_viz.serving.loads import Loads
@@ -175,10 +174,17 @@ def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
 
 def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
     """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
-    facts, (special, chat) = model.facts, _wording(model, request)
-    if facts.reads_pairs and request.second.strip() and not request.text.strip():
+    special, chat = _wording(model, request)
+    if model.facts.reads_pairs and request.second.strip() and not request.text.strip():
         raise UnusableText("the first sentence is empty: the second is only read together with it")
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
+    with long_text(fit.count):
+        return _trace(model, request, fit, limit, edits)
+
+
+def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+    """What came of the part of a text that is read, with what belongs to it."""
+    facts, (special, chat) = model.facts, _wording(model, request)
     if facts.continues_text and request.more and not edits:
         return Drawn(_grow(model, request, fit, limit, special_tokens=special, chat=chat), fit)
     target = request.target if facts.is_encoder_decoder and request.target.strip() else None
@@ -244,10 +250,7 @@ def _chosen(request: Request) -> "Model":
 
 
 def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
-    import torch
-
-    # The forwards that may run at once share the machine's cores instead of fighting over them.
-    torch.set_num_threads(max(1, _cores() // SETTINGS.forwards_at_once))
+    share_cores()  # so do threads that begin later, for what they compute outside the doors
     source = find(name)
     _models.make_room(source.memory)
     model = open_source(source, cancelled)
@@ -269,14 +272,6 @@ def _forget(name: str) -> None:
 def _size(trace: "Trace") -> int:
     """What a trace takes of the room for traces: its bytes in memory, and of its bytes in a file as large a share."""
     return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
-
-
-@functools.cache
-def _cores() -> int:
-    """How many threads torch would use by itself, asked before anybody lowers it."""
-    import torch
-
-    return torch.get_num_threads()
 
 
 _loads: "Loads[Model]" = Loads(_open)

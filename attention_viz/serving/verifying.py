@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from attention_viz.serving.door import keep_turn, turn
+from attention_viz.serving.door import keep_turn, long_text, turn
 from attention_viz.serving.drawn import Drawn
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def verify(drawn: Drawn, still_wanted: "Callable[[], object]" = lambda: None) ->
     trace = drawn.trace
     with _comparing:
         if trace not in _comparisons:
-            _comparisons[trace] = _Comparison(lambda: trace.fidelity)
+            _comparisons[trace] = _Comparison(lambda: trace.fidelity, drawn.tokens)
             _comparisons[trace].start()
         comparison = _comparisons[trace]
     while comparison.is_alive():
@@ -42,13 +42,13 @@ def verify(drawn: Drawn, still_wanted: "Callable[[], object]" = lambda: None) ->
 class _Comparison(threading.Thread):
     """Makes one comparison; what goes wrong is told to those who ask for it again."""
 
-    def __init__(self, make: "Callable[[], object]") -> None:
+    def __init__(self, make: "Callable[[], object]", tokens: int) -> None:
         super().__init__(daemon=True, name="comparison")
-        self._make, self._turn = make, turn()
+        self._make, self._tokens, self._turn = make, tokens, turn()
 
     def run(self) -> None:
         keep_turn(self._turn)
-        with contextlib.suppress(Exception):
+        with long_text(self._tokens), contextlib.suppress(Exception):
             _ = self._make()
         del self._make  # it keeps the trace
 

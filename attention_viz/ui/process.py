@@ -3,6 +3,7 @@
 Usage: python -m attention_viz.ui.process run app.py [Streamlit's options].
 """
 
+import os
 import sys
 import threading
 
@@ -24,6 +25,9 @@ def begin_loading() -> threading.Thread:
 
 def main() -> None:
     """Begin to load, and serve."""
+    # Threads of torch that wait for each other sleep: spinning, on a busy machine they took twenty times as long. Read
+    # when torch is imported.
+    _ = os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     begin_loading()
     sys.argv[0] = "streamlit"
     streamlit()

@@ -70,6 +70,38 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, Attenti
     heard.remove()
 
 
+def test_a_long_text_takes_all_cores_while_it_is_alone_and_every_other_its_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(door, "cores", lambda: 4)
+    shared, found = Door(2, door.share_cores), dict[str, int]()
+    monkeypatch.setattr(door, "FORWARDS", shared)
+
+    def enter(name: str, tokens: int, then: Callable[[], None] = lambda: None) -> None:
+        with door.long_text(tokens), shared:
+            found[name] = torch.get_num_threads()
+            then()
+            found[f"{name}, still"] = torch.get_num_threads()
+        found[f"{name}, after"] = torch.get_num_threads()
+
+    def in_a_thread(*what: Any) -> None:
+        thread = threading.Thread(target=enter, args=what)
+        thread.start()
+        thread.join()
+
+    before = torch.get_num_threads()
+    in_a_thread("short", 14)
+    in_a_thread("long", 8_000, lambda: in_a_thread("beside", 8_000))
+    # torch keeps the number for each thread; those that begin later take what was set last.
+    assert torch.get_num_threads() == before
+    torch.set_num_threads(before)
+    assert found == {
+        **{"short": 2, "short, still": 2, "short, after": 2},
+        **{"long": 4, "long, still": 4, "long, after": 2},
+        **{"beside": 2, "beside, still": 2, "beside, after": 2},
+    }
+
+
 def test_whoever_is_inside_enters_again_and_the_place_comes_back_once() -> None:
     one = Door(1)
     with one, one:

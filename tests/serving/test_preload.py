@@ -13,7 +13,7 @@ from attention_viz.scratch.protocol import Model
 from attention_viz.serving import preload, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import is_drawn, is_loaded
+from attention_viz.serving.runs import draw, is_drawn, is_loaded
 from scripts import serve
 
 PROGRAM = """
@@ -35,6 +35,7 @@ def test_a_model_is_loaded_and_its_text_runs_in_the_background(monkeypatch: pyte
     preload.begin(request).join()
     assert is_loaded("lists")
     assert is_drawn(request)
+    assert "fidelity" in vars(draw(request).trace)  # compared, too
 
 
 def test_garbage_is_collected_again_once_all_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,12 @@ import {createLegend, createNotes} from "./parts/legend.js";
 import {createSearch} from "./parts/search.js";
 import {createStrip} from "./parts/strip.js";
 import {createTable} from "./parts/table.js";
-import {NOTHING_CHOSEN, choiceOf, createView, look, showHead} from "./parts/view.js";
+import {NOTHING_CHOSEN, choiceOf, createView, showHead} from "./parts/view.js";
 import {readStyle} from "./parts/style.js";
 import {pairIn} from "./data/pair.js";
 import {Recording} from "./data/recording.js";
 import {createStore, hasAny} from "./data/store.js";
+import {createTurns} from "./turns.js";
 
 /**
  * @import {OwnView, Part, State} from "./parts/view.js"
@@ -84,7 +85,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
   const view = createView(root, store, recording, onChoice, onOpen ?? null);
-  const parts = drawnInTurn(addParts(view));
+  const turns = createTurns(view, addParts(view));
   let gone = false;
   store.listen(draw);
   const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
@@ -98,9 +99,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     if (gone) return;
     if (changed.has("stream") || changed.has("layer")) loadLayers(view, () => gone);
     if (recording.header.long && hasAny(changed, "stream", "layer", "head")) loadHead(view, () => gone);
-    view.now = look(store.state, recording);
-    if (hasAny(changed, "loaded", "stream", "layer", "head", "pairChosen")) choosePair(view);
-    parts.draw(changed);
+    turns.draw(changed, choosePair);
   }
 
   return {
@@ -127,7 +126,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     settings: () => settingsOf(store.state),
     destroy() {
       gone = true;
-      parts.stop();
+      turns.stop();
       observer.disconnect();
       window.removeEventListener("resize", measure);
       store.stop();
@@ -206,32 +205,6 @@ function addParts(view) {
   top.append(claim.node, findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
   return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table]};
-}
-
-/**
- * What changed, drawn: whoever points at a head sees it at once, and a frame later what is told of it in lists.
- * @param {{first: Part[], later: Part[]}} parts
- */
-function drawnInTurn({first, later}) {
-  /** @type {Set<keyof State>} */
-  let unseen = new Set();
-  let next = 0;
-  const drawLater = () => {
-    cancelAnimationFrame(next);
-    const changed = unseen;
-    [unseen, next] = [new Set(), 0];
-    for (const part of later) part.draw(changed);
-  };
-  return {
-    /** @param {Set<keyof State>} changed */
-    draw(changed) {
-      for (const part of first) part.draw(changed);
-      for (const name of changed) unseen.add(name);
-      if (changed.size > 1 || !changed.has("preview")) drawLater();
-      else next ||= requestAnimationFrame(drawLater);
-    },
-    stop: () => cancelAnimationFrame(next),
-  };
 }
 
 /**

@@ -1,7 +1,15 @@
 import {test} from "node:test";
 import assert from "node:assert/strict";
 
-import {findingIn, layerPlace, linksWords, pairIn, wordsOf} from "../../../attention_viz/explorer/static/data/pair.js";
+import {
+  findingIn,
+  hasLinks,
+  layerPlace,
+  linksOf,
+  linksWords,
+  pairIn,
+  wordsOf,
+} from "../../../attention_viz/explorer/static/data/pair.js";
 
 const axis = (...texts) => ({
   spellings: texts.map((text) => ({mark: "", text})),
@@ -57,4 +65,24 @@ test("else by its strongest link of two words, else of any two tokens that aren'
   assert.deepEqual(pairIn(recording(), drawn("encoder", head(...cells.slice(0, 2))), at), {query: 1, key: 2});
   assert.deepEqual(pairIn(recording(), drawn("encoder", head()), at), {query: 1, key: 1});
   assert.equal(pairIn(recording(), drawn("encoder", null), at), null);
+});
+
+test("its links are looked for once, until other rows or columns are on the screen", () => {
+  let searches = 0;
+  const counted = {
+    strongest: () => {
+      searches += 1;
+      return [{query: 3, key: 1}];
+    },
+  };
+  const one = drawn("encoder", counted);
+  assert.ok(!hasLinks(counted, places, places));
+  assert.deepEqual(linksOf(counted, places, places, one.stream), [{query: 3, key: 1}]);
+  assert.ok(hasLinks(counted, places, places));
+  assert.deepEqual(pairIn(recording(), one, {layer: 0, head: 0}), {query: 3, key: 1});
+  assert.equal(searches, 1);
+  const fewer = places.subarray(1);
+  assert.ok(!hasLinks(counted, fewer, places) && !hasLinks(counted, places, fewer));
+  linksOf(counted, fewer, places, one.stream);
+  assert.equal(searches, 2);
 });

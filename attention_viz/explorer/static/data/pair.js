@@ -7,12 +7,18 @@
  * @import {Axis} from "./tokens.js"
  */
 
+/** @import {Cell} from "./head.js" */
+
 /** @typedef {{layer: number, head: number}} At  one head of a stream */
 /** @typedef {{head: AnyHead | null, rows: Places, columns: Places, stream: Stream}} Drawn */
 
 const WORD = /[\p{L}\p{N}]/u;
+// As many links of a head as are ever listed.
+const MOST_LINKS = 16;
 /** @type {WeakMap<Axis, Uint8Array>} */
 const words = new WeakMap();
+/** @type {WeakMap<AnyHead, {rows: Places, columns: Places, links: Cell[]}>} */
+const linked = new WeakMap();
 
 /**
  * 1 for what is a word or a piece of one: neither special, nor padding, nor a sign alone.
@@ -62,6 +68,33 @@ export function layerPlace(layers, number) {
 }
 
 /**
+ * A head's strongest links between words, heaviest first. They are looked for once, as long as the same rows and columns
+ * are on the screen: whoever points at cells asks for them again and again.
+ * @param {AnyHead} head
+ * @param {Places} rows
+ * @param {Places} columns
+ * @param {Stream} stream
+ */
+export function linksOf(head, rows, columns, stream) {
+  const before = linked.get(head);
+  if (before?.rows === rows && before.columns === columns) return before.links;
+  const links = head.strongest(rows, columns, MOST_LINKS, linksWords(stream));
+  linked.set(head, {rows, columns, links});
+  return links;
+}
+
+/**
+ * Whether a head's links are known already, so that asking for them takes no time.
+ * @param {AnyHead} head
+ * @param {Places} rows
+ * @param {Places} columns
+ */
+export function hasLinks(head, rows, columns) {
+  const before = linked.get(head);
+  return before?.rows === rows && before.columns === columns;
+}
+
+/**
  * The pair of tokens that a head is told by; a text of one word has its word with itself.
  * @param {Recording} recording
  * @param {Drawn} drawn
@@ -74,7 +107,7 @@ export function pairIn(recording, {head, rows, columns, stream}, at) {
   if (head === null) return null;
   const dimmed = (/** @type {number} */ query, /** @type {number} */ key) =>
     !stream.queries.dimmed[query] && !stream.keys.dimmed[key] && !(stream.own && query === key);
-  const [best] = [linksWords(stream), dimmed].flatMap((accepts) => head.strongest(rows, columns, 1, accepts));
+  const best = linksOf(head, rows, columns, stream)[0] ?? head.strongest(rows, columns, 1, dimmed)[0];
   return best ?? {query: firstPlain(rows, stream.queries), key: firstPlain(columns, stream.keys)};
 }
 

@@ -1,7 +1,7 @@
 // The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
 
 import {element} from "./element.js";
-import {linksWords, wordsOf} from "../data/pair.js";
+import {linksOf, wordsOf} from "../data/pair.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
@@ -85,7 +85,7 @@ function columnBars(view, head, key) {
  */
 function strongestBars(view, head) {
   const {rows, columns, stream} = view.now;
-  const words = head.strongest(rows, columns, 2 * MOST + 2, linksWords(stream));
+  const words = linksOf(head, rows, columns, stream).slice(0, 2 * MOST + 2);
   // A single word has no other to look at.
   const cells = words.length ? words : head.strongest(rows, columns, 2 * MOST + 2, () => true);
   const title = element(

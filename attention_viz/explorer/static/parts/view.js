@@ -3,7 +3,7 @@
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
 import {hatchingOf, readStyle} from "./style.js";
-import {pairIn} from "../data/pair.js";
+import {hasLinks, pairIn} from "../data/pair.js";
 import {positions} from "../data/tokens.js";
 
 /**
@@ -184,9 +184,10 @@ export function createView(root, store, recording, onChoice, onOpen) {
  * What is on the screen.
  * @param {Readonly<State>} state
  * @param {Recording} recording
+ * @param {boolean} soon  whether the links of a long text's head are only looked for later, where they aren't known
  * @returns {Shown}
  */
-export function look(state, recording) {
+export function look(state, recording, soon = false) {
   const stream = recording.stream(state.stream);
   const at = {
     stream: state.stream,
@@ -199,7 +200,16 @@ export function look(state, recording) {
   const picture = head ?? recording.picture(at);
   const maximum = state.scale !== "maximum" ? 1 : (picture?.maximum(rows, columns) ?? 0);
   const drawn = {stream, head, picture, rows, columns, maximum, at};
-  return {...drawn, pair: pairShown(state, recording, drawn)};
+  return {...drawn, pair: soon && linksAreMissing(recording, drawn) ? null : pairShown(state, recording, drawn)};
+}
+
+/**
+ * Whether it takes a while to tell the links of the head on the screen: of a long text they are looked for in its map.
+ * @param {Recording} recording
+ * @param {Pick<Shown, "head" | "rows" | "columns">} drawn
+ */
+export function linksAreMissing({header}, {head, rows, columns}) {
+  return Boolean(header.long) && head !== null && !hasLinks(head, rows, columns);
 }
 
 /**
