@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import Spot
 
 __all__ = ["Control", "Lesson", "Shown"]
 
@@ -42,11 +43,13 @@ class Shown:
         facts: by name, what stands in the text in the place of {{name}}: numbers and words, all computed.
         figure: the live picture.
         says: what the picture shows, in a sentence for those who can't see it.
+        spots: where words stand in the picture that can be pressed.
     """
 
     facts: Mapping[str, str]
     figure: go.Figure
     says: str
+    spots: tuple[Spot, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,23 @@ def test_a_word_in_the_picture_that_is_pressed_asks(name: str, run: Run) -> None
     assert lesson.show(asked).facts != lesson.show(scene).facts
 
 
+# In their pictures words can be pressed, too, where they stand.
+@pytest.mark.parametrize("name", ["roles", "heads", "cross", "older", "recurrent"])
+def test_what_a_press_in_the_picture_chooses_is_there_to_be_chosen(name: str, run: Run) -> None:
+    lesson, scene = LESSONS[name], Scene(TEXT, run)
+    shown = lesson.show(scene)
+    chosen = {spot.option for spot in shown.spots}
+    there = lesson.control.options(scene) if lesson.control.words or lesson.words is None else lesson.words(scene)[0]
+    assert len(chosen) > 1 and chosen <= there.keys()
+    for spot in shown.spots:
+        x, y = (shown.figure.layout[f"{one}axis{spot.axis}"] for one in "xy")
+        assert x is not None and y is not None
+    now = lesson.control.value(scene) if lesson.control.words else str(scene.asking)
+    other = max((one for one in chosen if one != now), key=int)
+    asked = replace(scene, choice=other) if lesson.control.words else replace(scene, word=int(other))
+    assert lesson.show(asked).facts != shown.facts
+
+
 # Each shows what a real model does, and what a toy does where that isn't installed.
 TRAINED = ("why", "vectors", "plain", "roles", "scores", "softmax", "mixture", "masks", "heads", "positions", "limits")
 

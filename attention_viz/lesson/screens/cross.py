@@ -4,6 +4,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import line_spots
 from attention_viz.lesson.words import counted, in_words, offered
 from attention_viz.models import CATALOGUE
 from attention_viz.trace.trace import Trace
@@ -14,6 +15,8 @@ __all__ = ["LESSON"]
 
 _LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"
+# How high, in the picture, it answers a press above the words that are said.
+_SAID = (0.03, 0.1)
 _OWN = "It is your own sentence."
 _OTHER = "It knows too few words for your own sentence, so this is an example of its own."
 _EQUAL = "The two lengths need not agree; here they happen to."
@@ -81,7 +84,8 @@ def _show(scene: Scene) -> Shown:
         "weight": f"{float(rows[head, key]):.3f}",
     }
     says = f"“{facts['word']}” looks mostly at “{facts['source']}”, {facts['weight']}."
-    return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says)
+    spots = line_spots(len(target), tuple(_CONTROL.options(scene)), *_SAID)
+    return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says, spots)
 
 
 _CONTROL = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))), words=True)

@@ -7,6 +7,7 @@ from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import asking_position, strongest_link, trained_words
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import asking_words, row_spots
 from attention_viz.lesson.words import counted, in_words, signed
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import side_by_side
@@ -54,7 +55,8 @@ def _show(scene: Scene) -> Shown:
     says = (
         f"{facts['heads']} of ours, from a seed, so by chance: “{facts['word']}” looks most at {facts['favourites']}."
     )
-    return Shown(facts, side_by_side(trace, 0, theme=scene.theme), says)
+    figure = side_by_side(trace, 0, theme=scene.theme)
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene)))
 
 
 def _own_place(scene: Scene) -> int:

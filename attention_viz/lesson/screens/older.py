@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import bar_spots
 from attention_viz.lesson.words import in_words, offered
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
@@ -93,8 +94,12 @@ def _show(scene: Scene) -> Shown:
         "weight": f"{float(row[key]):.3f}",
         "beside": _beside(scene, kind, query, key),
     }
-    says = f"Scored by {facts['kind']}, “{facts['word']}” looks mostly at “{facts['other']}”, {facts['weight']}."
-    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+    says = (
+        f"Scored by {facts['kind']}, with vectors from a seed, so by chance: “{facts['word']}” looks mostly at "
+        f"“{facts['other']}”, {facts['weight']}."
+    )
+    spots = bar_spots([*map(str, range(len(scene.words)))])
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots)
 
 
 def _beside(scene: Scene, kind: str, query: int, key: int) -> str:

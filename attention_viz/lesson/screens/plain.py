@@ -55,7 +55,10 @@ def _show(scene: Scene) -> Shown:
         "model": scene.called,
         **_trained(scene),
     }
-    says = f"“{facts['word']}” takes {facts['own']} from itself and {facts['weight']} from “{facts['other']}”."
+    says = (
+        f"With vectors from a seed, so by chance, “{facts['word']}” takes {facts['own']} from itself and "
+        f"{facts['weight']} from “{facts['other']}”."
+    )
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
 
 

@@ -5,6 +5,7 @@ import torch
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import line_spots
 from attention_viz.lesson.words import counted, in_words, offered
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import paths
@@ -13,6 +14,8 @@ __all__ = ["LESSON", "left_of_the_first"]
 
 _D_MODEL = 8
 _LEAST = 0.001
+# How high the two lines of words stand in the picture.
+_RECURRENT, _DIRECT = 1.0, 0.0
 
 
 def left_of_the_first(scene: Scene) -> list[float]:
@@ -72,7 +75,8 @@ def _show(scene: Scene) -> Shown:
     }
     steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
-    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says)
+    spots = line_spots(len(scene.words), tuple(_CONTROL.options(scene)), _RECURRENT, _DIRECT)
+    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots)
 
 
 def _percent(part: float) -> str:

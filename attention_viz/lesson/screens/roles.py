@@ -5,6 +5,7 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import Link, asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import asking_words, row_spots
 from attention_viz.lesson.words import in_words, signed
 from attention_viz.operation.attention import attend
 from attention_viz.trace.trace import Trace
@@ -66,7 +67,9 @@ def _show(scene: Scene) -> Shown:
         f"Drawn small, with matrices from a seed, so the numbers mean nothing: each token has {facts['d_k']} numbers "
         f"as a query, {facts['d_k']} as a key and {facts['d_v']} as a value."
     )
-    return Shown(facts, roles(trace, 0, 0, notation=scene.notation, theme=scene.theme), says)
+    figure = roles(trace, 0, 0, notation=scene.notation, theme=scene.theme)
+    upright = scene.notation == "columns"
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene), upright=upright))
 
 
 def _width(trace: Trace, layer: int) -> int:

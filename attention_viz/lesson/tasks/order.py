@@ -42,7 +42,7 @@ def mask(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "mask",
         f"{note}This mask is to be {_RULES[kind]}{', in the rows of [PAD], too' if padded else ''}. Rows look, "
-        f"columns are looked at, ✕ is blocked. {len(wrong)} cells are wrong: press them.",
+        f"columns are looked at, ✕ is blocked. Which {len(wrong)} cells are wrong?",
         (),
         cells,
         _mask_hints(kind, names, right, wrong[0]),

@@ -29,7 +29,9 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
         state: what is chosen.
         leave_out: what the page has no use for, by the names in the address.
     """
-    found = {name: words for name, words in chips(state).items() if name not in leave_out}
+    # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
+    hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
+    found = {name: words for name, words in chips(state).items() if name not in hidden}
     if not found:
         place.empty()
         return
@@ -47,6 +49,10 @@ def chips(state: State) -> dict[str, str]:
         "second": (runs and can.reads_pairs, f"Second sentence: “{one_line(state.second, _LONGEST)}”"),
         "target": (asks_target(state), f"Target: “{one_line(state.target, _LONGEST)}”"),
         "more": (runs and can.continues_text, f"Goes on by {state.more} token{'s' * (state.more != 1)}"),
+        "evict": (
+            runs and can.continues_text and state.more > 0,
+            f"Old keys thrown away but {state.first_keys} first and {state.last_keys} last",
+        ),
         "chat": (runs and can.has_chat_template, "Chat template"),
         "special": (runs and can.adds_special_tokens, "Without special tokens"),
         "reading": (True, READINGS[state.reading].label),

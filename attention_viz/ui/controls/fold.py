@@ -21,12 +21,12 @@ _fold = components.component(
 )
 
 
-def show_fold(place: str = "", what: str = "Sentence, model, layer and head") -> None:
+def show_fold(what: str, place: str = "") -> None:
     """The line; where there is room for the whole row the page's style hides it.
 
     Args:
-        place: what it says behind the sentence; by default model, layer and head.
         what: is behind it, for those who can't see it.
+        place: what it says behind the sentence; by default model, layer and head.
     """
     state = SHARED.current()
     place = place or f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"

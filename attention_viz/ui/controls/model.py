@@ -101,8 +101,12 @@ def _counted(layers: int, heads: int) -> str:
     return f"{layers} layer{'s' * (layers != 1)} × {heads} head{'s' * (heads != 1)}"
 
 
-def prepare(state: State) -> State:
+def prepare(state: State, *, asked: bool = True) -> State:
     """See that a model that isn't in the catalogue is in memory; until it is, the page ends here.
+
+    Args:
+        state: what is chosen.
+        asked: whether layer and head were asked for, so that it is said where there are none such.
 
     Returns:
         The state, with layer and head as far in as this model has them.
@@ -113,7 +117,7 @@ def prepare(state: State) -> State:
         # What else the address holds stays there until the page can be shown.
         st.query_params.update(write_address(state))
         st.stop()
-    return _within(state)
+    return _within(state, asked=asked)
 
 
 def _source(model: str) -> str | None:
@@ -266,11 +270,13 @@ def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count < 1e8 else f"{count / 1e6:,.0f} MB"
 
 
-def _within(state: State) -> State:
+def _within(state: State, *, asked: bool) -> State:
     """The nearest layer and head that the model has; of an address that asked for others, say so."""
     within = state.within()
     if within != state:
-        SHARED.adjust(_notices(state, within) if SHARED.untouched else (), layer=within.layer, head=within.head)
+        SHARED.adjust(
+            _notices(state, within) if asked and SHARED.untouched else (), layer=within.layer, head=within.head
+        )
     return within
 
 

@@ -100,6 +100,7 @@ def choose(
     with_readings: bool = False,
     beside: Callable[[State], None] | None = None,
     other_text: Callable[[], None] | None = None,
+    folded: str = "Sentence, model, layer and head",
 ) -> Row:
     """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
 
@@ -109,11 +110,12 @@ def choose(
         with_readings: whether the page shows weights as weights, so that they can be read otherwise.
         beside: draws a picker of the page's own after that for the head.
         other_text: draws a box for a text of the page's own after that for the sentence.
+        folded: what folds into one line on a phone, for those who can't see it.
     """
     asked = two_texts.asks_target(SHARED.current())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
-        show_fold()
+        show_fold(what=folded)
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
                 text_box("Sentence", "text", labelled=False)
@@ -125,7 +127,10 @@ def choose(
     chips = st.empty()
     with st.container():
         model_choice.show_source()
-        current = model_choice.prepare(SHARED.current())
+        by_nobody = untouched_head()
+        current = model_choice.prepare(SHARED.current(), asked=not by_nobody)
+        if by_nobody:
+            hold_head(current.layer, current.head)
     if two_texts.asks_target(current) != asked:
         # It was loaded only now, and turned out to ask for more.
         st.rerun()
@@ -173,24 +178,20 @@ def _current_with_notices() -> State:
     return state
 
 
-def sentence(place: str, what: str) -> DeltaGenerator:
+def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
     """The line with the sentence alone, for a page that names its models itself: what else was chosen stays as it is.
 
-    Args:
-        place: what the line says on a phone, behind the sentence.
-        what: is in the line, for those who can't see it.
-
     Returns:
-        The place for the page's own pickers.
+        The place for the page's own pickers, and that for `show_fold`, once it is known what the line folds into.
     """
     with st.container(key="frame", height=_ROW, border=False):
-        show_fold(place, what)
+        fold = st.container(key="fold-place")
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
                 text_box("Sentence", "text", labelled=False)
             own = st.container(key="places", horizontal=True)
     show_notices(SHARED.notices())
-    return own
+    return own, fold
 
 
 def switch(label: str, options: Mapping[str, str], key: str) -> None:

@@ -1,5 +1,6 @@
 """Which models a page lets a visitor have: folders that the operator opened, in the picker and by a link."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +9,8 @@ from urllib.parse import quote
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import attention_viz as av
+from attention_viz.edits.effects import moved_output
 from attention_viz.models import CATALOGUE
 from attention_viz.models.sources.hub import Plan, RemoteFile
 from attention_viz.serving import downloads, permissions
@@ -130,3 +133,22 @@ def test_a_download_that_ends_while_what_is_missing_is_counted_is_not_offered_ag
     app = AppTest.from_function(page).run()
     assert [one.value for one in app.markdown] == ["It is there."]
     assert (list(app.button), downloads.download_of(name)) == ([], None)
+
+
+def test_a_link_to_a_folder_that_names_no_head_is_told_of_none_and_its_heads_are_silenced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    trained = Path(av.__file__).parent / "models" / "trained" / "induction"
+    shutil.copytree(trained, own, ignore=shutil.ignore_patterns("snapshots"))
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(tmp_path,), hub=False))
+    # It has four heads a layer: there is no head 4, which the app opens on.
+    screen = Screen().open(f"/heads?model={quote(str(own), safe='')}&text=moon+cheese+frog+ring+moon+cheese")
+    assert screen.warnings == []
+    screen.press("Silence this head")
+    layer, head = (int(screen.address[name]) for name in ("layer", "head"))
+    model = av.load("induction")
+    assert isinstance(model, av.AttentionModel)
+    text = "moon cheese frog ring moon cheese"
+    moved = moved_output(model.trace(text), model.trace(text, edits=[av.Ablate(layer, head)]))
+    assert f"moves by {float(moved.mean()):.2%} of its length" in screen.words

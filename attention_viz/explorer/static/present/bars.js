@@ -47,10 +47,12 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
     else if (!before.length) track.append(element("span", {class: "av-unknown av-blind"}, "?"));
     const value = values[place];
     if (value !== null) track.append(bar("av-is av-told", value, share, start));
-    if (value === null) track.append(after("blocked", Math.max(0, was ?? 0), share, start));
-    else if (written.length) track.append(after(written[place] ?? "", value, share, start));
+    // Behind what it was before, too, which is drawn as a frame.
+    const end = Math.max(value ?? 0, was ?? 0);
+    if (value === null) track.append(after("blocked", end, share, start));
+    else if (written.length) track.append(after(written[place] ?? "", end, share, start));
     else if (place === key || value === 0 || Math.abs(value) >= LEAST * span)
-      track.append(after(forRoom(value), value, share, start));
+      track.append(after(forRoom(value), end, share, start));
     if (before.length) {
       // What a text doesn't have has no number in it, not 0.
       const old = after(was === null ? "not there" : forRoom(was), was ?? 0, share, start);

@@ -139,18 +139,23 @@ def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool
     """What was likeliest or nearest, and what is now; rows are in the order of before."""
     was, now = rows[0], max(rows, key=lambda row: row[2])
     if not silent:
-        return f"{what}: {_quoted(was[0])}, {was[1]:.3f}."
+        return f"{what}: {_quoted(was[0])}, {_part(was[1])}."
     if now[0] != was[0]:
         return f"{what} becomes {_quoted(now[0])}, no longer {_quoted(was[0])}."
     change = was[2] - was[1]
     how = "as before" if abs(change) < _SAME else ("a little " if abs(change) < 0.05 else "") + _more(what, change)
-    return f"{what} stays {_quoted(was[0])}, {how}: {was[1]:.3f} → {was[2]:.3f}."
+    return f"{what} stays {_quoted(was[0])}, {how}: {_part(was[1])} → {_part(was[2])}."
 
 
 def _more(what: str, change: float) -> str:
     if "sentence" in what:
         return "nearer" if change > 0 else "farther"
     return "surer" if change > 0 else "less sure"
+
+
+def _part(number: float) -> str:
+    """A probability or a cosine; of a model that was hardly trained no word has a thousandth."""
+    return "<0.001" if 0 < number < _SAME else f"{number:.3f}"
 
 
 def _quoted(label: str) -> str:
@@ -177,7 +182,7 @@ def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
     lines = "".join(
         f'<tr><th scope="row" title="{html.escape(label)}">{html.escape(shortened(label, 60))}</th>'
         f"<td>{bar('before', old)}{bar('after', new) if silent else ''}</td>"
-        f'<td class="heads-number">{old:.3f}{f" → {new:.3f}" if silent else ""}</td></tr>'
+        f'<td class="heads-number">{html.escape(_part(old) + (f" → {_part(new)}" if silent else ""))}</td></tr>'
         for label, old, new in rows
     )
     told = "Before and after the head falls silent" if silent else "What the model says"

@@ -13,6 +13,7 @@ from attention_viz.serving.runs import draw
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
 from attention_viz.ui.pages.learn.room import present_lesson
 from attention_viz.ui.pages.learn.screen import Screen
@@ -28,11 +29,12 @@ __all__ = ["show_body"]
 _LIST, _SELECT, _NOTATION = "learn-lessons", "learn-lesson", "learn-notation"
 
 
-def show_body(row: DeltaGenerator, notes: DeltaGenerator) -> None:
+def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) -> None:
     """The lesson that is chosen, on the sentence in the box.
 
     Args:
         row: the place in the one row of the page's own pickers.
+        fold: the place of the line that stands for the row on a phone.
         notes: the place of what can't be had.
     """
     settle_course(tuple(LESSONS), notes)
@@ -41,6 +43,8 @@ def show_body(row: DeltaGenerator, notes: DeltaGenerator) -> None:
     st.query_params.from_dict(address | presented(st.query_params.to_dict()))
     with notes:
         _show_chip(choice)
+    with fold:
+        show_fold("Sentence and lesson", _called(choice.lesson, choice))
     scene = _scene(choice, notes)
     with row:
         _pick_lesson(choice)

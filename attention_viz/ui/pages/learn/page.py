@@ -4,7 +4,6 @@ import streamlit as st
 
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.learn.choice import ADDRESS
-from attention_viz.ui.pages.learn.state import lesson_asked
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 
@@ -18,9 +17,9 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what waits for torch comes after what doesn't."""
     pickers.begin(*ADDRESS)
     show_header()
-    row = pickers.sentence(f"lesson “{lesson_asked()}”", "Sentence and lesson")
+    row, fold = pickers.sentence()
     notes, lesson = st.container(), st.empty()
     with importing("learn", None, lesson, _WAIT):
         from attention_viz.ui.pages.learn.body import show_body
     lesson.empty()
-    show_body(row, notes)
+    show_body(row, fold, notes)

@@ -1,16 +1,19 @@
 """One lesson on the page: its heading with the way on, its text, and its picture with the one thing to change."""
 
 import copy
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
+from attention_viz.lesson.spots import Spot
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.controls.plot import show_picture, show_to_click
 from attention_viz.ui.pages.learn.predict import SHOWN
 from attention_viz.ui.pages.learn.state import go, set_choice, take
 from attention_viz.ui.parts.markdown import plain
@@ -37,6 +40,8 @@ _SHOWN, _ASKED = "learn-shown", "learn-asked"
 _TITLE, _ABOVE = 30, 30
 # Pixels that the first screen leaves to a picture; one that names many words is as tall as it has to be.
 _LEFT = 440
+# Of a place in a picture that answers a press, in pixels.
+_SPOT = 20
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,41 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
     height = layout.height or _LEFT
     if few and "xaxis2" not in layout:  # what stands below another picture needs its room
         figure.update_layout(height=min(_LEFT, height))
-    show_picture(figure, f"learn-picture-{name}", shown.says)
+    key = f"learn-picture-{name}"
+    if shown.spots:
+        _add_spots(figure, shown.spots)
+        show_to_click(figure, key, shown.says, functools.partial(_press_spot, name, shown.spots))
+    else:
+        show_picture(figure, key, shown.says)
+
+
+def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
+    """Points that can't be seen, which Plotly hears presses on; each has its number."""
+    unseen = {"marker": {"opacity": 0}}
+    for axis in dict.fromkeys(spot.axis for spot in spots):
+        some = [(number, spot) for number, spot in enumerate(spots) if spot.axis == axis]
+        figure.add_scatter(
+            x=[spot.x for _, spot in some],
+            y=[spot.y for _, spot in some],
+            customdata=[(number, 0) for number, _ in some],
+            xaxis=f"x{axis}",
+            yaxis=f"y{axis}",
+            mode="markers",
+            marker={"size": _SPOT, "opacity": 0},
+            selected=unseen,
+            unselected=unseen,
+            hoverinfo="none",
+            showlegend=False,
+        )
+
+
+def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> None:
+    """The word that stands there asks, or is what the lesson's control is set to."""
+    option = spots[point[0]].option
+    if LESSONS[name].control.words:
+        set_choice(choice=option, guess=SHOWN)
+    else:
+        set_choice(word=int(option), guess=SHOWN)
 
 
 def show_deeper(lesson: Lesson) -> None:

@@ -14,7 +14,6 @@ __all__ = [
     "another_exercise",
     "chosen",
     "go",
-    "lesson_asked",
     "mark_done",
     "open_progress",
     "set_choice",
@@ -26,11 +25,6 @@ __all__ = [
 ANSWER = "learn-given"
 
 _MOST_SEEDS = 10_000
-
-
-def lesson_asked() -> str:
-    """The name of the lesson, asked before it is known which there are."""
-    return LEARN_CHOICES.asked("lesson") or chosen().lesson or "why"
 
 
 def settle_course(lessons: Sequence[str], place: DeltaGenerator) -> None:

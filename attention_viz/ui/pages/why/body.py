@@ -52,11 +52,12 @@ class _Opened:
     silenced: Silenced | None = None
 
 
-def show_body(state: State, places: Places, height: int) -> None:
+def show_body(chosen: State, state: State, places: Places, height: int) -> None:
     """Run the sentence, open the number that is asked for, and fill the places.
 
     Args:
-        state: what the pickers say.
+        chosen: what the pickers say.
+        state: the same, without what a decoder would go on by.
         places: a place for each part of the page.
         height: of the picture, in pixels.
     """
@@ -66,6 +67,8 @@ def show_body(state: State, places: Places, height: int) -> None:
     if drawn is not None:
         with places.notes:
             show_notes(drawn, state)
+            if chosen.more and chosen.facts.continues_text:
+                st.caption("Only what you typed is asked about: the tokens that the model added are left out here.")
         try:
             if untold := _untold(drawn, state):
                 places.picture.info(untold)
@@ -73,7 +76,7 @@ def show_body(state: State, places: Places, height: int) -> None:
                 opened = _show(drawn, state, places, _ask(drawn, state, places))
         except AttentionVizError as error:
             show_problem(error, places.picture)
-    pickers.keep(state, WHY_CHOICES)
+    pickers.keep(chosen, WHY_CHOICES)
     if drawn is None:
         return
     with places.bar:

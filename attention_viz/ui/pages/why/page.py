@@ -1,5 +1,7 @@
 """The Why page before anything heavy is there: header, pickers, and a place for each part that follows."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from attention_viz.ui.controls import pickers
@@ -17,8 +19,9 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
-    row = pickers.choose()
-    state = row.state
+    row = pickers.choose(leave_out=("more",), folded="Sentence, model, layer and head, what is asked and how")
+    # A head is silenced in what was typed, not in what the model went on with.
+    state = replace(row.state, more=0)
     # A model that chooses no words has scores alone.
     pair = not state.facts.predicts
     WHY_CHOICES.settle(state, default=WhyChoice("pair") if pair else None)
@@ -39,4 +42,6 @@ def show_page() -> None:
     beneath = st.container(key="why-beneath")
     with importing("why", state, picture, HEIGHT):
         from attention_viz.ui.pages.why.body import show_body
-    show_body(state, Places(row.bar, asked, ranked, running, other, told, notes, picture, board, beneath), HEIGHT)
+    show_body(
+        row.state, state, Places(row.bar, asked, ranked, running, other, told, notes, picture, board, beneath), HEIGHT
+    )

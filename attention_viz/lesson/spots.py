@@ -1,0 +1,76 @@
+"""Where words stand in a picture of Plotly, so that pressing one chooses it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from attention_viz.lesson.links import trained_words
+from attention_viz.lesson.scene import Scene
+
+__all__ = ["Spot", "asking_words", "bar_spots", "line_spots", "row_spots"]
+
+# Along a bar's row, in parts of the width.
+_ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place that answers a press.
+
+    Attributes:
+        x: where, on the axis that goes across.
+        y: on the one that goes down.
+        option: what it chooses: a value of the lesson's control where this has words, else a word by `Scene.word`.
+        axis: which of several pairs of axes, as Plotly numbers them; "" is the first.
+    """
+
+    x: float
+    y: float
+    option: str
+    axis: str = ""
+
+
+def line_spots(count: int, options: Sequence[str], *heights: float) -> tuple[Spot, ...]:
+    """Words beside each other on lines, of which only some can be chosen.
+
+    Args:
+        count: how many words.
+        options: which of them can be chosen, as numbers.
+        heights: of the lines.
+    """
+    return tuple(Spot(at, height, str(at)) for at in range(count) if str(at) in options for height in heights)
+
+
+def bar_spots(options: Sequence[str]) -> tuple[Spot, ...]:
+    """The rows of bars that lie, one for each option; "" for one that chooses nothing."""
+    return tuple(Spot(x, y, option) for y, option in enumerate(options) if option for x in _ALONG)
+
+
+def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = False) -> tuple[Spot, ...]:
+    """The cells of every matrix of a figure that has a row for each option.
+
+    Args:
+        figure: the picture.
+        options: what each row chooses; "" for one that chooses nothing.
+        upright: whether words are columns.
+    """
+    found = list[Spot]()
+    matrices: list[Any] = [one for one in figure.data if isinstance(one, go.Heatmap)]
+    for axis, shape in {(one.xaxis or "x")[1:]: one.z.shape for one in matrices}.items():
+        words, others = shape[::-1] if upright else shape
+        if words != len(options):
+            continue
+        places = [(word, other) for word in range(words) for other in range(others) if options[word]]
+        found += [Spot(*((a, b) if upright else (b, a)), options[a], axis) for a, b in places]
+    return tuple(found)
+
+
+def asking_words(scene: Scene) -> tuple[str, ...]:
+    """Of each word as our own module reads it, how a trained model's words name it; "" where it reads none like it."""
+    words, _ = trained_words(scene)
+    known = {label.casefold(): place for place, label in reversed([*words.items()])}
+    if len(words) == len(scene.words):
+        return tuple(words)
+    return tuple(known.get(word.casefold(), "") for word in scene.words)
