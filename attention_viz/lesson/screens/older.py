@@ -94,10 +94,7 @@ def _show(scene: Scene) -> Shown:
         "weight": f"{float(row[key]):.3f}",
         "beside": _beside(scene, kind, query, key),
     }
-    says = (
-        f"Scored by {facts['kind']}, with vectors from a seed, so by chance: “{facts['word']}” looks mostly at "
-        f"“{facts['other']}”, {facts['weight']}."
-    )
+    says = f"Scored by {facts['kind']}, “{facts['word']}” by chance prefers “{facts['other']}”, {facts['weight']}."
     spots = bar_spots([*map(str, range(len(scene.words)))])
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots)
 
