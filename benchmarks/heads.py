@@ -48,7 +48,7 @@ def run(quick: bool) -> Result:
 
 
 def naive_metrics(weights: Tensor, ids: Tensor, special: Tensor) -> list[float]:
-    """All metrics of one head, everything made anew for it."""
+    """All metrics of one head that a text has, everything made anew for it."""
     n = len(ids)
     rows, places = ~special, torch.arange(n)
     same = (ids[:, None] == ids) & (places[:, None] > places)

@@ -89,10 +89,11 @@ def _thirty_seconds(model: "av.AttentionModel", spoken: Sequence[Spoken]) -> tup
 def _word_starts(model: "av.AttentionModel", spoken: Sequence[Spoken]) -> tuple[Table, str]:
     """How far the starts of words are from what espeak-ng says of when it spoke them."""
     pipe = _pipeline(model)
+    ours = {id(one): _ours(model, one) for one in spoken}
     ways: dict[str, Callable[[Spoken], _Starts]] = {
-        "`av.word_times`": lambda one: _ours(model, one),
+        "`av.word_times`": lambda one: ours[id(one)],
         'transformers\' `return_timestamps="word"`': lambda one: _theirs(pipe, one),
-        "an even split of the sound": lambda one: _even(model, one),
+        "an even split of the sound": lambda one: _even(one, ours[id(one)]),
     }
     rows, medians = list[list[str]](), list[float]()
     for name, starts in ways.items():
@@ -129,10 +130,9 @@ def _ours(model: "av.AttentionModel", spoken: Spoken) -> _Starts:
     return list(zip(table.word, table.start, strict=True))
 
 
-def _even(model: "av.AttentionModel", spoken: Spoken) -> _Starts:
+def _even(spoken: Spoken, said: _Starts) -> _Starts:
     """Every word that the model says as long as every other."""
-    words = [word for word, _ in _ours(model, spoken)]
-    return [(word, at * spoken.seconds / len(words)) for at, word in enumerate(words)]
+    return [(word, at * spoken.seconds / len(said)) for at, (word, _) in enumerate(said)]
 
 
 def _theirs(pipe: Any, spoken: Spoken) -> _Starts:
@@ -163,7 +163,7 @@ BENCHMARK = Benchmark(
     method=(
         "`model.trace` of a sound against a plain pass of Whisper over the same thirty seconds and the same words, the "
         "sound's reading included each time; CPU time of the whole process on one thread, in rounds of plain, "
-        "captured, plain, each ratio taken to the middle of its two plain turns; the median of 15 rounds, with the "
+        "captured, plain, each ratio taken to the middle of its two plain turns; the median of 7 rounds, with the "
         "smallest and the largest in brackets. Then thirty seconds of sentences that espeak-ng speaks: from the "
         "samples to the trace and `av.word_times`, against transformers' `generate` alone, by the clock, the median "
         "of 3 turns. Then twenty sentences: how far the start of each word is from what espeak-ng itself says, for "

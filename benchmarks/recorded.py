@@ -23,7 +23,7 @@ def captured_to_plain(
         quick: whether a few rounds do.
     """
     ways = {"plain": plain, "captured": captured, "plain again": plain}
-    figures = take_turns(ways, _processor_time, rounds=2 if quick else 15)
+    figures = take_turns(ways, _processor_time, rounds=2 if quick else 7)
     seconds = {way: [sum(reading) for reading in readings] for way, readings in figures.items()}
     base = [statistics.mean(pair) for pair in zip(seconds["plain"], seconds["plain again"], strict=True)]
     ratio, noise = ratios(seconds["captured"], base), ratios(seconds["plain again"], seconds["plain"])

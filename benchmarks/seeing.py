@@ -109,7 +109,7 @@ BENCHMARK = Benchmark(
     method=(
         "`model.trace` of a picture against a plain pass of the same model, from the picture to its last hidden state, "
         "its reading included each time; CPU time of the whole process on one thread, in rounds of plain, captured, "
-        "plain, each ratio taken to the middle of its two plain turns; the median of 15 rounds, with the smallest and "
+        "plain, each ratio taken to the middle of its two plain turns; the median of 7 rounds, with the smallest and "
         "the largest in brackets. Then two pictures at 224 × 224 pixels, the size of the file in the package that the "
         "model was made of: our recorded run against onnxruntime's run of that file, up to the end of its backbone."
     ),

@@ -58,7 +58,7 @@ _BESIDE = {
 }
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
-CURVES = tuple(name for name, metric in METRICS.items() if metric.unit == "weight")
+CURVES = tuple(name for name, metric in METRICS.items() if metric.unit == "weight" and metric.of != "patches")
 
 
 def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
