@@ -38,6 +38,7 @@ def runs() -> SimpleNamespace:
     from attention_viz.edits.effects import moved_output
     from attention_viz.lesson.measuring import practice, seconds_by_length
     from attention_viz.models import SNAPSHOTS, moments
+    from attention_viz.models.inputs.media.shipped import SAMPLES
     from attention_viz.scratch.model import Scratch
 
     bert = av.load("all-MiniLM-L6-v2")
@@ -71,6 +72,8 @@ def runs() -> SimpleNamespace:
     right = moments("induction")["accuracy"].to_dict()
 
     french = av.load("translation").trace("the boy finds the key and he sells it")
+    cat = av.load("dinov2-small").trace(av.Picture(SAMPLES["chelsea"].path))  # pyright: ignore[reportArgumentType] -- it sees
+    river = av.load("whisper-tiny.en").trace(av.Sound(SAMPLES["window"].path))  # pyright: ignore[reportArgumentType] -- it hears
     seconds, blockwise = seconds_by_length(), practice("blockwise")
     return SimpleNamespace(**locals())
 
@@ -108,6 +111,8 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "before_after": lambda r: av.views.before_after(r.blockwise.before, r.blockwise.after, r.blockwise.unit),
     "weight_and_effect": lambda r: av.views.weight_and_effect(r.looking, r.moved, layer=0),
     "composition": lambda r: av.views.composition(r.twice, (0, 0), (1, 1), 6, 3, r.together, marked=1200),
+    "overlay": lambda r: av.views.overlay(r.cat, 11, 0, position=0),
+    "spoken": lambda r: av.views.spoken(r.river, 2, 1),
 }
 
 _HEAD = """# Gallery

@@ -69,6 +69,8 @@ FAILED = pytest.StashKey[bool]()
 
 # A page lives for a second: to make its scripts faster, and to tidy its memory, costs more than it brings.
 SHORT_LIVED = "--js-flags=--no-maglev --no-turbofan --min-semi-space-size=32"
+# A camera that shows a moving ball and a microphone that beeps; a page gets at them only where a test grants it.
+MADE_UP = "--use-fake-device-for-media-stream"
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +81,7 @@ def browser() -> Iterator[Browser]:
         pytest.fail(NONE_FOUND)
     expect.set_options(timeout=20_000)  # milliseconds: a machine that runs several tests at once takes its time
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=[*LAUNCH_FLAGS, SHORT_LIVED])
+        browser = playwright.chromium.launch(executable_path=found, args=[*LAUNCH_FLAGS, SHORT_LIVED, MADE_UP])
         yield browser
         browser.close()
 

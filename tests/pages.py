@@ -163,7 +163,9 @@ def wait_until_drawn(screen: Page, idle: Callable[[Page], None]) -> None:
     box = screen.get_by_role("textbox", name="Sentence", exact=True)
     # Presented, it has none; on a phone it stands behind a line.
     others = screen.get_by_role("button", name=re.compile(r"^Sentence(, model, layer and head| and lesson)"))
-    box.or_(others).filter(visible=True).first.wait_for(timeout=90_000)
+    # A picture or a sound stands in its place.
+    field = screen.locator(".st-key-texts").get_by_test_id("stPopoverButton")
+    box.or_(others).or_(field).filter(visible=True).first.wait_for(timeout=90_000)
     idle(screen)
 
 

@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["aligning_heads", "word_times"]
+__all__ = ["aligning_heads", "said_words", "word_times"]
 
 _STREAM = "cross"
 # A head aligns where it has this share of what the best one has, and there are so many at most.
@@ -78,6 +78,17 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
     )
     table.attrs["heads"] = [] if silent else [(*at, share) for at, share in best]
     return table
+
+
+def said_words(trace: Trace) -> list[tuple[str, tuple[int, ...]]]:
+    """Each word that is said of a sound, with the positions of its pieces; in the order of `word_times`.
+
+    Raises:
+        TraceError: the trace is of no sound that is written down.
+    """
+    _, rows, _ = _told(trace)
+    words = _words(trace.query_tokens(_STREAM), rows)
+    return [(word, tuple(rows[first:after])) for word, first, after in words]
 
 
 def aligning_heads(trace: Trace) -> "pandas.Series":

@@ -1,12 +1,13 @@
 """The axes of a trace as the browser reads them: tokens, and what each belongs to."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Axes", "generated_by"]
+__all__ = ["Axes", "generated_by", "in_sight"]
 
 
 class Axes:
@@ -30,9 +31,22 @@ class Axes:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
         if self._generated:
             entry["generated"] = list(range(len(tokens) - self._generated, len(tokens)))
+        if tokens.placed:
+            entry["place"] = [None if place is None else list(place) for place in tokens.place]
         if entry not in self.entries:
             self.entries.append(entry)
         return self.entries.index(entry)
+
+
+def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
+    """The tokens as they are shown: frames that follow the end of a sound count as special, which can be hidden."""
+    sound, rate = trace.seen.sound, trace.seen.rate
+    if sound is None or not tokens.placed:
+        return tokens
+    end = len(sound) / rate
+    past = [place is not None and place[0] >= end for place in tokens.place]
+    special = tuple(one or after for one, after in zip(tokens.special, past, strict=True))
+    return replace(tokens, special=special)
 
 
 def generated_by(trace: "Trace") -> int:

@@ -51,7 +51,7 @@ class Explorer:
     def html(self) -> str:
         """A whole HTML page that loads nothing: script, styles and weights are inside, and no other host is allowed."""
         style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
-        policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+        policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; media-src blob:"
         return _PAGE.format(
             policy=policy,
             # Half of a pair that stands for one sign, which no file in UTF-8 can hold, becomes a question mark.

@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
-from attention_viz.explorer.axes import Axes, generated_by
+from attention_viz.explorer.axes import Axes, generated_by, in_sight
 from attention_viz.explorer.limits import refuse_large
 from attention_viz.explorer.planes import ERROR, LEVELS, Body, Masks, split_numbers, steps_of
+from attention_viz.explorer.seen import packed_seen
 from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
 
@@ -111,8 +112,8 @@ def pack(
     streams = [
         {
             "name": stream,
-            "queries": axes.add(trace.query_tokens(stream)),
-            "keys": axes.add(trace.key_tokens(stream)),
+            "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),
+            "keys": axes.add(in_sight(trace, trace.key_tokens(stream))),
             **(
                 _whole(trace, stream, body, masks, told)
                 if terms is None
@@ -135,6 +136,8 @@ def pack(
         "masks": masks.entries,
         "streams": streams,
     }
+    if seen := packed_seen(trace, body):
+        header["seen"] = seen
     if terms is not None:
         header["long"] = {"id": _digest(axes.entries, body), "codes": CODES, "faintest": FAINTEST}
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
@@ -200,7 +203,8 @@ def _long(
 ) -> dict[str, Any]:
     """A stream of a long text: a picture of each head, and the terms of some layers."""
     calls = [layer.attention for layer in trace.layers[stream]]
-    special = _special(trace.query_tokens(stream)), _special(trace.key_tokens(stream))
+    sides = trace.query_tokens(stream), trace.key_tokens(stream)
+    special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))
     pictures = Thumbnails(calls[0].shape[-2:], sum(call.shape[0] for call in calls), special)
     layers = [
         {

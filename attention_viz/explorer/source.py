@@ -143,7 +143,7 @@ def _with_imports(name: str) -> list[str]:
 @functools.cache
 def style_sheet() -> str:
     """The style sheet, with the colours of both themes taken from `views.theme`."""
-    return _themed(".av-explorer") + _read("explorer.css") + _read("claim/claim.css")
+    return _themed(".av-explorer") + _read("explorer.css") + _read("claim/claim.css") + _read("seen/seen.css")
 
 
 def _themed(root: str) -> str:

@@ -7,7 +7,19 @@ from typing import NamedTuple
 
 from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.tasks import composing, counting, dots, jobs, looking, mixing, order, writing
+from attention_viz.lesson.tasks import (
+    composing,
+    counting,
+    dots,
+    hearing,
+    jobs,
+    looking,
+    mixing,
+    order,
+    seeing,
+    writing,
+)
+from attention_viz.models import CATALOGUE
 
 __all__ = ["EXERCISES", "Kind", "Solved", "answer_sheet", "given"]
 
@@ -20,11 +32,18 @@ class Kind:
         label: what is to be done, in a few words.
         make: an exercise of this kind from a scene and a seed; the same two give the same exercise.
         lesson: what it trains, in a sentence.
+        needs: a model without which there is none; empty where there is always one.
     """
 
     label: str
     make: Callable[[Scene, int], Exercise]
     lesson: str
+    needs: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Whether the model that it is made from is on this machine."""
+        return not self.needs or CATALOGUE[self.needs].available
 
 
 class Solved(NamedTuple):
@@ -80,6 +99,12 @@ EXERCISES: dict[str, Kind] = {
     "path": Kind("Count the steps", order.path, "To compare reading word by word with looking at all at once."),
     "cost": Kind("Count the weights", counting.cost, "To know how attention grows with the text."),
     "memory": Kind("Count what is held", counting.memory, "To know what work in blocks saves."),
+    "region": Kind(
+        "Add up a part of a picture", _clear(seeing.region), "To read weights over patches as sums.", seeing.MODEL
+    ),
+    "stretch": Kind(
+        "Find where a word begins", _clear(hearing.stretch), "To see how words get their times.", hearing.MODEL
+    ),
     "matters": Kind("Find the head that matters", looking.matters, "To tell a head's weights from its effect."),
 }
 
@@ -95,6 +120,7 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
     return [
         Solved(name, made.question, given(made), made.solution, made.working)
         for name in kinds
+        if EXERCISES[name].available
         for made in (EXERCISES[name].make(scene, seed) for seed in seeds)
     ]
 

@@ -19,6 +19,7 @@ from attention_viz.lesson.screens import (
     vectors,
     why,
 )
+from attention_viz.lesson.screens.seen import picture, sound
 from attention_viz.lesson.screens.trained import jobs, limits, together, writes
 
 __all__ = ["LESSONS"]
@@ -39,6 +40,8 @@ LESSONS: dict[str, Lesson] = {
     "writes": writes.LESSON,
     "positions": positions.LESSON,
     "cross": cross.LESSON,
+    "picture": picture.LESSON,
+    "sound": sound.LESSON,
     "older": older.LESSON,
     "recurrent": recurrent.LESSON,
     "cost": cost.LESSON,

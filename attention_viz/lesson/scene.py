@@ -31,7 +31,7 @@ class Run(Protocol):
 
         Args:
             model: a name of the catalogue.
-            text: the text.
+            text: the text; of a model that reads pictures or sounds, the name of a sample.
             edits: changes made inside the model.
             beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         """

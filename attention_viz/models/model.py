@@ -87,6 +87,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
             adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
             layers_without_attention=anatomy.without,
+            reads="text" if reader is None else reader.kind,
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"

@@ -20,6 +20,7 @@ class ModelFacts:
         adds_special_tokens: whether its tokenizer adds special tokens around a text.
         layers_without_attention: the model's own numbers of layers that do something else, as in hybrids.
         trained: whether its weights were learnt; random ones say nothing that could be asked about.
+        reads: what it reads: "text", "picture", "sound", or "tensors" of names of its own.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -28,6 +29,7 @@ class ModelFacts:
     adds_special_tokens: bool = False
     layers_without_attention: tuple[str, ...] = ()
     trained: bool = True
+    reads: str = "text"
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import long_text
 from attention_viz.trace.once import once
 
@@ -16,6 +17,8 @@ __all__ = ["Drawn"]
 
 # How many beginnings of a text are kept: who steps through it goes to and fro.
 _MOST_BEGINNINGS = 4
+# The heads of a picture or a sound that are kept beside it, in bytes.
+_MOST_HANDED = 24_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,7 @@ class Drawn:
     trace: "Trace"
     fit: "Fit | None" = None
     second: "Fit | None" = None
+    _parts: "dict[str, Drawn]" = field(default_factory=dict[str, "Drawn"], init=False, repr=False)
     _beginnings: "dict[int, Drawn]" = field(default_factory=dict[int, "Drawn"], init=False, repr=False)
 
     def beginning(self, count: int) -> "Drawn":
@@ -67,6 +71,18 @@ class Drawn:
         """What was drawn, with one stream only, for pages that show one."""
         stream = self.stream(stream)
         return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
+
+    @once
+    def heads(self) -> "SharedCache[tuple[str, str, int, int], bytes]":
+        """Those of its heads that were handed over one by one, the last of them."""
+        return SharedCache(_MOST_HANDED, len)
+
+    def part(self, stream: str | None) -> "Drawn":
+        """What the explorer is given where a stream is shown: of a sound that stream alone, else everything."""
+        if self.trace.seen.sound is None:
+            return self
+        stream = self.stream(stream)
+        return self._parts.setdefault(stream, self.alone(stream))
 
     @once
     def findings(self) -> "tuple[Finding, ...]":

@@ -30,7 +30,9 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
     """
     if drawn.long_id is None:
         return None
-    return _heads.get((drawn.long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
+    # Of a picture or a sound they go with it: it may be a visitor's own.
+    kept = drawn.heads if drawn.trace.seen.tensors else _heads
+    return kept.get((drawn.long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
 
 
 def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import ask, draw
+from attention_viz.serving.things.uploads import beside
 from attention_viz.serving.why import Head, pretrained
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def patched(drawn: Drawn, request: Request, other: str, of: Logit) -> Patched:
     Raises:
         AttentionVizError: the texts can't be paired, or the model's heads can't be put.
     """
-    return _patched.get((request, other, of), lambda: _begun(drawn, request, other, of)[1])
+    return beside(request.shown, _patched).get((request, other, of), lambda: _begun(drawn, request, other, of)[1])
 
 
 def run_patches(

@@ -59,8 +59,6 @@ def refusal(name: str) -> str | None:
     asked = kind(name)
     if (asked == "folder" and not SETTINGS.models) or (asked == "hub" and not SETTINGS.hub):
         return _OFF[asked]
-    if asked == "catalogue" and (reads := CATALOGUE[name].reads) != "text":
-        return f"{name} reads a {reads}, and these pages read text; in Python: av.load({name!r})"
     try:
         if asked == "folder":
             folder(name)

@@ -39,6 +39,7 @@ class Request:
         special_tokens: whether the tokenizer adds those that belong around a text.
         chat: whether the text stands in the model's chat template.
         own: the settings of our own module, where that is the model; None for what it has by itself.
+        shown: the picture or the sound that is read in place of a text: a name in `SAMPLES`, or that of an upload.
     """
 
     model: str
@@ -50,3 +51,4 @@ class Request:
     special_tokens: bool = True
     chat: bool = False
     own: OwnModule | None = None
+    shown: str = ""

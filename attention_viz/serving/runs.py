@@ -16,7 +16,9 @@ from attention_viz.serving.loads import Loads
 from attention_viz.serving.models import find, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.things.uploads import KINDS, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
+from attention_viz.trace.fitting import Fit
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.operation.projection import Projection
     from attention_viz.scratch.protocol import Model
-    from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -55,7 +56,7 @@ def is_drawn(request: Request, longest: int | None = None) -> bool:
         request: what was asked for.
         longest: how many tokens were read at most; by default as many as pages read that show a head at a time.
     """
-    return (request, None, (), longest or SETTINGS.longest_text) in _traces
+    return (request, None, (), longest or SETTINGS.longest_text) in runs_of(request.shown, _traces)
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
@@ -98,7 +99,7 @@ def draw(
     if not cached:
         return _draw(request, beside, edits, longest)
     key = (request, beside, tuple(_identity(edit) for edit in edits), longest)
-    drawn = _traces.get(key, lambda: _draw(request, beside, edits, longest))
+    drawn = runs_of(request.shown, _traces).get(key, lambda: _draw(request, beside, edits, longest))
     if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
         _forget(request.model)
     return drawn
@@ -175,6 +176,8 @@ def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
 def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
     """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
     special, chat = _wording(model, request)
+    if model.facts.reads in KINDS:
+        return _show(model, request, edits)
     if model.facts.reads_pairs and request.second.strip() and not request.text.strip():
         raise UnusableText("the first sentence is empty: the second is only read together with it")
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
@@ -194,6 +197,16 @@ def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edit
     second = model.fit(request.second, limit, before=fit.kept, special_tokens=special, chat=chat)
     trace = model.trace(fit.kept, second.kept, edits=edits, special_tokens=special, chat=chat)
     return Drawn(trace, fit, second)
+
+
+def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Drawn:
+    """A picture or a sound, by a model that reads such."""
+    from attention_viz.models.model import AttentionModel
+
+    assert isinstance(model, AttentionModel), "no other model reads pictures or sounds"
+    target = request.target if model.answers and request.target.strip() else None
+    trace = model.trace(thing_of(model.facts.reads, request.shown), target=target, edits=edits)
+    return Drawn(trace, Fit("", "", 0, None))
 
 
 def _grow(

@@ -10,6 +10,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import ask, draw
+from attention_viz.serving.things.uploads import beside
 from attention_viz.trace.spelling import SPACE
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def written(drawn: Drawn, request: Request, of: Score | Logit) -> Written:
     Raises:
         AttentionVizError: it can't be opened; the message says why.
     """
-    return _written.get((request, of), lambda: ask(request, lambda model: _open(model, drawn.trace, of)))
+    return beside(request.shown, _written).get(
+        (request, of), lambda: ask(request, lambda model: _open(model, drawn.trace, of))
+    )
 
 
 def named_token(request: Request, trace: "Trace", position: int, word: str, like: int | None = None) -> int:
@@ -152,13 +155,15 @@ def without_heads(
         report(len(known))
         found = _silence(drawn, request, of, missing[start : start + size], stream)
         for head, number in found.items():
-            known[head] = _silenced.get((request, of, stream, head), lambda number=number: number)
+            known[head] = beside(request.shown, _silenced).get(
+                (request, of, stream, head), lambda number=number: number
+            )
     return {head: known[head] for head in heads}
 
 
 def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None) -> dict[Head, float]:
     """Of these heads those that were silenced already, each with what the number is without it; see `without_heads`."""
-    found = ((head, _silenced.peek((request, of, stream, head))) for head in heads)
+    found = ((head, beside(request.shown, _silenced).peek((request, of, stream, head))) for head in heads)
     return {head: number for head, number in found if number is not None}
 
 
@@ -172,7 +177,7 @@ def words_written(drawn: Drawn, request: Request, stream: str, place: Head, posi
         place: the layer, counted among those with attention, and the head.
         position: the row of the output.
     """
-    return _words.get(
+    return beside(request.shown, _words).get(
         (request, stream, place, position), lambda: _read_words(drawn.trace, request, stream, place, position)
     )
 
@@ -189,7 +194,7 @@ def layer_by_layer(drawn: Drawn, request: Request) -> "pandas.DataFrame":
     """
     from attention_viz.models.circuits.logit_lens import logit_lens
 
-    return _layers.get(
+    return beside(request.shown, _layers).get(
         request, lambda: ask(request, lambda model: logit_lens(pretrained(model), drawn.trace, count=_TOLD))
     )
 

@@ -32,6 +32,8 @@ from .figures.cost import cost as cost
 from .figures.before_after import before_after as before_after
 from .figures.heads.weight_and_effect import weight_and_effect as weight_and_effect
 from .figures.heads.composition import composition as composition
+from .figures.seen.overlay import overlay as overlay
+from .figures.seen.spoken import spoken as spoken
 from .export.heatmap_svg import heatmap_svg as heatmap_svg
 from .export.save import save as save
 from .registry import VIEWS as VIEWS

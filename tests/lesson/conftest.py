@@ -9,6 +9,7 @@ import attention_viz as av
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson.scene import Run
 from attention_viz.models import SNAPSHOTS
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.models.sources.snapshots import revision_of, snapshot_name
 from attention_viz.scratch.protocol import Model
@@ -31,6 +32,9 @@ def run() -> Run:
     @cache
     def kept(model: str, text: str, edits: tuple[Edit, ...], beside: str | None) -> Trace:
         one = load(model)
+        if text in SAMPLES and one.facts.reads != "text":
+            opened = av.Picture if SAMPLES[text].kind == "picture" else av.Sound
+            return one.trace(opened(SAMPLES[text].path), edits=edits)  # pyright: ignore[reportArgumentType] -- it reads such
         if beside is None:
             return one.trace(text, edits=edits)
         return trace_filled(one, text, max(one.fit(text).count, one.fit(beside).count), edits)

@@ -30,7 +30,7 @@ ORDER = [
         "together",
         "writes",
     ),
-    *("positions", "cross", "older", "recurrent", "cost", "practice", "limits"),
+    *("positions", "cross", "picture", "sound", "older", "recurrent", "cost", "practice", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")
 TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")

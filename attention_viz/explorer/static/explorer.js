@@ -16,6 +16,8 @@ import {readStyle} from "./parts/style.js";
 import {pairIn} from "./data/pair.js";
 import {Recording} from "./data/recording.js";
 import {createStore, hasAny} from "./data/store.js";
+import {pictureParts} from "./seen/picture.js";
+import {soundParts} from "./hearing/sound.js";
 import {createTurns} from "./turns.js";
 
 /**
@@ -25,7 +27,7 @@ import {createTurns} from "./turns.js";
 
 /**
  * What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
- * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks">>} Settings
+ * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings
  */
 
 /**
@@ -85,7 +87,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
   const view = createView(root, store, recording, onChoice, onOpen ?? null);
-  const turns = createTurns(view, addParts(view));
+  const turns = createTurns(view, pictureParts(view) ?? soundParts(view) ?? addParts(view));
   let gone = false;
   store.listen(draw);
   const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
@@ -147,8 +149,8 @@ function firstState(recording, choice, settings) {
     ...recording.nearest(choice ?? recording.header.choice ?? {}),
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
-    hideSpecial: false,
-    blocks: "largest",
+    hideSpecial: Boolean(recording.header.seen?.sound),
+    ...{blocks: "largest", direction: "from", smooth: true, strength: 100, after: false, aligned: false},
     ...settings,
     ...NOTHING_CHOSEN,
     ...askedPair(recording, choice ?? {}),
@@ -162,8 +164,8 @@ function firstState(recording, choice, settings) {
  * @param {Readonly<State>} state
  * @returns {Settings}
  */
-function settingsOf({hideSpecial, blocks, scale, scaleChosen}) {
-  return {hideSpecial, blocks, ...(scaleChosen ? {scale, scaleChosen} : {})};
+function settingsOf({hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
+  return {hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
 }
 
 /**

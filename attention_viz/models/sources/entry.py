@@ -70,6 +70,7 @@ class Entry:
             has_chat_template=self.chats,
             adds_special_tokens=self.marks,
             trained=trained,
+            reads=self.reads,
         )
 
     @property

@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_viz.models import of_text
+from attention_viz.models import CATALOGUE
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["Kind", "Model", "Names", "Number", "OneOf", "Text", "fits_link", "nearest", "notice"]
+__all__ = ["Kind", "Model", "Names", "Number", "OneOf", "Sample", "Text", "fits_link", "nearest", "notice"]
 
 # What is allowed: fixed, or told by what else is chosen and by what the page knows, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
@@ -252,6 +253,36 @@ class Names(Kind):
 
 
 @dataclass(frozen=True)
+class Sample(Kind):
+    """A picture or a sound that ships, by its name; what a visitor brought is left out of a link.
+
+    Attributes:
+        of: "picture" or "sound".
+    """
+
+    of: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What ships."""
+        return tuple(name for name, one in SAMPLES.items() if one.kind == self.of)
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """The sample of that name."""
+        if text in self.names:
+            return text, []
+        return instead, [notice(name, text, ", ".join(self.names), instead if instead in self.names else "your own")]
+
+    def write(self, value: Any) -> str | None:
+        """The sample's name; nothing for what a visitor brought."""
+        return value if value in self.names else None
+
+    def documented(self) -> str:
+        """The names."""
+        return ", ".join(f"`{one}`" for one in self.names)
+
+
+@dataclass(frozen=True)
 class Model(Kind):
     """A model that a visitor may ask for here."""
 
@@ -260,5 +291,5 @@ class Model(Kind):
         reason = permissions.refusal(text)
         if reason is None:
             return permissions.canonical_name(text), []
-        refusal = notice(name, text, ", ".join((*of_text(), *permissions.other_sources())), instead)
+        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
         return instead, [f"{refusal} Why: {reason}."]

@@ -1,6 +1,6 @@
 """What all pages share: everything that decides which head of what is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,8 +9,9 @@ from attention_viz.models import CATALOGUE, Entry
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import OwnModule, Request
+from attention_viz.serving.things.uploads import KINDS
 from attention_viz.ui.address.codec import parameter, read, write
-from attention_viz.ui.address.kinds import Model, Number, OneOf, Text
+from attention_viz.ui.address.kinds import Model, Number, OneOf, Sample, Text
 
 __all__ = [
     "DEFAULT",
@@ -56,6 +57,15 @@ def _several(state: "State", known: object) -> bool:
     return len(state.facts.heads) != 1
 
 
+def _reads(what: str) -> "Callable[[State, object], bool]":
+    """Whether the model reads pictures, or sounds, or texts."""
+    return lambda state, known: state.facts.reads == what
+
+
+def _reads_text(state: "State", known: object) -> bool:
+    return state.facts.reads not in KINDS
+
+
 def _evicts(state: "State", known: object) -> bool:
     return state.evict == "on"
 
@@ -69,12 +79,14 @@ class State:
     """Everything that decides which head of what is shown; each is what its parameter `means`."""
 
     model: str = parameter(_FIRST_MODEL, Model(), "the model")
-    text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], Text(), "the sentence")
+    text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], Text(), "the sentence", applies=_reads_text)
+    picture: str = parameter("chelsea", Sample("picture"), "the picture", applies=_reads("picture"))
+    sound: str = parameter("window", Sample("sound"), "the sound", applies=_reads("sound"))
     layer: int = parameter(_FIRST_LAYER, Number(lambda state, _: range(state.layer_count)), "the layer")
     head: int = parameter(_FIRST_HEAD, Number(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
         None,
-        OneOf(("encoder", "decoder", "cross"), nothing="the first there is"),
+        OneOf(("encoder", "decoder", "cross", "picture", "sound"), nothing="the first there is"),
         "which kind of attention",
         applies=_several,
     )
@@ -120,8 +132,15 @@ class State:
         return self.heads if self.own else self.facts.head_count(self.stream, self.layer)
 
     @property
+    def shown(self) -> str:
+        """The picture or the sound that is read, by its name; empty for a model that reads text."""
+        return {"picture": self.picture, "sound": self.sound}.get(self.facts.reads, "")
+
+    @property
     def request(self) -> Request:
         """What has to be run for it: all but which head is looked at, and how."""
+        if self.facts.reads in KINDS:
+            return Request(self.model, target=self.target, shown=self.shown)
         own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         special, chat = self.special == "on", self.chat == "on"
         evict = (self.first_keys, self.last_keys) if self.more and self.evict == "on" else None

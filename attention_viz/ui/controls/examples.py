@@ -3,8 +3,10 @@
 import streamlit as st
 
 from attention_viz.models import CATALOGUE
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls.model import show_model
+from attention_viz.ui.controls.thing import choose_sample
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 
@@ -22,15 +24,26 @@ def show_examples() -> None:
     for model in dict.fromkeys((chosen, *CATALOGUE)):
         entry = CATALOGUE.get(model)
         texts = entry.examples if entry is not None else ()
-        if model == chosen:
+        samples = () if entry is None else entry.samples
+        if model == chosen and not samples:
             texts = texts or EXAMPLES
-        if texts:
+        if texts or samples:
             st.caption(plain(model if entry is None else f"{model}, {entry.short}"))
         messages = () if entry is None else entry.messages
         for text, chat in (*((text, False) for text in texts), *((message, True) for message in messages)):
             # By keys, since two models may have the same sentence.
             label, key = f"In a chat: {text}" if chat else text, f"example-{model}-{text}"
             st.button(label, key=key, on_click=_take, args=(model, text, chat), type="tertiary")
+        for name in samples:
+            label = plain(f"{SAMPLES[name].file}: {SAMPLES[name].shows}")
+            st.button(label, key=f"example-{model}-{name}", on_click=_take_sample, args=(model, name), type="tertiary")
+
+
+def _take_sample(model: str, name: str) -> None:
+    if model != st.session_state["model"]:
+        show_model(model)
+    choose_sample(SAMPLES[name].kind, name)
+    st.session_state["examples_taken"] = count() + 1
 
 
 def _take(model: str, text: str, chat: bool) -> None:

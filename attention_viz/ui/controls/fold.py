@@ -5,7 +5,9 @@ from importlib import resources
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import script
+from attention_viz.ui.address import State
 from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.controls.thing import reads, thing_label
 from attention_viz.views.style.wording import one_line
 
 __all__ = ["show_fold"]
@@ -30,4 +32,9 @@ def show_fold(what: str, place: str = "") -> None:
     """
     state = SHARED.current()
     place = place or f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
-    _fold(key="fold", data={"text": one_line(state.text, _LONGEST_TEXT), "place": place, "what": what})
+    _fold(key="fold", data={"text": one_line(_read(state), _LONGEST_TEXT), "place": place, "what": what})
+
+
+def _read(state: State) -> str:
+    """What is read, in a line: a text, or the name of a picture or a sound."""
+    return state.text if reads(state) == "text" else thing_label(state)

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.models import CATALOGUE, of_text
+from attention_viz.models import CATALOGUE
 from attention_viz.models.sources.catalogue import how_to_install
 from attention_viz.scratch.facts import UNKNOWN_COUNT
 from attention_viz.serving import downloads
@@ -45,7 +45,7 @@ def pick_model() -> None:
         st.session_state["source_of"], st.session_state["source"] = of, (file or [_source(model) or model])[0]
     st.selectbox(
         "Model",
-        [*of_text(), *allowed.other_sources(), *file],
+        [*CATALOGUE, *allowed.other_sources(), *file],
         key="source",
         on_change=_take_source,
         width=232,

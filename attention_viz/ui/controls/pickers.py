@@ -19,6 +19,7 @@ from attention_viz.ui.controls import wording as wording_controls
 from attention_viz.ui.controls.chips import READ, show_chips
 from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.controls.text_box import text_box
+from attention_viz.ui.controls.thing import end_unless_shown, reads, show_thing
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.presenting.choice import presented
@@ -94,6 +95,7 @@ def untouched_head() -> bool:
 
 
 def choose(
+    page: str,
     stream: str | None = None,
     *,
     leave_out: Collection[str] = (),
@@ -105,6 +107,7 @@ def choose(
     """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
 
     Args:
+        page: what it is called; where it shows none of what the model reads, that is said, and it ends there.
         stream: the only one that the page is about; by default a model with several has a picker for it.
         leave_out: what of `wording_controls.WORDING` the page has no use for.
         with_readings: whether the page shows weights as weights, so that they can be read otherwise.
@@ -112,14 +115,17 @@ def choose(
         other_text: draws a box for a text of the page's own after that for the sentence.
         folded: what folds into one line on a phone, for those who can't see it.
     """
-    asked = two_texts.asks_target(SHARED.current())
+    asked, kind = two_texts.asks_target(SHARED.current()), reads(SHARED.current())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
         show_fold(what=folded)
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
-                text_box("Sentence", "text", labelled=False)
-            if other_text is not None:
+                if kind == "text":
+                    text_box("Sentence", "text", labelled=False)
+                else:
+                    show_thing(SHARED.current(), kind)
+            if other_text is not None and kind == "text":
                 with st.container(key="other-text"):
                     other_text()
             model_choice.pick_model()
@@ -131,13 +137,14 @@ def choose(
         current = model_choice.prepare(SHARED.current(), asked=not by_nobody)
         if by_nobody:
             hold_head(current.layer, current.head)
-    if two_texts.asks_target(current) != asked:
+    if two_texts.asks_target(current) != asked or reads(current) != kind:
         # It was loaded only now, and turned out to ask for more.
         st.rerun()
     two_texts.settle_stream(current, stream)
     with places:
         options = _show_places(SHARED.current(), stream, leave_out, with_readings, beside)
     show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
+    end_unless_shown(page, SHARED.current(), kind)
     return Row(_current_with_notices(), bar, options)
 
 

@@ -35,7 +35,9 @@ def settle_stream(state: State, only: str | None) -> None:
         only: the one that the page is about, if it is about one.
     """
     found = streams(state)
-    wanted = found[0] if len(found) > 1 and state.stream not in found else state.stream
+    # Of a sound, what is said of it is what one came for.
+    first = "cross" if state.facts.reads == "sound" and "cross" in found else next(iter(found), None)
+    wanted = first if len(found) > 1 and state.stream not in found else state.stream
     SHARED.adjust(stream=only or wanted)
 
 

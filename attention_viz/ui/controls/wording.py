@@ -8,8 +8,10 @@ import streamlit as st
 from attention_viz.edits.words import listed
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.address.kinds import fits_link
+from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls.target import asks_target
 from attention_viz.ui.controls.text_box import text_box
+from attention_viz.ui.controls.thing import KEPT, is_own
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 
@@ -57,11 +59,25 @@ def show_whole_words() -> None:
 
 def show_added(trace: "Trace") -> None:
     """Say what was added to the text: behind "Options", beside the switches for it; and where a link can't carry it."""
+    if trace.seen.tensors:
+        _show_told(trace)
+        return
     words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
     if words:
         st.session_state[_PLACE].caption(plain(f"{words}."))
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
         st.caption("This text is too long for a link: a link opens without it.")
+
+
+def _show_told(trace: "Trace") -> None:
+    """What was done to a picture or a sound before it was read, and what is to be known of it."""
+    from attention_viz.trace.shown.seen import NO_TIMES
+
+    own = KEPT if is_own(SHARED.current()) and opening.opened() is None else ""
+    for line in (*trace.provenance.told, own):
+        show = st.warning if line.endswith(NO_TIMES) else st.caption
+        if line:
+            show(plain(line))
 
 
 def added_words(trace: "Trace") -> str:

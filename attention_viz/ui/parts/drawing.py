@@ -13,6 +13,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS, keep_turn, new_turn
 from attention_viz.serving.runs import Drawn, draw, is_drawn, is_loaded, load_model
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.things.uploads import title_of
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
@@ -134,6 +135,8 @@ def _working_words(state: State | None) -> str:
     ahead = FORWARDS.ahead
     if not ahead and state is None:
         return "Still at work …"
+    if not ahead and state is not None and state.shown:
+        return f"{allowed.display_name(state.model)} reads {title_of(state.shown)} …"
     if not ahead and state is not None:
         count = len(f"{state.text} {state.second}".split())
         return f"{allowed.display_name(state.model)} reads {count:,} {'word' if count == 1 else 'words'} …"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from attention_viz.trace.trace import Trace
 
-__all__ = ["close", "count", "offer", "opened", "show_origin"]
+__all__ = ["close", "count", "let_go", "offer", "opened", "show_origin"]
 
 _LONGEST_MODEL, _LONGEST_TEXT = 40, 100
 
@@ -58,7 +58,9 @@ def count() -> int:
 def show_origin(drawn: Drawn) -> None:
     """Say that the picture is of a file, and how to go back."""
     origin = drawn.trace.provenance
+    seen = origin.picture or origin.sound
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
+    text = text if seen is None else one_line(seen, _LONGEST_TEXT)
     model = one_line(origin.model, _LONGEST_MODEL)
     with st.container(horizontal=True, vertical_alignment="center", key="opened-note"):
         st.markdown(plain(f"Shown from a file, which a link can't carry: {model}, {text}"), width="content")
@@ -89,7 +91,7 @@ def _open(uploaded: "UploadedFile") -> None:
             path = Path(folder) / "the file"
             with path.open("wb") as file:
                 shutil.copyfileobj(uploaded, file)
-            _let_go(uploaded)
+            let_go(uploaded)
             drawn = _checked(Trace.load(path))
     except AttentionVizError as error:
         st.session_state["refused"] = str(error)
@@ -97,11 +99,11 @@ def _open(uploaded: "UploadedFile") -> None:
         st.session_state["refused"] = f"this machine has no room for the file while it is read ({error.strerror})"
     else:
         _show(drawn)
-    _let_go(uploaded)
+    let_go(uploaded)
     st.rerun()
 
 
-def _let_go(uploaded: "UploadedFile") -> None:
+def let_go(uploaded: "UploadedFile") -> None:
     """Free what was uploaded: Streamlit keeps every file until its visitor is gone."""
     context = get_script_run_ctx()
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):

@@ -28,7 +28,7 @@ def settle_selection(drawn: Drawn, state: State) -> None:
         drawn: what ran.
         state: what the pickers say.
     """
-    texts = (state.model, state.text, state.second, state.target, state.more, state.special, state.chat)
+    texts = (state.model, state.shown or state.text, state.second, state.target, state.more, state.special, state.chat)
     of = (*texts, None if drawn.fit is not None else id(drawn))
     before = st.session_state.get(_OF)
     st.session_state[_OF] = of

@@ -27,7 +27,7 @@ def hold_writes(drawn: Drawn, state: State) -> DeltaGenerator | None:
         state: what the pickers say.
     """
     stream = drawn.stream(state.stream)
-    told = drawn.fit is not None and not state.own and state.facts.predicts
+    told = drawn.fit is not None and not state.own and state.facts.predicts and not state.shown
     read_alone = stream == "encoder" and state.facts.is_encoder_decoder
     if not told or read_alone or len(drawn.trace.query_tokens(stream)) > _LONGEST:
         return None

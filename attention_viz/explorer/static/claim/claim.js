@@ -10,7 +10,7 @@ import {threeDigits} from "../data/scale.js";
  * @import {Axis} from "../data/tokens.js"
  */
 
-/** @typedef {Pick<View, "store" | "recording" | "now" | "open">} ClaimView */
+/** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 
@@ -60,13 +60,15 @@ function sentenceOf(view) {
   const {head, stream, pair, at} = view.now;
   const {overQuery, overKey} = view.store.state;
   const pointed = overQuery !== null || overKey !== null;
-  const shown = pointed ? pointedAt(view) : pair;
+  const told = view.told?.();
+  const shown = pointed && !told ? pointedAt(view) : pair;
   if (shown === null) return [];
   const {query, key} = shown;
   const {reading} = view.recording.header;
   // What was found in a head is known before the head has been read.
   const found = findingIn(view.recording, stream.name, at);
   if (found && !pointed && !reading && found.query === query && found.key === key) return partsOf(found);
+  if (told) return partsOf({parts: told});
   if (head === null) return [];
   const [from, to] = [named(stream.queries, query, "av-query"), named(stream.keys, key, "av-keys")];
   if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
@@ -93,7 +95,7 @@ function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
   return best ? {query: best.query, key} : null;
 }
 
-/** @param {PackedFinding} finding */
+/** @param {Pick<PackedFinding, "parts">} finding */
 function partsOf({parts}) {
   /** @type {Record<string, string>} */
   const classes = {query: "av-query", key: "av-keys", next: "av-next", number: "av-claim-number"};

@@ -56,10 +56,27 @@ function buttons({recording}) {
  * @param {{queries: Axis, keys: Axis}} stream
  * @param {PackedFinding} finding
  */
-function labelOf({queries, keys}, {kind, query, key}) {
+function labelOf({queries, keys}, {kind, query, key, parts}) {
+  // Of what has places, a button says what the sentence says.
+  if (queries.place || keys.place)
+    return [element("span", {}, partOf(parts, "query"), " \u2192 ", partOf(parts, "key"))];
   if (JOBS[kind]) return [element("span", {}, JOBS[kind])];
   const from = element("bdi", {class: "av-query"}, queries.names[query]);
   return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, keys.names[key]))];
+}
+
+/**
+ * Who looks, or what is looked at, as a finding's sentence says it.
+ * @param {PackedFinding["parts"]} parts
+ * @param {"query" | "key"} wanted
+ */
+function partOf(parts, wanted) {
+  const said = parts.find(([, role]) => role === wanted)?.[0] ?? "";
+  return element(
+    "bdi",
+    {class: wanted === "query" ? "av-query" : "av-keys"},
+    said.replace(/^the patch at r/i, wanted === "query" ? "R" : "r"),
+  );
 }
 
 /**

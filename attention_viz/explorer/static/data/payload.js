@@ -1,5 +1,7 @@
 // Reading the bytes that Python packed: length, JSON header, deflated planes (see payload.py for the layout).
 
+/** @import {Word} from "../hearing/speech.js" */
+
 /**
  * Where a plane lies behind the header: how many bytes after it, and how many bytes long.
  * @typedef {[offset: number, length: number]} Place
@@ -14,6 +16,16 @@
  * @property {number[]} padding
  * @property {[first: number[], second: number[]]} [sentences]
  * @property {number[]} [generated]
+ * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
+ */
+
+/** A picture as it was read: its dots, red, green and blue. @typedef {{rows: number, columns: number, at: Place}} PackedPicture */
+
+/**
+ * A sound as it was read: its samples of 16 bits, its spectrogram (column, band), the words that are said of it, and the
+ * heads that align them with time.
+ * @typedef {{rate: number, count: number, at: Place, bands: number, columns: number, mel: Place, words: Word[],
+ *   aligning: [layer: number, head: number][]}} PackedSound
  */
 
 /**
@@ -99,6 +111,7 @@
  * @property {PackedAxis[]} axes
  * @property {PackedMask[]} masks
  * @property {PackedStream[]} streams
+ * @property {{picture?: PackedPicture, sound?: PackedSound}} [seen]  what was read, where it was no text
  * @property {{id: string, codes: number, faintest: number}} [long]  where heads come as pictures and terms
  */
 

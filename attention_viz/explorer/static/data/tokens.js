@@ -21,6 +21,7 @@ import {spell} from "./spelling.js";
  * @property {boolean} padding
  * @property {boolean} repeats
  * @property {number} count
+ * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text
  */
 
 /**
@@ -40,7 +41,7 @@ export const ORIGIN_NAMES = ["first", "second", "generated"];
  * @param {PackedAxis} packed
  * @returns {Axis}
  */
-export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = []}) {
+export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = [], place: where}) {
   const spellings = labels.map((label, place) =>
     spell(label, typeof spelling === "string" ? spelling : spelling[place]),
   );
@@ -74,6 +75,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
     padding: padding.length > 0,
     repeats: times.size < labels.length,
     count: labels.length,
+    place: where ?? null,
   };
 }
 

@@ -8,10 +8,15 @@ import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
 /**
- * @import {Part, View} from "../parts/view.js"
+ * @import {Part, State, View} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
  * @import {HeadPlace} from "./cells.js"
  * @import {Layout} from "./layout.js"
+ */
+
+/**
+ * How heads are drawn in small where they aren't drawn as matrices, and what of the state that follows.
+ * @typedef {{follows: (keyof State)[], paint: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
  */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "preview" | "root" | "room" | "hatching">} GridView */
@@ -35,6 +40,7 @@ import {hasAny} from "../data/store.js";
  * @property {Map<string, HeadCell>} cells
  * @property {HTMLElement} axes  which way layers and heads go
  * @property {Layout} layout
+ * @property {Painter | null} painter
  */
 
 // The line above the cells, and how high they may be in a row of their own, in pixels.
@@ -43,16 +49,25 @@ const [TITLE, ALONE] = [24, 610];
 /**
  * The grid of heads: a click or the arrow keys choose one.
  * @param {GridView} view
+ * @param {Painter | null} painter
  * @returns {Part}
  */
-export function createGrid(view) {
+export function createGrid(view, painter = null) {
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
   const together = view.recording.header.reading?.together;
   const axes = element("span", {class: "av-axes"});
   const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, axes);
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
   /** @type {Grid} */
-  const grid = {view, node, table, axes, cells: new Map(), layout: layHeads([{heads: 1}], {width: 0, height: 0})};
+  const grid = {
+    view,
+    node,
+    table,
+    axes,
+    painter,
+    cells: new Map(),
+    layout: layHeads([{heads: 1}], {width: 0, height: 0}),
+  };
   table.onclick = (event) => {
     const cell = within(event, "[data-head]");
     if (cell) view.choose({layer: Number(cell.dataset["layer"]), head: Number(cell.dataset["head"])});
@@ -72,7 +87,7 @@ export function createGrid(view) {
     draw(changed) {
       if (changed.has("stream")) buildCells(grid);
       if (hasAny(changed, "stream", "size")) resize(grid);
-      if (hasAny(changed, "stream", "size", "loaded", "scale", "hideSpecial", "theme"))
+      if (hasAny(changed, "stream", "size", "loaded", "scale", "hideSpecial", "theme", ...(painter?.follows ?? [])))
         paintAll(grid, hasAny(changed, "stream", "size", "hideSpecial"));
       if (hasAny(changed, "stream", "layer", "head")) mark(grid);
     },
@@ -154,6 +169,10 @@ function paintAll(grid, resample) {
  * @param {Uint32Array | null} shared
  */
 function paint(grid, cell, picture, shared) {
+  if (grid.painter) {
+    grid.painter.paint(cell.canvas, picture, grid.layout);
+    return;
+  }
   const {rows, columns} = grid.view.now;
   const context = fitCanvas(cell.canvas, grid.layout.width, grid.layout.height);
   const {width, height} = cell.canvas;

@@ -15,6 +15,8 @@ import {positions} from "../data/tokens.js";
  * @import {Places} from "../data/head.js"
  * @import {ScaleName} from "../data/scale.js"
  * @import {Store} from "../data/store.js"
+ * @import {Direction} from "../seen/patches.js"
+ * @import {Said} from "../seen/telling.js"
  */
 
 /**
@@ -36,6 +38,11 @@ import {positions} from "../data/tokens.js";
  * @property {ScaleName} scale
  * @property {boolean} scaleChosen  by the reader, not by the length of the text
  * @property {boolean} hideSpecial
+ * @property {Direction} direction  of a picture or a sound: whether what is chosen looks, or is looked at
+ * @property {boolean} smooth  whether weights go over from patch to patch
+ * @property {boolean} after  of a sound: whether rows are meant that have read a word, not those that are about to write it
+ * @property {boolean} aligned  whether the mean of the heads that align is shown in place of one head
+ * @property {number} strength  of what is laid over a picture, from 0 to 100
  * @property {BlockKind} blocks  what the map of a long text shows of each
  * @property {number | null} query  pinned
  * @property {number | null} key
@@ -86,6 +93,7 @@ import {positions} from "../data/tokens.js";
  * @property {() => void} resized  something has another size than before
  * @property {() => number} room  how high grid and matrix may be, in pixels
  * @property {(period: number, strength?: number) => Hatching} hatching  of blocked cells
+ * @property {(() => Said[] | null) | null} told  what is said of a picture or a sound, in place of what is said of a text
  */
 
 /**
@@ -175,6 +183,7 @@ export function createView(root, store, recording, onChoice, onOpen) {
     announceCell: (query, key) => announceCell(view, query, key),
     resized: () => store.set({size: `${store.state.size}+`}),
     room: () => roomOf(root.clientWidth, view.now.stream.own),
+    told: null,
     hatching: (period, strength = 1) => hatchingOf(view.colours, period, strength),
   };
   return view;

@@ -13,7 +13,7 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import Number, OneOf, Text
+from attention_viz.ui.address.kinds import Number, OneOf, Sample, Text
 from attention_viz.ui.address.session import Choices
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.parts import open_trace as opening
@@ -66,6 +66,15 @@ def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
     return lambda choice, _: choice.what in kinds
 
 
+def _two_pictures(choice: "CompareChoice", state: object) -> bool:
+    """Whether two pictures are compared, in place of two sentences."""
+    return choice.what == "sentences" and isinstance(state, State) and state.facts.reads == "picture"
+
+
+def _two_texts(choice: "CompareChoice", state: object) -> bool:
+    return choice.what == "sentences" and not _two_pictures(choice, state)
+
+
 def _curves(choice: "CompareChoice", state: State) -> Sequence[str]:
     return CURVES
 
@@ -83,7 +92,8 @@ class CompareChoice:
     """What the Compare page keeps in the address; the first side is what all pages share, the `State` that is known."""
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
-    other: str = parameter(own_contrast(State.model), Text(), "the second sentence", applies=_is("sentences"))
+    other: str = parameter(own_contrast(State.model), Text(), "the second sentence", applies=_two_texts)
+    other_picture: str = parameter("astronaut", Sample("picture"), "the second picture", applies=_two_pictures)
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )
@@ -110,7 +120,7 @@ ADDRESS = (COMPARE_CHOICES, CHANGES_OR_NONE)
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
     """What runs on either side, without edits: those run in the second."""
     second = {
-        "sentences": lambda: replace(state, text=choice.other, target="").within(),
+        "sentences": lambda: _other_input(choice, state),
         "models": lambda: replace(_of_second_model(choice, state), layer=choice.other_layer, head=choice.other_head),
         "heads": lambda: replace(state, layer=choice.other_layer, head=choice.other_head),
         "edit": lambda: state,
@@ -120,6 +130,13 @@ def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
     if choice.what == "snapshots":
         first = replace(state, model=snapshot_name(TRAINED.model, choice.moment))
     return first, second[choice.what]()
+
+
+def _other_input(choice: CompareChoice, state: State) -> State:
+    """The first side's wishes with the second sentence, or with the second picture."""
+    if state.facts.reads == "picture":
+        return replace(state, picture=choice.other_picture)
+    return replace(state, text=choice.other, target="").within()
 
 
 def kinds(choice: CompareChoice, state: State, opened: Drawn | None = None) -> list[str]:
@@ -132,6 +149,7 @@ def kinds(choice: CompareChoice, state: State, opened: Drawn | None = None) -> l
     """
     missing = {
         "edit": opened is not None,  # a run that is over
+        "models": state.facts.reads == "picture",  # there is one that reads such
         "snapshots": opened is not None or state.model != TRAINED.model,
         "heads": opened is None and state.layer_count == 1 and state.head_count == 1,
     }

@@ -48,6 +48,7 @@ def show_page() -> None:
         behind.append(show_pickers(alone))
 
     row = pickers.choose(
+        "Compare",
         leave_out=_LEFT_OUT,
         with_readings=True,
         beside=show_own,

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
@@ -106,10 +107,15 @@ def show_pickers(state: State) -> DeltaGenerator:
         The place behind the button, for what is changed.
     """
     choice = COMPARE_CHOICES.current()
-    words = KINDS[choice.what]
+    pictures = opening.opened() is None and state.facts.reads == "picture"
+    called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
+    words = called[choice.what]
     with st.popover(words[0].upper() + words[1:], key="compare-what-with", width="content"):
         offered = kinds(choice, state, opening.opened())
-        _select("Compare", "what", offered, KINDS.__getitem__)
+        _select("Compare", "what", offered, called.__getitem__)
+        if choice.what == "sentences" and pictures:
+            names = [name for name, one in SAMPLES.items() if one.kind == "picture"]
+            _select("Second picture", "other_picture", names, lambda name: SAMPLES[name].shows)
         if choice.what == "models":
             _select("Second model", "other_model", list(models(state)), allowed.display_name)
         if choice.what in ("models", "heads"):

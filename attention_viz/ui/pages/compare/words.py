@@ -33,7 +33,7 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
     where = f"{stream} " * (len(state.facts.heads) > 1) + f"layer {state.layer}, {head}"
     step = choice.other_moment if second else choice.moment
     return {
-        "sentences": f"{'Second' if second else 'First'} sentence: {where}",
+        "sentences": f"{'Second' if second else 'First'} {'picture' if state.shown else 'sentence'}: {where}",
         "models": f"{state.model[-28:]}: {where}",
         "heads": f"{'Second' if second else 'First'}: {where}",
         "edit": f"{'After' if second else 'Before'}: {where}",
@@ -146,6 +146,7 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
         same = (
             choice.what == "sentences"
             and comparison.one.trace.provenance.text == comparison.other.trace.provenance.text
+            and not comparison.one.trace.seen.tensors
         )
         why = "Both sentences are the same: type another one, or change a word." if same else ""
         return [(why or "No word looks at another by as much as 0.005 more or less.", "")]

@@ -12,7 +12,7 @@ from attention_viz.ui.pages.cross.places import HEIGHT, Places
 from attention_viz.ui.pages.cross.words import show_alignment, show_target
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes
 from attention_viz.ui.parts.explorer import show_explorer
-from attention_viz.ui.parts.reading_downloads import show_read_downloads
+from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import settle_selection, show_asked_page, take_choice
 from attention_viz.ui.presenting.host import present_findings
@@ -55,7 +55,7 @@ def show_body(state: State, places: Places) -> None:
 
 def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
     """The explorer, with nothing in it but what this page is about."""
-    shown = drawn.alone(state.stream)
+    shown = drawn.alone(state.stream) if drawn.trace.seen.sound is None else drawn.part(_STREAM)
     with place.container():
         pair = (state.query, state.key)
         show_explorer(shown, _STREAM, state.layer, reading.head(state), take_choice, pair=pair)

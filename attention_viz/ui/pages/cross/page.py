@@ -28,7 +28,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(example=EXAMPLE)
     show_header()
-    row = pickers.choose(_STREAM, with_readings=True)
+    row = pickers.choose("Cross-attention", _STREAM, with_readings=True)
     state = row.state
     pickers.keep(state)
     if _STREAM not in streams(state):

@@ -11,8 +11,9 @@ from attention_viz.ui.pages.explore.candidates import find_candidates, show_cand
 from attention_viz.ui.pages.explore.choice import ExploreChoice
 from attention_viz.ui.pages.explore.picture import show_picture_of
 from attention_viz.ui.pages.explore.places import HEIGHT, Places
+from attention_viz.ui.pages.explore.region import show_region, without_region
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes
-from attention_viz.ui.parts.reading_downloads import show_read_downloads
+from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, settle_selection, show_asked_page
 from attention_viz.ui.parts.writes import hold_writes, show_writes
@@ -42,15 +43,17 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         show_way_back(places.candidates, state)
         return
     show_asked_page()
+    whole, drawn = drawn, without_region(drawn, state, choice)
     stream = drawn.stream(state.stream)
     with places.notes:
-        show_notes(drawn, state)
+        show_notes(drawn, state, rows=drawn.trace.seen.sound is None)
     back = min(choice.back, drawn.trace.provenance.generated)
     stepped = up_to_step(drawn, state, back)
     shown = read_in_place(stepped, state, places.explorer, HEIGHT)
     if shown is not None:
         show_picture_of(shown, stream, state, places, row_of_step(drawn, state, back))
         present_findings(shown, state)
+        show_region(whole, drawn, state, choice, places.below)
         with places.downloads:
             show_read_downloads(drawn if is_raw(state) else stepped, shown, state)
     found = find_candidates(drawn, state, back)

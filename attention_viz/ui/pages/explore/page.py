@@ -20,7 +20,7 @@ def show_page() -> None:
     head = HeadPlace()
     pickers.begin(*ADDRESS)
     show_header()
-    row = pickers.choose(with_readings=True)
+    row = pickers.choose("Explore", with_readings=True)
     state = row.state
     choice = settle(state)
     pickers.keep(state, *ADDRESS)

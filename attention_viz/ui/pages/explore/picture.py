@@ -60,4 +60,5 @@ def show_picture_of(
     """
     told = pair or (state.query, state.key)
     with places.explorer.container():
-        show_explorer(shown, stream, state.layer, reading.head(state), take_choice, places.head, pair=told)
+        part = shown.part(stream) if isinstance(shown, Drawn) else shown
+        show_explorer(part, stream, state.layer, reading.head(state), take_choice, places.head, pair=told)

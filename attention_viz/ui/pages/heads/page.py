@@ -17,7 +17,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
-    row = pickers.choose(with_readings=True)
+    row = pickers.choose("Heads", with_readings=True)
     with row.options:
         pick_texts()
     state, bar = row.state, row.bar

@@ -8,8 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import LONGEST
+from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
+from attention_viz.serving.things.uploads import KINDS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
@@ -96,7 +98,8 @@ def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
     """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
-    return draw(Request(model, text), beside=beside, edits=edits, cached=not edits).trace
+    asked = Request(model, shown=text) if facts_of(model).reads in KINDS else Request(model, text)
+    return draw(asked, beside=beside, edits=edits, cached=not edits).trace
 
 
 def _screen(choice: LearnChoice) -> Screen:

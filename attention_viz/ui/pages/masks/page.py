@@ -24,6 +24,7 @@ def show_page() -> None:
     show_header()
     with_mask = opening.opened() is None
     row = pickers.choose(
+        "Masks",
         leave_out=WORDING if batched else ("more",),
         beside=pick_mask if with_mask else None,
     )

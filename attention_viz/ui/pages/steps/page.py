@@ -17,7 +17,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
-    row = pickers.choose()
+    row = pickers.choose("Step by step")
     state, bar = row.state, row.bar
     controls, notes = st.container(), st.container()
     with st.container(key="steps-picture", gap=None):

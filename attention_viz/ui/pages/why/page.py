@@ -19,7 +19,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS)
     show_header()
-    row = pickers.choose(leave_out=("more",), folded="Sentence, model, layer and head, what is asked and how")
+    row = pickers.choose("Why", leave_out=("more",), folded="Sentence, model, layer and head, what is asked and how")
     # A head is silenced in what was typed, not in what the model went on with.
     state = replace(row.state, more=0)
     # A model that chooses no words has scores alone.

@@ -1,11 +1,14 @@
 """What can be taken away of a reading: what is on the screen, and beside it the tensors of the run that was read."""
 
+import functools
+
 from attention_viz.serving.runs import Drawn
 from attention_viz.trace.tensors import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.parts.downloads import show_downloads
+from attention_viz.ui.parts.files.seen_downloads import instead_of_page, show_seen_downloads
 
 __all__ = ["show_read_downloads"]
 
@@ -23,7 +26,9 @@ def show_read_downloads(drawn: Drawn, shown: Drawn, state: State) -> None:
     """
     stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):
-        show_downloads(drawn.trace, stream, state.layer, head)
+        page = instead_of_page(drawn, stream, state.layer, head)
+        first = functools.partial(show_seen_downloads, drawn, state)
+        show_downloads(drawn.trace, stream, state.layer, head, instead=page, first=first)
         return
     tensors = {"Tensors (safetensors)": lambda: _tensors(drawn.trace, shown.trace, stream, state)}
     show_downloads(shown.trace, stream, state.layer, head, instead=tensors, run=drawn.trace)

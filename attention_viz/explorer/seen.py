@@ -1,0 +1,78 @@
+"""The picture or the sound that a trace is of, packed for the browser beside the weights."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention_viz.explorer.planes import Body
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["packed_seen"]
+
+_CROSS = "cross"
+
+
+@dataclass(frozen=True)
+class _Name:
+    """Whose trace it is, for what asks a model for nothing else."""
+
+    name: str
+
+
+def packed_seen(trace: "Trace", body: Body) -> dict[str, Any]:
+    """What was read, where it was no text: its planes in the body, and where they lie.
+
+    Args:
+        trace: the run.
+        body: takes the planes.
+    """
+    if (picture := trace.seen.picture) is not None:
+        rows, columns, _ = picture.shape
+        return {"picture": {"rows": rows, "columns": columns, "at": body.add(picture.contiguous().numpy().tobytes())}}
+    return {"sound": _sound(trace, body)} if trace.seen.sound is not None else {}
+
+
+def _sound(trace: "Trace", body: Body) -> dict[str, Any]:
+    from attention_viz.analysis.speech.spectrogram import BANDS, spectrogram
+
+    assert trace.seen.sound is not None
+    samples, rate = trace.seen.sound.detach().float().numpy(), trace.seen.rate
+    mel = np.rint(spectrogram(samples, rate) * 255).astype(np.uint8)
+    loud = np.rint(samples.clip(-1, 1) * 32767).astype("<i2")
+    words, aligning = _words(trace)
+    return {
+        "rate": rate,
+        "count": len(samples),
+        "at": body.add(loud.tobytes()),
+        "bands": BANDS,
+        "columns": len(mel),
+        "mel": body.add(mel.tobytes()),
+        "words": words,
+        "aligning": aligning,
+    }
+
+
+def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]]]:
+    """The words that are said, when each was spoken, and by which heads that is told; none where nothing is said."""
+    from attention_viz.analysis.word_times import said_words, word_times
+    from attention_viz.errors import TraceError
+
+    if _CROSS not in trace.streams:
+        return [], []
+    try:
+        said, table = said_words(trace), word_times(_Name(trace.provenance.model), trace)
+    except TraceError:  # nothing is said, or more than there are frames
+        return [], []
+    times = zip(table["start"].tolist(), table["end"].tolist(), strict=True)
+    words = [
+        {"text": word, "rows": list(rows), "start": _known(start), "end": _known(end)}
+        for (word, rows), (start, end) in zip(said, times, strict=True)
+    ]
+    return words, [[int(layer), int(head)] for layer, head, _ in table.attrs["heads"]]
+
+
+def _known(second: float) -> float | None:
+    return None if np.isnan(second) else float(second)

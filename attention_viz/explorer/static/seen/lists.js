@@ -1,0 +1,155 @@
+// Beside the picture: where the weight of the chosen patch goes, or who looks at it, and which heads look there most.
+
+import {element, within} from "../parts/element.js";
+import {hasAny} from "../data/store.js";
+import {threeDigits} from "../data/scale.js";
+import {lineOf, overPatches, regionOf} from "./patches.js";
+import {calledPatch, chosenPosition} from "./chosen.js";
+import {nameOfRegion} from "./telling.js";
+
+/**
+ * @import {Part, View} from "../parts/view.js"
+ * @import {Patches, Region} from "./patches.js"
+ */
+
+/** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
+/** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
+
+const [MOST_LINES, MOST_LOOKING] = [8, 9];
+
+/**
+ * The two lists.
+ * @param {ListsView} view
+ * @param {Patches} patches
+ * @returns {Part}
+ */
+export function createPictureLists(view, patches) {
+  const goes = element("section", {class: "av-list"});
+  const heads = element("section", {class: "av-list av-links", "data-testid": "picture-heads"});
+  heads.onclick = (event) => {
+    const line = within(event, "[data-head]");
+    if (line) view.choose({layer: Number(line.dataset["layer"]), head: Number(line.dataset["head"])});
+  };
+  return {
+    node: element("div", {class: "av-bars"}, goes, heads),
+    draw(changed) {
+      if (
+        !hasAny(
+          changed,
+          "loaded",
+          "layer",
+          "head",
+          "preview",
+          "overQuery",
+          "query",
+          "pairQuery",
+          "pairKey",
+          "direction",
+        )
+      )
+        return;
+      const {head, stream} = view.now;
+      if (head === null) return;
+      const {direction} = view.store.state;
+      const chosen = chosenPosition(view);
+      const line = lineOf(head, chosen, stream.keys.count, direction);
+      const region = regionOf(overPatches(line, patches), patches);
+      const [title, lines] =
+        direction === "to"
+          ? ["Who looks at it", lookers(view, line, patches)]
+          : ["Where its weight goes", parts(view, line, region, patches)];
+      fillList(goes, title, direction === "to" ? "a column: it doesn’t add up to 1" : "the tick: an even share", lines);
+      fillList(
+        heads,
+        direction === "to" ? "Heads in which it is looked at" : "Heads that look there",
+        "",
+        ranked(view, chosen, region, patches),
+      );
+    },
+  };
+}
+
+/**
+ * @param {ListsView} view
+ * @param {Float32Array} line
+ * @param {Region} region
+ * @param {Patches} patches
+ * @returns {Line[]}
+ */
+function parts(view, line, region, patches) {
+  const all = overPatches(line, patches);
+  const rest = all.reduce((sum, weight) => sum + weight, 0) - region.share;
+  const here = region.patches.length / all.length;
+  return [
+    {label: nameOfRegion(region, patches), weight: region.share, even: here},
+    ...patches.others.map((position) => ({label: view.now.stream.keys.labels[position], weight: line[position]})),
+    {label: "the other patches", weight: Math.max(0, rest), even: 1 - here},
+  ];
+}
+
+/**
+ * @param {ListsView} view
+ * @param {Float32Array} line
+ * @param {Patches} patches
+ * @returns {Line[]}
+ */
+function lookers(view, line, patches) {
+  const order = Array.from(line.keys()).sort((one, other) => line[other] - line[one]);
+  return order
+    .slice(0, MOST_LINES)
+    .map((position) => ({label: calledPatch(view, patches, position), weight: line[position]}));
+}
+
+/**
+ * The heads that have been read, by what the chosen position gives to a region, or by the largest that it is given.
+ * @param {ListsView} view
+ * @param {number} chosen
+ * @param {Region} region
+ * @param {Patches} patches
+ * @returns {Line[]}
+ */
+function ranked({recording, now: {stream}, store: {state}}, chosen, region, patches) {
+  const keys = region.patches.map((at) => patches.positions[at]);
+  const found = stream.layers.flatMap(({heads}, layer) =>
+    Array.from({length: heads}, (_, number) => {
+      const head = recording.head({stream: stream.name, layer, head: number});
+      if (head === null) return [];
+      const weight =
+        state.direction === "to"
+          ? lineOf(head, chosen, stream.keys.count, "to").reduce((so, one) => Math.max(so, one), 0)
+          : keys.reduce((sum, key) => sum + head.at(chosen, key), 0);
+      return [{label: recording.headName(stream, layer, number), weight, layer, head: number}];
+    }).flat(),
+  );
+  return found.sort((one, other) => other.weight - one.weight).slice(0, MOST_LOOKING);
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {string} title
+ * @param {string} note
+ * @param {Line[]} lines
+ */
+function fillList(place, title, note, lines) {
+  const heading = element("header", {}, element("h2", {}, title), element("span", {class: "av-sum"}, note));
+  place.replaceChildren(heading, element("ol", {}, ...lines.map(lineNode)));
+}
+
+/** @param {Line} line */
+function lineNode({label, weight, even, layer, head}) {
+  const fillNode = element("span", {class: "av-fill av-accent-fill"});
+  fillNode.style.width = `${Math.min(100, 100 * weight)}%`;
+  const tick = even === undefined ? null : element("i", {class: "av-even"});
+  if (tick && even !== undefined) tick.style.left = `${100 * even}%`;
+  const called =
+    layer === undefined
+      ? element("span", {class: "av-quiet"}, label)
+      : element("button", {type: "button", class: "av-pair", "data-layer": layer, "data-head": head ?? 0}, label);
+  return element(
+    "li",
+    {},
+    called,
+    element("span", {class: "av-track"}, fillNode, tick),
+    element("span", {class: "av-number"}, threeDigits(weight)),
+  );
+}

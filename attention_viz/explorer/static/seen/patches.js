@@ -1,0 +1,113 @@
+// A picture's patches: where each stands, what one of them looks at or is looked at by, and which lie together.
+
+/** @import {Axis} from "../data/tokens.js" */
+
+/**
+ * How the positions of a picture stand in it.
+ * @typedef {object} Patches
+ * @property {number} down  rows of patches
+ * @property {number} across
+ * @property {Int32Array} positions  of each patch, row by row
+ * @property {Int32Array} numbers  of each position: which patch it is, from 0, or -1
+ * @property {number[]} others  positions that are no patch, such as the class token
+ */
+
+/** Whether a chosen patch looks, or is looked at. @typedef {"from" | "to"} Direction */
+
+/** @typedef {{at: (query: number, key: number) => number}} Weights */
+
+/** A part of a picture: its patches, and how much weight they have together. @typedef {{patches: number[], share: number}} Region */
+
+// Patches that lie together have at least this share of the largest weight among them.
+const TOGETHER = 0.5;
+
+/**
+ * The patches along an axis; null where none of its positions has a row and a column.
+ * @param {Pick<Axis, "place" | "count">} axis
+ * @returns {Patches | null}
+ */
+export function patchesOf({place, count}) {
+  const seen = (place ?? []).flatMap((one, position) =>
+    one && one.length === 2 ? [{position, row: one[0], column: one[1]}] : [],
+  );
+  if (!seen.length) return null;
+  const down = Math.max(...seen.map(({row}) => row)) + 1;
+  const across = Math.max(...seen.map(({column}) => column)) + 1;
+  const [positions, numbers] = [new Int32Array(down * across).fill(-1), new Int32Array(count).fill(-1)];
+  for (const {position, row, column} of seen) {
+    positions[row * across + column] = position;
+    numbers[position] = row * across + column;
+  }
+  const others = Array.from(numbers.keys()).filter((position) => numbers[position] < 0);
+  return {down, across, positions, numbers, others};
+}
+
+/**
+ * What each position has to do with a chosen one: what it gives to each, or what each gives to it.
+ * @param {Weights} head
+ * @param {number} chosen
+ * @param {number} count
+ * @param {Direction} direction
+ */
+export function lineOf(head, chosen, count, direction) {
+  const line = new Float32Array(count);
+  for (let other = 0; other < count; other++)
+    line[other] = direction === "from" ? head.at(chosen, other) : head.at(other, chosen);
+  return line;
+}
+
+/**
+ * The weights of the patches alone, row by row.
+ * @param {Float32Array} line
+ * @param {Patches} patches
+ */
+export function overPatches(line, {positions}) {
+  return Float32Array.from(positions, (position) => (position < 0 ? 0 : line[position]));
+}
+
+/**
+ * The patches around the one with the most weight that touch each other and have at least half of what it has.
+ * @param {Float32Array} weights  of the patches
+ * @param {Pick<Patches, "down" | "across">} patches
+ * @returns {Region}
+ */
+export function regionOf(weights, patches) {
+  const most = weights.reduce((best, weight, at) => (weight > weights[best] ? at : best), 0);
+  const found = new Set([most]);
+  const next = [most];
+  for (let at = next.pop(); at !== undefined; at = next.pop())
+    for (const beside of besides(at, patches))
+      if (!found.has(beside) && weights[beside] >= TOGETHER * weights[most] && weights[beside] > 0) {
+        found.add(beside);
+        next.push(beside);
+      }
+  const all = [...found].sort((one, other) => one - other);
+  return {patches: all, share: all.reduce((sum, at) => sum + weights[at], 0)};
+}
+
+/**
+ * The patches above, below and beside one.
+ * @param {number} at
+ * @param {Pick<Patches, "down" | "across">} patches
+ */
+function besides(at, {down, across}) {
+  const [row, column] = [Math.floor(at / across), at % across];
+  return [
+    ...(row > 0 ? [at - across] : []),
+    ...(row < down - 1 ? [at + across] : []),
+    ...(column > 0 ? [at - 1] : []),
+    ...(column < across - 1 ? [at + 1] : []),
+  ];
+}
+
+/**
+ * How many patches hold half of the weight of all, those with the most first.
+ * @param {Float32Array} weights
+ */
+export function halfOn(weights) {
+  const sorted = [...weights].sort((one, other) => other - one);
+  const half = sorted.reduce((sum, weight) => sum + weight, 0) / 2;
+  let [sum, count] = [0, 0];
+  while (sum < half && count < sorted.length) sum += sorted[count++];
+  return count;
+}

@@ -1,0 +1,41 @@
+// A picture in place of the line of tokens: the picture itself, all heads as small overlays, and what a patch looks at.
+
+import {createClaim} from "../claim/claim.js";
+import {createFindings} from "../claim/findings.js";
+import {createGrid} from "../heads/grid.js";
+import {element} from "../parts/element.js";
+import {createNotes} from "../parts/legend.js";
+import {createTable} from "../parts/table.js";
+import {createPictureLists} from "./lists.js";
+import {patchesOf} from "./patches.js";
+import {chosenPosition, saidOfPicture} from "./chosen.js";
+import {createStage} from "./stage.js";
+import {paintTile} from "./tiles.js";
+
+/**
+ * @import {OwnView, Part} from "../parts/view.js"
+ */
+
+/**
+ * The parts of an explorer of a picture, in the order in which they are drawn; null where the trace is of none.
+ * @param {OwnView} view
+ * @returns {{first: Part[], later: Part[]} | null}
+ */
+export function pictureParts(view) {
+  const packed = view.recording.header.seen?.picture;
+  const patches = packed ? patchesOf(view.now.stream.keys) : null;
+  if (!packed || !patches || !view.now.stream.own) return null;
+  view.told = () => saidOfPicture(view, patches);
+  const [claim, findings, stage] = [createClaim(view), createFindings(view), createStage(view, patches, packed)];
+  const grid = createGrid(view, {
+    follows: ["overQuery", "query", "pairQuery", "pairKey", "direction", "layer", "head"],
+    paint: (canvas, head, layout) => paintTile(view, patches, canvas, head, chosenPosition(view), layout),
+  });
+  const [lists, notes, table] = [createPictureLists(view, patches), createNotes(view), createTable(view)];
+  const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
+  top.append(claim.node, findings.node);
+  const beside = element("div", {class: "av-picture-beside"}, grid.node, lists.node);
+  const main = element("div", {class: "av-picture-main"}, stage.node, beside);
+  view.root.append(top, main, notes.node, table.node, view.live);
+  return {first: [stage, claim, findings], later: [grid, lists, notes, table]};
+}

@@ -1,0 +1,1 @@
+"""Lessons on what is no text: a picture, and a sound."""

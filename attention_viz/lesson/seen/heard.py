@@ -1,0 +1,76 @@
+"""The sample sound as a lesson tells it: its words, when each was spoken, and the head that follows them best."""
+
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from attention_viz.analysis.word_times import aligning_heads, said_words, word_times
+from attention_viz.lesson.scene import Scene
+from attention_viz.trace.trace import Trace
+
+__all__ = ["MODEL", "SAMPLE", "Heard"]
+
+MODEL, SAMPLE = "whisper-tiny.en", "window"
+_STREAM = "cross"
+
+
+class Heard:
+    """The run of the sample.
+
+    Attributes:
+        trace: the run.
+        name: of the model.
+    """
+
+    name = MODEL
+
+    def __init__(self, scene: Scene) -> None:
+        """Run it.
+
+        Raises:
+            ModelNotFound: the model isn't on this machine.
+        """
+        self.trace: Trace = scene.run(MODEL, SAMPLE)
+
+    @cached_property
+    def place(self) -> tuple[int, int]:
+        """Layer and head that follow the speech best."""
+        layer, head = aligning_heads(self.trace).index.to_list()[0]
+        return int(layer), int(head)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """What is said, word by word."""
+        return tuple(word for word, _ in said_words(self.trace))
+
+    @cached_property
+    def times(self) -> tuple[tuple[float, float], ...]:
+        """When each word begins and ends."""
+        table = word_times(self, self.trace)
+        return tuple(zip(table["start"].tolist(), table["end"].tolist(), strict=True))
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long the sound is."""
+        sound = self.trace.seen.sound
+        assert sound is not None, "the sample is a sound"
+        return len(sound) / self.trace.seen.rate
+
+    @cached_property
+    def rows(self) -> Float[NDArray[np.float64], "word frame"]:
+        """What each word listens to before it is written, in that head: all frames, the silence after it, too."""
+        layer, head = self.place
+        weights = self.trace.weights(layer, head, _STREAM).detach().double().cpu().numpy()
+        return np.stack([weights[list(rows)].mean(axis=0) for _, rows in said_words(self.trace)])
+
+    @property
+    def begins(self) -> Float[NDArray[np.float64], " frame"]:
+        """When each frame begins."""
+        return np.array([place[0] if place else np.inf for place in self.trace.key_tokens(_STREAM).place])
+
+    def during(self, word: int) -> Float[NDArray[np.float64], " word"]:
+        """What a word gives to the time of each word."""
+        inside = [(self.begins >= start) & (self.begins < end) for start, end in self.times]
+        return np.array([self.rows[word][one].sum() for one in inside])

@@ -1,0 +1,91 @@
+"""A sample picture as a lesson tells it: the head whose class token looks at one region most, and what it gives it."""
+
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+
+from attention_viz.lesson.scene import Scene
+from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.trace.tokens import Tokens
+from attention_viz.views.figures.seen.overlay import over_patches, touching
+
+__all__ = ["MODEL", "PICTURES", "Looked"]
+
+MODEL = "dinov2-small"
+# The samples, by their names: what each shows.
+PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == "picture"}
+_CLASS, _FEWEST = 0, 2
+
+
+class Looked:
+    """One sample and its head.
+
+    Attributes:
+        sample: its name in `SAMPLES`.
+        trace: the run.
+    """
+
+    def __init__(self, scene: Scene, sample: str) -> None:
+        """Run it.
+
+        Raises:
+            ModelNotFound: the model isn't on this machine.
+        """
+        self.sample, self.trace = sample, scene.run(MODEL, sample)
+
+    @cached_property
+    def place(self) -> tuple[int, int]:
+        """Layer and head in which the class token gives most to one region."""
+        places = [
+            (layer, head)
+            for layer in self.trace.layer_numbers(self.trace.stream(None))
+            for head in range(self.trace.head_count(layer))
+        ]
+        return max(places, key=self._gathered)
+
+    def _gathered(self, place: tuple[int, int]) -> float:
+        """What the class token gives to a region of two patches or more, less what an even look would give it."""
+        weights = self._given(place)
+        region = touching(weights)
+        return float(weights[region].sum() - region.mean()) if region.sum() >= _FEWEST else 0.0
+
+    def _given(self, place: tuple[int, int]) -> Float[NDArray[np.float64], "row column"]:
+        row = self.trace.weights(*place)[_CLASS].detach().double().cpu().numpy()
+        return over_patches(row, self.tokens)
+
+    @property
+    def tokens(self) -> Tokens:
+        """The class token and the patches."""
+        return self.trace.key_tokens()
+
+    @cached_property
+    def weights(self) -> Float[NDArray[np.float64], "row column"]:
+        """What the class token gives to each patch in that head."""
+        return self._given(self.place)
+
+    @cached_property
+    def itself(self) -> float:
+        """What the class token keeps for itself."""
+        return float(self.trace.weights(*self.place)[_CLASS, _CLASS])
+
+    @cached_property
+    def region(self) -> Bool[NDArray[np.bool_], "row column"]:
+        """The patches that it looks at together."""
+        return touching(self.weights)
+
+    @property
+    def share(self) -> float:
+        """What they are given."""
+        return float(self.weights[self.region].sum())
+
+    @property
+    def part(self) -> float:
+        """Which part of the picture they are."""
+        return float(self.region.mean())
+
+    def boxes(self, down: int, across: int) -> Float[NDArray[np.float64], "box_row box_column"]:
+        """The sums of the weights in boxes of equal size."""
+        rows = np.array_split(self.weights, down, axis=0)
+        return np.array([[box.sum() for box in np.array_split(row, across, axis=1)] for row in rows])

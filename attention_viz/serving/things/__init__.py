@@ -1,0 +1,1 @@
+"""Pictures and sounds that visitors bring, and those that ship; no streamlit."""

@@ -1,0 +1,150 @@
+"""What a visitor uploads, photographs or records: kept by whoever holds it, and gone with that.
+
+Nothing here writes to a disk or to a log. A name that nobody can guess stands for an upload in what is asked for; the
+runs of it are kept on the upload itself, so that they go when it goes.
+"""
+
+import secrets
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
+
+from attention_viz.errors import UnusablePicture, UnusableSound
+from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.serving.cache import SharedCache
+
+if TYPE_CHECKING:
+    from attention_viz.models.inputs.media.picture import Picture
+    from attention_viz.models.inputs.media.sound import Sound
+    from attention_viz.serving.drawn import Drawn
+
+__all__ = ["KINDS", "Upload", "beside", "is_upload", "runs_of", "thing_of", "title_of", "upload_of"]
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+# What can be brought.
+KINDS = ("picture", "sound")
+# Before the name of an upload, so that none is that of a sample.
+_OWN = "own-"
+# The runs of one upload that are kept, in bytes: without and with a change or two.
+_ROOM = 600_000_000
+# So many answers of a kind are kept with it.
+_ANSWERS = 200
+
+
+class Upload:
+    """A picture or a sound of a visitor's.
+
+    Attributes:
+        kind: "picture" or "sound".
+        thing: what it is.
+        name: what stands for it in a request; nobody can guess it.
+        runs: what was made of it.
+        answers: what was worked out of these, by the cache in whose stead each stands.
+    """
+
+    def __init__(self, kind: str, content: bytes, title: str) -> None:
+        """Open it.
+
+        Args:
+            kind: "picture" or "sound".
+            content: the bytes of its file.
+            title: what its file is called.
+
+        Raises:
+            UnusablePicture, UnusableSound: it can't be read; the message says why.
+        """
+        self._hold(kind, content, _opened(kind, content), title)
+
+    def beginning_at(self, start: float) -> "Upload":
+        """The same sound from a second on, as an upload of its own.
+
+        Raises:
+            UnusableSound: there is nothing to hear from there on.
+        """
+        from attention_viz.models.inputs.media.sound import Sound
+
+        found = object.__new__(Upload)
+        found._hold(self.kind, self._content, Sound(self._content, start=start), self.thing.name)
+        return found
+
+    def _hold(self, kind: str, content: bytes, thing: "Picture | Sound", title: str) -> None:
+        self.kind, self.name, self._content = kind, _OWN + secrets.token_urlsafe(16), content
+        self.thing = thing
+        self.thing.name = title
+        self.runs: SharedCache[tuple[Hashable, ...], Drawn] = SharedCache(_ROOM, lambda drawn: drawn.trace.nbytes)
+        self.answers = dict[int, SharedCache[Any, Any]]()
+        _uploads[self.name] = self
+
+
+def runs_of(name: str, everybodys: "SharedCache[Any, Drawn]") -> "SharedCache[Any, Drawn]":
+    """Where a request's runs are kept: with those of everybody, or of an upload with that alone.
+
+    Args:
+        name: what the request names.
+        everybodys: the cache of all others.
+    """
+    upload = upload_of(name)
+    if upload is not None:
+        return upload.runs
+    # Of an upload that is gone nothing is kept.
+    return SharedCache(1, lambda drawn: 1) if is_upload(name) else everybodys
+
+
+def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, _Value]":
+    """The cache of what is worked out of a request's input: of an upload one that is kept with it.
+
+    Args:
+        name: what the request names.
+        cache: that of everybody.
+    """
+    upload = upload_of(name)
+    return cache if upload is None else upload.answers.setdefault(id(cache), SharedCache(_ANSWERS, lambda _: 1))
+
+
+def is_upload(name: str) -> bool:
+    """Whether a request's name is that of an upload."""
+    return name.startswith(_OWN)
+
+
+def upload_of(name: str) -> Upload | None:
+    """The upload of that name, as long as somebody holds it."""
+    return _uploads.get(name)
+
+
+def title_of(name: str) -> str:
+    """What a picture or a sound is called: its file's name."""
+    if name in SAMPLES:
+        return SAMPLES[name].file
+    upload = upload_of(name)
+    return "gone" if upload is None else upload.thing.name
+
+
+def thing_of(kind: str, name: str) -> "Picture | Sound":
+    """The picture or the sound that a request names.
+
+    Args:
+        kind: "picture" or "sound".
+        name: of a sample or of an upload.
+
+    Raises:
+        UnusablePicture, UnusableSound: there is none of that name, or it can't be read.
+    """
+    if name in SAMPLES and SAMPLES[name].kind == kind:
+        return _opened(kind, SAMPLES[name].path)
+    upload = upload_of(name)
+    if upload is None or upload.kind != kind:
+        error = UnusablePicture if kind == "picture" else UnusableSound
+        raise error(f"the {kind} is gone, since it is kept only as long as the page that took it; bring it once more")
+    return upload.thing
+
+
+def _opened(kind: str, source: Any) -> "Picture | Sound":
+    from attention_viz.models.inputs.media.picture import Picture
+    from attention_viz.models.inputs.media.sound import Sound
+
+    return Picture(source) if kind == "picture" else Sound(source)
+
+
+_uploads: "WeakValueDictionary[str, Upload]" = WeakValueDictionary()

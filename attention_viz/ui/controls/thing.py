@@ -1,0 +1,186 @@
+"""The field for a picture or a sound, where a model reads such: samples, an upload, the camera or the microphone."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from attention_viz.edits.words import listed
+from attention_viz.errors import AttentionVizError
+from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.serving.things.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.ui.address import State, write_address
+from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.views.style.wording import one_line
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+__all__ = ["KEPT", "choose_sample", "end_unless_shown", "is_own", "reads", "show_thing", "thing_label"]
+
+# The pages that show what is no text, by what it is; the others say so.
+SHOWN_ON = {
+    "picture": ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
+    "sound": ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
+}
+# What becomes of what a visitor brings.
+KEPT = (
+    "What you bring stays in this server’s memory while you have the app open, and goes with it. It is written to no "
+    "log, and no link carries it."
+)
+_UPLOAD = {"picture": "Upload a picture", "sound": "Upload a sound"}
+# Kept for a visit: what was brought, what was refused, and how many were taken, so that each widget is emptied then.
+_BROUGHT, _REFUSED, _TAKEN = "brought", "thing-refused", "things-taken"
+_LONGEST_NAME = 60
+# What a model hears at once, in seconds: of a longer sound the beginning can be chosen.
+_WINDOW = 30.0
+
+
+def reads(state: State) -> str:
+    """What is read: "text", "picture" or "sound"; of an open trace, what it is of."""
+    if (drawn := opening.opened()) is None:
+        return state.facts.reads
+    return next(iter(drawn.trace.seen.tensors), "text")
+
+
+def thing_label(state: State) -> str:
+    """The picture or sound that is shown, in a few words."""
+    if (drawn := opening.opened()) is not None:
+        origin = drawn.trace.provenance
+        return one_line(origin.picture or origin.sound or "", _LONGEST_NAME)
+    name = state.shown
+    shows = f" · {SAMPLES[name].shows}" if name in SAMPLES else ""
+    return one_line(f"{title_of(name)}{shows}", _LONGEST_NAME)
+
+
+def show_thing(state: State, kind: str) -> None:
+    """The field.
+
+    Args:
+        state: what is chosen.
+        kind: what is read: "picture" or "sound".
+    """
+    taken = st.session_state.get(_TAKEN, 0)
+    with st.popover(plain(thing_label(state)), key=f"thing-{taken}", width="stretch"):
+        _samples(kind)
+        _ask(kind, taken)
+        _window(state)
+        st.caption(KEPT)
+
+
+def end_unless_shown(page: str, state: State, kind: str) -> None:
+    """Where a page shows none of what the model reads, say so, name those that do, and end it there.
+
+    Args:
+        page: what it is called.
+        state: what is chosen.
+        kind: what is read.
+    """
+    if kind != "text" and _REFUSED in st.session_state:
+        # Why what was brought last can't be shown, until something else is chosen.
+        st.error(as_sentence(st.session_state[_REFUSED]))
+    if kind == "text" or page in SHOWN_ON.get(kind, ()):
+        return
+    opened = opening.opened() is not None
+    reads = f"the open trace is of a {kind}" if opened else f"{state.model} reads {kind}s"
+    others = listed(SHOWN_ON.get(kind, ("no page",)))
+    st.info(
+        plain(
+            f"{page} has nothing to show of {kind}s, and {reads}. {others} can. Here, choose a model that reads text."
+        )
+    )
+    if opened:
+        st.button("Close it", key="close-thing", on_click=opening.close)
+    # What else the address holds stays there.
+    st.query_params.update(write_address(state))
+    st.stop()
+
+
+def _samples(kind: str) -> None:
+    with st.container(horizontal=True, gap="xsmall", key="samples"):
+        for name, one in SAMPLES.items():
+            if one.kind == kind:
+                st.button(
+                    plain(f"Sample – {one.shows}"),
+                    key=f"sample-{name}",
+                    help=plain(one.whose),
+                    on_click=choose_sample,
+                    args=(kind, name),
+                )
+
+
+def _ask(kind: str, taken: int) -> None:
+    """The widgets that take one, each empty again once it has been taken."""
+    upload = f"thing-upload-{taken}"
+    st.file_uploader(_UPLOAD[kind], key=upload, on_change=_take, args=(kind, upload))
+    if kind == "sound":
+        microphone = f"thing-microphone-{taken}"
+        st.audio_input("Microphone", key=microphone, on_change=_take, args=(kind, microphone, "your recording"))
+        return
+    # The browser asks for the camera as soon as its widget is there.
+    if st.toggle("Camera", key=f"thing-camera-on-{taken}"):
+        camera = f"thing-camera-{taken}"
+        st.camera_input("Take a photo", key=camera, on_change=_take, args=(kind, camera, "your photo"))
+        st.caption("Where the browser refuses the camera, upload a picture instead.")
+
+
+def _window(state: State) -> None:
+    """Of a sound that is longer than a model hears at once, the second at which to begin."""
+    upload = upload_of(state.sound) if state.facts.reads == "sound" else None
+    whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
+    if upload is None or whole <= _WINDOW:
+        return
+    st.number_input(
+        "Begin at second",
+        0.0,
+        whole - 1.0,
+        getattr(upload.thing, "start", 0.0),
+        step=5.0,
+        key=f"thing-start-{upload.name}",
+        on_change=_begin_at,
+        args=(upload,),
+    )
+
+
+def _begin_at(upload: Upload) -> None:
+    _hold(upload.kind, upload.beginning_at(float(st.session_state[f"thing-start-{upload.name}"])))
+
+
+def choose_sample(kind: str, name: str) -> None:
+    """Show one that ships; what was brought before it is let go."""
+    st.session_state.pop(_REFUSED, None)
+    st.session_state.get(_BROUGHT, {}).pop(kind, None)
+    _show(kind, name)
+
+
+def _take(kind: str, key: str, title: str = "") -> None:
+    """Show what was brought, or say why it can't be; what is shown stays then."""
+    file: UploadedFile | None = st.session_state.get(key)
+    if file is None:
+        return
+    st.session_state.pop(_REFUSED, None)
+    try:
+        upload = Upload(kind, file.getvalue(), title or one_line(file.name, _LONGEST_NAME))
+    except AttentionVizError as error:
+        st.session_state[_REFUSED] = str(error)
+    else:
+        _hold(kind, upload)
+    opening.let_go(file)
+    st.session_state[_TAKEN] = st.session_state.get(_TAKEN, 0) + 1
+
+
+def _hold(kind: str, upload: Upload) -> None:
+    """This alone keeps it: one of each kind, as long as the visit."""
+    st.session_state[_BROUGHT] = {**st.session_state.get(_BROUGHT, {}), kind: upload}
+    _show(kind, upload.name)
+
+
+def _show(kind: str, name: str) -> None:
+    SHARED.set(**{kind: name, "query": None, "key": None})
+    opening.close()
+
+
+def is_own(state: State) -> bool:
+    """Whether what is shown is a visitor's own."""
+    return is_upload(state.shown)

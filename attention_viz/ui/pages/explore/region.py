@@ -1,0 +1,123 @@
+"""A region of a picture that nobody may look at: chosen by what a head looks at, and what is looked at then."""
+
+import re
+
+import numpy as np
+import streamlit as st
+import torch
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.edits.kinds.masks import Allow
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn, draw
+from attention_viz.trace.trace import Trace
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.explore.choice import ExploreChoice, block
+from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.selection import pair_of
+from attention_viz.views.figures.seen.overlay import called, over_patches, touching
+
+__all__ = ["patches_of", "show_region", "to_runs", "without_region"]
+
+_RUNS = re.compile(r"\d{1,4}(-\d{1,4})?(\.\d{1,4}(-\d{1,4})?)*")
+
+
+def to_runs(patches: list[int]) -> str:
+    """The numbers of patches in few letters: 3-5.9 for 3, 4, 5 and 9."""
+    runs = list[list[int]]()
+    for one in sorted(set(patches)):
+        if runs and runs[-1][1] == one - 1:
+            runs[-1][1] = one
+        else:
+            runs.append([one, one])
+    return ".".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def patches_of(code: str, count: int) -> list[int] | None:
+    """The numbers that `to_runs` wrote, in order; None where the letters are none of these, or not of this picture."""
+    if not _RUNS.fullmatch(code):
+        return None
+    ends = [[int(one) for one in run.split("-")] for run in code.split(".")]
+    found = sorted({one for run in ends for one in range(run[0], run[-1] + 1)})
+    return found if found and found[-1] < count and len(found) < count else None
+
+
+def without_region(drawn: Drawn, state: State, choice: ExploreChoice) -> Drawn:
+    """The run in which nobody looks at the blocked patches; the same run where none are blocked.
+
+    Args:
+        drawn: the run without.
+        state: what is chosen.
+        choice: which patches are blocked.
+    """
+    positions = _positions(drawn.trace)
+    if drawn.fit is None or not choice.blocked or not positions:
+        return drawn
+    patches = patches_of(choice.blocked, len(positions))
+    if patches is None:
+        st.warning(
+            plain(
+                f"The address asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
+                f"{len(positions)} such as 3-5.9, and not all of them. Shown instead: none blocked."
+            )
+        )
+        return drawn
+    allowed = torch.ones(2 * (len(drawn.trace.key_tokens()),), dtype=torch.bool)
+    allowed[:, [positions[one] for one in patches]] = False
+    try:
+        return draw(state.request, edits=(Allow(allowed),))
+    except AttentionVizError as error:
+        show_problem(error, st.empty())
+        return drawn
+
+
+def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice, place: DeltaGenerator) -> None:
+    """A button that blocks what the chosen head looks at, and what that changed.
+
+    Args:
+        before: the run without blocked patches.
+        after: the run that is shown.
+        state: what is chosen.
+        choice: which patches are blocked.
+        place: below the picture.
+    """
+    if before.fit is None or before.trace.seen.picture is None or not _positions(before.trace):
+        return
+    query = pair_of(after, state)[0]
+    found, share = _looked_at(after.trace, *after.place(None, state.layer, state.head), query)
+    blocked = patches_of(choice.blocked, len(_positions(before.trace))) or [] if after is not before else []
+    with place.container(key="region", horizontal=True, vertical_alignment="center", gap="small"):
+        label = f"Block the {len(found)} patches that it looks at" if len(found) > 1 else "Block the patch it looks at"
+        st.button(label, on_click=block, args=(to_runs([*blocked, *found]),), key="block-region")
+        if after is not before:
+            st.button("Unblock", on_click=block, args=("",), key="unblock-region")
+            st.caption(plain(_told(before, state, query, len(blocked), len(found), share)))
+
+
+def _told(before: Drawn, state: State, query: int, blocked: int, count: int, share: float) -> str:
+    old, had = _looked_at(before.trace, *before.place(None, state.layer, state.head), query)
+    tokens = before.trace.query_tokens()
+    name = "the class token" if tokens.labels[query] == "[CLS]" else f"the patch at {called(tokens, query)}"
+    return (
+        f"{blocked} {'patch is' if blocked == 1 else 'patches are'} blocked for all positions, layers and "
+        "heads. "
+        f"In this head {name} gave {had:.2f} to {len(old)} patches that lie together; now {share:.2f} to {count}."
+    )
+
+
+def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[int], float]:
+    """The patches that lie together where a position looks most, and what it gives them."""
+    number = trace.layer_numbers(trace.stream(None))[layer]
+    row = trace.weights(number, head)[query].detach().double().cpu().numpy()
+    weights = over_patches(row, trace.key_tokens())
+    region = touching(weights)
+    return np.flatnonzero(region.ravel()).tolist(), float(weights[region].sum())
+
+
+def _positions(trace: Trace) -> list[int]:
+    """The positions of a picture's patches, row by row; none where the trace is of no picture."""
+    if trace.seen.picture is None or len(trace.streams) != 1:
+        return []
+    placed = [(place, at) for at, place in enumerate(trace.key_tokens().place) if place is not None and len(place) == 2]
+    return [at for _, at in sorted(placed)]

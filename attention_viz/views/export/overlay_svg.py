@@ -1,0 +1,97 @@
+"""A picture with the weights of one position laid over it, for print: in colour where they are, grey where not."""
+
+import textwrap
+
+import numpy as np
+from jaxtyping import UInt8
+from numpy.typing import NDArray
+
+from attention_viz.errors import TraceError
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.seen.overlay import called, laid_over, over_patches, png_data
+from attention_viz.views.style.captions import caption, provenance_line
+from attention_viz.views.style.theme import LIGHT, SANS
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["overlay_svg"]
+
+# The margin around the picture, and a line of letters, in pixels.
+_MARGIN, _LINE = 16, 16
+_LETTERS_A_LINE = 88
+
+
+def overlay_svg(
+    trace: Trace, layer: int, head: int, position: int, *, smooth: bool = True, column: bool = False
+) -> str:
+    """The picture that was read, as an SVG document, with what one position looks at in full colour.
+
+    Args:
+        trace: of a picture.
+        layer: the layer, by its number.
+        head: the head, from 0.
+        position: whose weights these are, from 0.
+        smooth: going over from patch to patch; else each patch by itself.
+        column: what each gives to the position, in place of what it gives.
+
+    Raises:
+        TraceError: the trace is of no picture with patches.
+        ShapeError: no such layer, head or position.
+    """
+    stream = trace.stream(None)
+    tokens = trace.key_tokens(stream)
+    picture = trace.seen.picture
+    if picture is None or not tokens.placed:
+        raise TraceError("a picture with weights over it was asked for of a trace that is of no picture with patches")
+    tokens.require(position)
+    weights = trace.weights(layer, head, stream).detach().double().cpu().numpy()
+    line = weights[:, position] if column else weights[position]
+    dots = laid_over(picture.numpy(), over_patches(line, tokens), smooth=smooth)
+    return _document(trace, layer, head, position, dots, float(line.max()), column=column)
+
+
+def _document(
+    trace: Trace,
+    layer: int,
+    head: int,
+    position: int,
+    dots: UInt8[NDArray[np.uint8], "high wide 3"],
+    most: float,
+    *,
+    column: bool,
+) -> str:
+    high, wide, _ = dots.shape
+    tokens = trace.query_tokens(trace.stream(None))
+    what = "What looks at" if column else "What is looked at from"
+    title = f"{caption(trace, layer, head, trace.stream(None))}: {what} {called(tokens, position)}"
+    told = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
+    below = [told, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
+    height = _MARGIN * 2 + _LINE * (len(below) + 2) + high
+    lines = "".join(
+        f'<text x="{_MARGIN}" y="{_MARGIN + _LINE * (row + 2) + high}">{escaped(one)}</text>'
+        for row, one in enumerate(below, start=1)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide + 2 * _MARGIN}" height="{height}" '
+        f'viewBox="0 0 {wide + 2 * _MARGIN} {height}" role="img" font-family="{escaped(SANS)}">'
+        f"<title>{escaped(title)}</title>"
+        f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>'
+        f'<text x="{_MARGIN}" y="{_MARGIN + 8}" font-size="14" fill="{LIGHT.ink}">{escaped(title)}</text>'
+        f'<image x="{_MARGIN}" y="{_MARGIN + _LINE}" width="{wide}" height="{high}" href="{png_data(dots)}"/>'
+        f"{_frame(tokens, position, wide, high)}"
+        f'<g font-size="10" fill="{LIGHT.muted}">{lines}</g></svg>\n'
+    )
+
+
+def _frame(tokens: Tokens, position: int, wide: int, high: int) -> str:
+    """The frame around the patch whose weights these are; nothing of what is no patch."""
+    place = tokens.place[position]
+    if place is None:
+        return ""
+    rows, columns = (int(max(one[axis] for one in tokens.place if one is not None)) + 1 for axis in (0, 1))
+    width, height = wide / columns, high / rows
+    left, top = _MARGIN + place[1] * width, _MARGIN + _LINE + place[0] * height
+    return (
+        f'<rect x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}" rx="3" fill="none" '
+        f'stroke="{LIGHT.query}" stroke-width="3"/>'
+    )

@@ -1,0 +1,1 @@
+"""Pictures of pictures and of sounds: weights where the patches and the frames are."""

@@ -1,0 +1,144 @@
+"""A picture with the weights of one position laid over it: in colour where they are, grey where not."""
+
+import base64
+import io
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Bool, Float, UInt8
+from numpy.typing import NDArray
+from PIL import Image
+
+from attention_viz.errors import TraceError
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.axes import arrange, label_axes
+from attention_viz.views.style.captions import caption
+from attention_viz.views.style.theme import ThemeName, palette
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["called", "laid_over", "over_patches", "overlay", "png_data", "touching"]
+
+# The longer side of the picture, in dots, and how much of a grey dot is the page's colour.
+_SIDE, _VEIL = 448, 0.62
+# Patches that lie together have at least this share of the largest weight among them.
+_TOGETHER = 0.5
+
+
+def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeName = "light") -> go.Figure:
+    """A picture that was read, with what one position looks at in full colour, and the rest grey.
+
+    Args:
+        trace: of a picture.
+        layer: which layer, from 0.
+        head: which head, from 0.
+        position: whose weights these are, from 0.
+        theme: "light" or "dark".
+
+    Raises:
+        TraceError: the trace is of no picture with patches, or there is no such layer.
+        ShapeError: there is no such head or position.
+    """
+    stream, colours = trace.stream(None), palette(theme)
+    picture, tokens = trace.seen.picture, trace.key_tokens(stream)
+    if picture is None or not tokens.placed:
+        raise TraceError("a picture with weights over it was asked for of a trace that is of no picture with patches")
+    tokens.require(position)
+    row = trace.attention(layer, stream).head(head).rows([position])
+    grid = over_patches(row.weights[0].detach().double().cpu().numpy(), tokens)
+    dots = laid_over(picture.numpy(), grid, dark=theme == "dark")
+    figure = go.Figure(_hovered(grid))
+    title = (
+        f"What is looked at from {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
+    )
+    arrange(figure, title, colours, note=f"full colour: {grid.max():.3f}, the patch with the most; grey: 0")
+    down, across = grid.shape
+    everywhere = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": across, "sizey": down, "sizing": "stretch"}
+    figure.add_layout_image(source=_data(dots, "jpeg", quality=88), layer="below", **everywhere)
+    hidden = {"visible": False, "constrain": "domain"}
+    label_axes(
+        figure,
+        {**hidden, "range": [-0.5, across - 0.5]},
+        {**hidden, "range": [down - 0.5, -0.5], "scaleanchor": "x"},
+    )
+    _frame(figure, tokens, position, colours.query)
+    return figure
+
+
+def over_patches(
+    line: Float[NDArray[np.float64], " position"], tokens: Tokens
+) -> Float[NDArray[np.float64], "row column"]:
+    """The weights of the patches, where these are."""
+    places = [(int(place[0]), int(place[1]), at) for at, place in enumerate(tokens.place) if place is not None]
+    grid = np.zeros((max(row for row, _, _ in places) + 1, max(column for _, column, _ in places) + 1))
+    for row, column, at in places:
+        grid[row, column] = line[at]
+    return grid
+
+
+def touching(weights: Float[NDArray[np.float64], "row column"]) -> Bool[NDArray[np.bool_], "row column"]:
+    """The patches around the one with the most weight that touch each other and have at least half of what it has."""
+    enough = weights >= _TOGETHER * weights.max()
+    region = np.zeros_like(enough)
+    region[np.unravel_index(weights.argmax(), weights.shape)] = True
+    while True:
+        grown = region.copy()
+        grown[1:] |= region[:-1]
+        grown[:-1] |= region[1:]
+        grown[:, 1:] |= region[:, :-1]
+        grown[:, :-1] |= region[:, 1:]
+        grown &= enough
+        if (grown == region).all():
+            return region
+        region = grown
+
+
+def laid_over(
+    picture: UInt8[NDArray[np.uint8], "row column 3"],
+    grid: Float[NDArray[np.float64], "down across"],
+    *,
+    smooth: bool = True,
+    dark: bool = False,
+) -> UInt8[NDArray[np.uint8], "high wide 3"]:
+    """The picture's dots, grey and pale where there is no weight."""
+    factor = max(1, _SIDE // max(picture.shape[:2]))
+    size = picture.shape[1] * factor, picture.shape[0] * factor
+    colour = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC), np.float64)
+    share = Image.fromarray((grid / (grid.max() or 1)).astype(np.float32))
+    how = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
+    shown = np.asarray(share.resize(size, how), np.float64).clip(0, 1)[..., None]
+    grey = (colour @ np.array([0.299, 0.587, 0.114]))[..., None] * (1 - _VEIL) + (14 if dark else 255) * _VEIL
+    return np.rint(colour * shown + grey * (1 - shown)).clip(0, 255).astype(np.uint8)
+
+
+def called(tokens: Tokens, position: int) -> str:
+    """What a position is called: by row and column from 1, or by its own label."""
+    place = tokens.place[position]
+    return tokens.labels[position] if place is None else f"row {int(place[0]) + 1}, column {int(place[1]) + 1}"
+
+
+def png_data(dots: UInt8[NDArray[np.uint8], "high wide 3"]) -> str:
+    """Dots as an address that holds them, none changed."""
+    return _data(dots, "png", optimize=True)
+
+
+def _data(dots: UInt8[NDArray[np.uint8], "high wide 3"], form: str, **how: int) -> str:
+    content = io.BytesIO()
+    Image.fromarray(dots).save(content, form.upper(), **how)
+    return f"data:image/{form};base64,{base64.b64encode(content.getvalue()).decode()}"
+
+
+def _hovered(grid: Float[NDArray[np.float64], "row column"]) -> go.Heatmap:
+    """The numbers under the pointer; nothing is seen of it."""
+    return go.Heatmap(
+        z=grid,
+        opacity=0,
+        showscale=False,
+        hovertemplate="row %{y}, column %{x} (from 0): %{z:.4f}<extra></extra>",
+    )
+
+
+def _frame(figure: go.Figure, tokens: Tokens, position: int, colour: str) -> None:
+    if (place := tokens.place[position]) is not None:
+        box = {"x0": place[1] - 0.5, "x1": place[1] + 0.5, "y0": place[0] - 0.5, "y1": place[0] + 0.5}
+        figure.add_shape(type="rect", line={"color": colour, "width": 3}, **box)

@@ -1,0 +1,85 @@
+"""What a visitor brings is held by that visitor alone: no name of it can be guessed, and it goes with its runs."""
+
+import gc
+import io
+import weakref
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from attention_viz.errors import UnusablePicture, UnusableSound
+from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import draw, is_drawn
+from attention_viz.serving.things.uploads import Upload, is_upload, thing_of, title_of, upload_of
+
+
+def picture() -> bytes:
+    content = io.BytesIO()
+    Image.linear_gradient("L").resize((40, 30)).save(content, "PNG")
+    return content.getvalue()
+
+
+def test_an_upload_is_there_as_long_as_somebody_holds_it() -> None:
+    upload = Upload("picture", picture(), "mine.png")
+    name, held = upload.name, weakref.ref(upload)
+    assert is_upload(name) and upload_of(name) is upload
+    assert (title_of(name), thing_of("picture", name).size) == ("mine.png", "40 × 30")  # pyright: ignore[reportAttributeAccessIssue] -- it is a picture
+    del upload
+    gc.collect()
+    assert held() is None and upload_of(name) is None and title_of(name) == "gone"
+    with pytest.raises(UnusablePicture, match="kept only as long as the page that took it"):
+        thing_of("picture", name)
+
+
+def test_two_uploads_of_the_same_bytes_have_names_that_differ_and_are_long() -> None:
+    one, other = (Upload("picture", picture(), "mine.png") for _ in range(2))
+    assert one.name != other.name and len(one.name) > 20
+
+
+def test_an_upload_is_of_its_own_kind_alone() -> None:
+    upload = Upload("picture", picture(), "mine.png")
+    with pytest.raises(UnusableSound):
+        thing_of("sound", upload.name)
+    with pytest.raises(UnusablePicture):
+        thing_of("picture", "window")
+
+
+def test_a_sample_is_opened_by_its_name() -> None:
+    assert title_of("chelsea") == SAMPLES["chelsea"].file
+    assert thing_of("sound", "window").name == "window.flac"
+
+
+def test_what_begins_later_is_an_upload_of_its_own() -> None:
+    whole = Upload("sound", SAMPLES["window"].path.read_bytes(), "mine.flac")
+    later = whole.beginning_at(1.5)
+    assert later.name != whole.name and later.thing.name == "mine.flac"
+    assert later.thing.start == 1.5 and whole.thing.start == 0  # pyright: ignore[reportAttributeAccessIssue] -- they are sounds
+
+
+def test_a_run_of_an_upload_is_kept_with_it_and_for_nobody_else(tmp_path: Path) -> None:
+    upload = Upload("picture", picture(), "mine.png")
+    request = Request("dinov2-small", shown=upload.name)
+    drawn = weakref.ref(draw(request))
+    assert is_drawn(request) and drawn() is not None
+    assert drawn() is draw(request)
+    del upload
+    gc.collect()
+    assert drawn() is None
+    assert not is_drawn(request)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "words"),
+    [
+        ("picture", b"<svg xmlns='http://www.w3.org/2000/svg'/>", r"drawing \(SVG\)"),
+        ("picture", b"", "empty"),
+        ("picture", picture()[:60], "broken"),
+        ("sound", b"RIFF", "can't be read as a sound"),
+        ("sound", b"\x00\x00\x00\x20ftypisom" + bytes(60), "is a video"),
+    ],
+)
+def test_what_can_not_be_read_is_refused_with_the_reason(kind: str, content: bytes, words: str) -> None:
+    with pytest.raises((UnusablePicture, UnusableSound), match=words):
+        Upload(kind, content, "theirs")

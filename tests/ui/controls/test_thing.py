@@ -1,0 +1,152 @@
+"""Pictures and sounds: the picker brings a sample, a visitor brings others, and pages say what they can't show."""
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.controls.thing import KEPT, SHOWN_ON
+from attention_viz.ui.parts.menu import PAGES
+from tests.ui.screens import Screen
+
+PICTURES, SOUNDS = "dinov2-small", "whisper-tiny.en"
+
+
+@pytest.fixture(scope="module")
+def cat() -> Screen:
+    return Screen().open(f"/?model={PICTURES}")
+
+
+@pytest.fixture(scope="module")
+def river() -> Screen:
+    return Screen().open(f"/?model={SOUNDS}")
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.png"
+    Image.radial_gradient("L").save(path)
+    return path
+
+
+def test_a_model_that_reads_pictures_brings_its_sample_in_place_of_the_sentence(cat: Screen) -> None:
+    assert cat.address["picture"] == "chelsea" and not {"text", "sound"} & set(cat.address)
+    assert "chelsea.jpg · a cat" in cat.words and KEPT in cat.words
+    assert "Its middle was read, at 224 × 224 pixels." in cat.words
+    assert not [one for one in cat.all("text_area") if one.label == "Sentence"]
+
+
+def test_the_explorer_gets_the_picture_with_the_places_of_its_patches(cat: Screen) -> None:
+    packed = cat.packed()
+    assert (packed["seen"]["picture"]["rows"], packed["seen"]["picture"]["columns"]) == (224, 224)
+    (stream,) = packed["streams"]
+    places = packed["axes"][stream["keys"]]["place"]
+    assert places[0] is None and places[1] == [0, 0] and places[-1] == [15, 15]
+    assert packed["findings"]
+
+
+def test_a_picture_and_its_overlay_can_be_taken_away(cat: Screen) -> None:
+    document = cat.download("Picture with overlay (SVG)").decode()
+    assert document.startswith("<svg") and "data:image/png;base64," in document and "chelsea.jpg" in document
+
+
+def test_a_model_that_hears_brings_words_with_times(river: Screen) -> None:
+    assert (river.address["sound"], river.address["stream"]) == ("window", "cross")
+    sound = river.packed()["seen"]["sound"]
+    assert [one["text"] for one in sound["words"]][:4] == ["She", "opened", "the", "window"]
+    assert sound["aligning"] and (sound["rate"], sound["bands"]) == (16_000, 80)
+    starts = [one["start"] for one in sound["words"]]
+    assert starts == sorted(starts)
+
+
+def test_word_times_can_be_taken_away_as_a_table_and_as_subtitles(river: Screen) -> None:
+    assert river.download("Word times (CSV)").decode("utf-8-sig").splitlines()[0] == "word,start,end"
+    subtitles = river.download("Word times (WebVTT)").decode()
+    assert subtitles.startswith("WEBVTT\n") and "\nwindow\n" in subtitles
+
+
+def test_the_encoder_hears_itself(river: Screen) -> None:
+    screen = Screen().open(f"/?model={SOUNDS}&stream=encoder")
+    (stream,) = screen.packed()["streams"]
+    assert stream["name"] == "encoder" and screen.packed()["seen"]["sound"]["words"] == []
+
+
+def test_words_of_the_visitors_can_be_the_target() -> None:
+    screen = Screen().open(f"/?model={SOUNDS}&target=She+closed+the+door")
+    assert [one["text"] for one in screen.packed()["seen"]["sound"]["words"]] == ["She", "closed", "the", "door"]
+
+
+def test_what_a_visitor_brings_is_shown_and_stands_in_no_link(mine: Path) -> None:
+    screen = Screen().open(f"/?model={PICTURES}")
+    screen.upload("Upload a picture", mine)
+    assert "mine.png" in screen.words and "picture" not in screen.address
+    assert screen.words.count(KEPT) == 2
+    screen.press("Sample – an astronaut")
+    assert screen.address["picture"] == "astronaut" and screen.words.count(KEPT) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "a drawing (SVG)"),
+        (b"no picture", "broken, or no picture in a format that is read"),
+    ],
+)
+def test_what_can_not_be_read_is_refused_and_what_was_shown_stays(tmp_path: Path, content: bytes, words: str) -> None:
+    screen, path = Screen().open(f"/?model={PICTURES}"), tmp_path / "theirs.png"
+    path.write_bytes(content)
+    screen.upload("Upload a picture", path)
+    assert any(words in one for one in screen.alerts) and screen.address["picture"] == "chelsea"
+
+
+def test_a_picture_that_says_it_is_huge_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    content, path = io.BytesIO(), tmp_path / "bomb.png"
+    Image.new("1", (20_000, 20_000)).save(content, "PNG")
+    path.write_bytes(content.getvalue())
+    screen = Screen().open(f"/?model={PICTURES}").upload("Upload a picture", path)
+    assert any("at most 50,000,000 are decoded" in one or "far more pixels" in one for one in screen.alerts)
+
+
+def test_silence_is_told_as_such_and_no_word_has_a_time(tmp_path: Path) -> None:
+    import numpy as np
+    import soundfile
+
+    path = tmp_path / "silence.wav"
+    soundfile.write(path, np.zeros(16_000, np.float32), 16_000)
+    screen = Screen().open(f"/?model={SOUNDS}").upload("Upload a sound", path)
+    assert any("made up" in one for one in screen.alerts)
+    assert all(one["start"] is None for one in screen.packed().get("seen", {}).get("sound", {}).get("words", []))
+
+
+def test_an_address_that_names_no_sample_is_told_which_there_are() -> None:
+    screen = Screen().open(f"/?model={PICTURES}&picture=own-secret")
+    assert any("chelsea, astronaut" in one for one in screen.warnings) and screen.address["picture"] == "chelsea"
+
+
+@pytest.mark.parametrize("model", [PICTURES, SOUNDS])
+@pytest.mark.parametrize("page", [label for label in PAGES if label not in ("Learn", "Explore")])
+def test_a_page_that_shows_no_such_thing_says_so_by_name(page: str, model: str) -> None:
+    kind = CATALOGUE[model].reads
+    if page in SHOWN_ON[kind]:
+        pytest.skip("it shows it")
+    screen = Screen().open(f"/{Path(PAGES[page]).stem}?model={model}")
+    assert any(one.startswith(f"{page} has nothing to show of {kind}s, and {model} reads") for one in screen.alerts)
+    assert screen.address["model"] == model
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"), [(kind, page) for kind, pages in SHOWN_ON.items() for page in pages if page != "Explore"]
+)
+def test_a_page_that_shows_it_has_nothing_amiss(kind: str, page: str) -> None:
+    model = PICTURES if kind == "picture" else SOUNDS
+    screen = Screen().open(f"/{Path(PAGES[page]).stem}?model={model}")
+    assert not screen.alerts
+    assert screen.address["model"] == model and any("[Verified" in one for one in screen.menus)
+
+
+def test_two_pictures_are_compared_patch_by_patch() -> None:
+    screen = Screen().open(f"/compare?model={PICTURES}")
+    assert screen.address["other_picture"] == "astronaut" and "other" not in screen.address
+    assert "Two pictures" in screen.menus
