@@ -217,6 +217,7 @@ class Exercise:
         working: the arithmetic with the numbers of this exercise, to the end. It is shown once the answer is right, or
             when somebody asks for the solution; to a wrong answer, without what it comes to.
         slips: ways to go wrong that are recognised by the number they lead to; the first that fits is shown.
+        desk: what is said after the question to whoever has the page at hand; a class before a screen has not.
     """
 
     kind: str
@@ -226,6 +227,7 @@ class Exercise:
     hints: tuple[str, ...]
     working: str
     slips: tuple[Slip, ...] = ()
+    desk: str = ""
 
     @property
     def solution(self) -> str:

@@ -1,6 +1,6 @@
 """Where words stand in a picture of Plotly, so that pressing one chooses it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,23 +24,33 @@ class Spot:
         y: on the one that goes down.
         option: what it chooses: a value of the lesson's control where this has words, else a word by `Scene.word`.
         axis: which of several pairs of axes, as Plotly numbers them; "" is the first.
+        name: what the pointer is told there; "" for what the picture itself tells.
     """
 
     x: float
     y: float
     option: str
     axis: str = ""
+    name: str = ""
 
 
-def line_spots(count: int, options: Sequence[str], *heights: float) -> tuple[Spot, ...]:
+def line_spots(
+    places: Sequence[float], names: Sequence[str], options: Collection[str], heights: Sequence[float]
+) -> tuple[Spot, ...]:
     """Words beside each other on lines, of which only some can be chosen.
 
     Args:
-        count: how many words.
-        options: which of them can be chosen, as numbers.
+        places: where each word stands, from left to right.
+        names: the words, as a picture writes them.
+        options: which of them can be chosen, by their numbers.
         heights: of the lines.
     """
-    return tuple(Spot(at, height, str(at)) for at in range(count) if str(at) in options for height in heights)
+    return tuple(
+        Spot(x, height, str(at), name=name)
+        for at, (x, name) in enumerate(zip(places, names, strict=True))
+        if str(at) in options
+        for height in heights
+    )
 
 
 def bar_spots(options: Sequence[str]) -> tuple[Spot, ...]:

@@ -9,7 +9,7 @@ from attention_viz.lesson.words import counted, in_words, offered
 from attention_viz.models import CATALOGUE
 from attention_viz.trace.trace import Trace
 from attention_viz.views import alignment
-from attention_viz.views.style.wording import one_line
+from attention_viz.views.style.wording import one_line, readable
 
 __all__ = ["LESSON"]
 
@@ -84,7 +84,9 @@ def _show(scene: Scene) -> Shown:
         "weight": f"{float(rows[head, key]):.3f}",
     }
     says = f"“{facts['word']}” looks mostly at “{facts['source']}”, {facts['weight']}."
-    spots = line_spots(len(target), tuple(_CONTROL.options(scene)), *_SAID)
+    # Both lines are as wide as the picture.
+    places = [(at + 0.5) / len(target) for at in range(len(target))]
+    spots = line_spots(places, readable(target), _CONTROL.options(scene).keys(), _SAID)
     return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says, spots)
 
 

@@ -9,6 +9,7 @@ from attention_viz.lesson.spots import line_spots
 from attention_viz.lesson.words import counted, in_words, offered
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import paths
+from attention_viz.views.style.wording import readable
 
 __all__ = ["LESSON", "left_of_the_first"]
 
@@ -75,7 +76,8 @@ def _show(scene: Scene) -> Shown:
     }
     steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
-    spots = line_spots(len(scene.words), tuple(_CONTROL.options(scene)), _RECURRENT, _DIRECT)
+    names = readable(trace.query_tokens().written)
+    spots = line_spots(range(len(names)), names, _CONTROL.options(scene).keys(), (_RECURRENT, _DIRECT))
     return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots)
 
 

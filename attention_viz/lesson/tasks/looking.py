@@ -76,12 +76,12 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         for at, key in enumerate(options)
         if key != back
     ]
-    look = "" if note else f" Guess first; with “{names[query]}” chosen, the picture shows it."
+    look = "" if note else f"Guess first; with “{names[query]}” chosen, the picture shows it."
     wrong = [f"“{names[key]}”" for at, key in enumerate(options) if at not in right]
     return Exercise(
         "strongest",
-        f"{note}In {_place(link.layer, link.head)} of {scene.model}, at which of these does “{names[query]}” look most?"
-        f"{look}",
+        f"{note}In {_place(link.layer, link.head)} of {scene.model}, at which of these does “{names[query]}” look "
+        "most?",
         (),
         Choice(tuple(names[key] for key in options), right),
         (
@@ -91,6 +91,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         ),
         f"“{names[query]}” takes: {listing}.",
         tuple(slips),
+        look,
     )
 
 
@@ -200,7 +201,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "matters",
         f"Each of these heads of {scene.model} is silenced in turn: what it hands on becomes 0. Which one moves the "
-        "output most? Guess first; the picture of each layer tells it.",
+        "output most?",
         (
             table(
                 "What each word takes from its strongest key, on average",
@@ -217,6 +218,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
         ),
         f"How far each moves the output, as a part of its length, on average over the tokens: {listing}.",
         tuple(slips),
+        "Guess first; the picture of each layer tells it.",
     )
 
 

@@ -48,6 +48,7 @@ def mask(scene: Scene, seed: int) -> Exercise:
         _mask_hints(kind, names, right, wrong[0]),
         f"The mask is {_RULES[kind]}. That blocks {len(right)} of {size}·{size} = {size * size} cells.",
         _mask_slips(kind, causal, real, right),
+        "Press them.",
     )
 
 

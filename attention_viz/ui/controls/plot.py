@@ -11,6 +11,8 @@ from attention_viz.views.style.description import spoken
 __all__ = ["add_targets", "show_picture", "show_to_click"]
 
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
+# How many numbers a point that answers a click has.
+_NUMBERS = 2
 
 
 def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool = False) -> None:
@@ -80,6 +82,7 @@ def add_targets(
 
 def _take_click(key: str, on_click: Callable[[tuple[int, int]], None]) -> None:
     points = st.session_state[key]["selection"]["points"]
-    if points:
-        first, second = points[0]["customdata"]
-        on_click((int(first), int(second)))
+    # What else a picture holds, such as lines with numbers of their own, answers nothing.
+    numbers = points[0].get("customdata") if points else None
+    if numbers is not None and len(numbers) == _NUMBERS:
+        on_click((int(numbers[0]), int(numbers[1])))

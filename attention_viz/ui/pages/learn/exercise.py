@@ -35,9 +35,7 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
         on_solved: called, before the page runs again, once the answer is right.
     """
     st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
-    # A class is asked the same, and has nothing to press.
-    how = " Press them." if isinstance(exercise.answer, Cells) else ""
-    st.markdown(plain(f"{exercise.question}{how}"))
+    st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)
     with st.form(f"{key}-form", border=False):
         _ask(exercise, key)

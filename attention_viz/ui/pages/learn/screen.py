@@ -172,6 +172,8 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Points that can't be seen, which Plotly hears presses on; each has its number."""
     unseen = {"marker": {"opacity": 0}}
+    # A word that is drawn where a spot stands would be found in its stead.
+    figure.update_traces(hoverinfo="skip", hovertemplate=None, selector={"mode": "markers+text"})
     for axis in dict.fromkeys(spot.axis for spot in spots):
         some = [(number, spot) for number, spot in enumerate(spots) if spot.axis == axis]
         figure.add_scatter(
@@ -184,7 +186,8 @@ def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
             marker={"size": _SPOT, "opacity": 0},
             selected=unseen,
             unselected=unseen,
-            hoverinfo="none",
+            hovertext=[spot.name for _, spot in some],
+            hoverinfo="text" if any(spot.name for _, spot in some) else "none",
             showlegend=False,
         )
 
