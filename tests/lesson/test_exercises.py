@@ -27,7 +27,7 @@ SENTENCES = (
 )
 # Nothing new for a real model, whose runs take longer.
 LIKE_OTHERS = SENTENCES[4:6]
-REAL = ("strongest", "head", "job", "matters")
+REAL = ("strongest", "head", "job", "matters", "region", "stretch")
 BY_HAND = tuple(kind for kind in EXERCISES if kind not in REAL)
 PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "strongest", "head")
 
@@ -66,7 +66,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 20
+    assert len(EXERCISES) == 22
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 

@@ -24,7 +24,6 @@ def region(scene: Scene, seed: int) -> Exercise:
     places = sorted(draw.order([(row, column) for row in range(_BOXES) for column in range(_BOXES)])[:count])
     chosen = [numbers[row][column] for row, column in places]
     right = round(sum(chosen), _DIGITS)
-    every = sum(map(sum, numbers))
     told = ", ".join(f"row {row + 1} column {column + 1}" for row, column in places)
     return Exercise(
         "region",
@@ -44,9 +43,5 @@ def region(scene: Scene, seed: int) -> Exercise:
                 "that is their part of the picture; the class token doesn’t look evenly.",
             ),
             Slip(round(right / count, _DIGITS), "that is the mean of the boxes; they are to be added up."),
-            Slip(
-                round(right / every, _DIGITS),
-                "that is a share of what goes to patches; some of the weight stays with the class token.",
-            ),
         ),
     )

@@ -6,6 +6,7 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.seen.heard import MODEL, Heard
 from attention_viz.lesson.words import in_words, signed
 from attention_viz.views import spoken
+from attention_viz.views.style.theme import palette
 
 __all__ = ["LESSON"]
 
@@ -59,7 +60,10 @@ def _show(scene: Scene) -> Shown:
         "share": signed(float(heard.during(word)[word])),
     }
     says = f"Words down, time across: “{facts['word']}” listens to {facts['start']} to {facts['end']} s."
-    return Shown(facts, spoken(heard.trace, layer, head, theme=scene.theme), says)
+    figure = spoken(heard.trace, layer, head, theme=scene.theme)
+    box = {"x0": start, "x1": end, "y0": word - 0.5, "y1": word + 0.5}
+    figure.add_shape(type="rect", line={"color": palette(scene.theme).query, "width": 2}, **box)
+    return Shown(facts, figure, says)
 
 
 _CONTROL = Control("Word", _options, _longest, words=True)
