@@ -17,7 +17,7 @@ models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test check format models recorded families bench wheel clean
+.PHONY: help run dev setup test check format models recorded scans families bench wheel clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
@@ -28,6 +28,7 @@ help:
 	@echo 'make setup    make or mend the environment in .venv, and nothing else'
 	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
 	@echo 'make recorded record anew the runs that the app opens on, which ship with it'
+	@echo 'make scans    scan anew the texts whose scans ship, with MiniLM and with SmolLM2'
 	@echo 'make families try every family that transformers knows, and write docs/families.md'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
 	@echo 'make wheel    build the package, app included, into dist/'
@@ -83,6 +84,10 @@ models:
 recorded:
 	@$(setup) .venv requirements-dev.txt $(models)
 	@.venv/bin/python -m scripts.recorded
+
+scans:
+	@$(setup) .venv requirements-dev.txt $(models)
+	@.venv/bin/python -m scripts.scans
 
 families:
 	@$(setup) .venv requirements-dev.txt $(models)

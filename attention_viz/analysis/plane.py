@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from attention_viz.trace.from_weights import check_computed
@@ -13,7 +13,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Plane", "queries_and_keys_plane"]
+__all__ = ["Plane", "plane_of", "queries_and_keys_plane"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,24 @@ def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | No
     check_computed(one, "the plane of a head's queries and keys")
     sides = [side.detach().double().cpu().reshape(-1, side.shape[-1]) for side in (one.query, one.key)]
     real = [~torch.tensor(tokens.padding) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream))]
+    return plane_of(sides[0], sides[1], real[0], real[1])
+
+
+def plane_of(
+    queries: Float64[Tensor, "query d_k"],
+    keys: Float64[Tensor, "key d_k"],
+    real_queries: Bool[Tensor, " query"],
+    real_keys: Bool[Tensor, " key"],
+) -> Plane:
+    """The same of queries and keys of one head, from wherever they come.
+
+    Args:
+        queries: each as it enters the scores; of several texts one after the other.
+        keys: likewise.
+        real_queries: which of them take part in means.
+        real_keys: likewise.
+    """
+    sides, real = (queries, keys), (real_queries, real_keys)
     centred = [side - side[mask].mean(dim=0) for side, mask in zip(sides, real, strict=True)]
     long = [float(side[mask].norm(dim=-1).mean()) for side, mask in zip(centred, real, strict=True)]
     factor = (long[1] / long[0]) ** 0.5 if min(long) > 0 else 1.0

@@ -72,6 +72,12 @@ def add_scan(added: "Commands") -> None:
     command.add_argument(
         "--site", metavar="DIR", help="also write web pages to this folder; they open by a double click"
     )
+    command.add_argument(
+        "--study",
+        type=count,
+        metavar="N",
+        help="also run N of the texts again: each head silenced, heads that are alike, words that heads write",
+    )
     add_format(command)
 
 
@@ -105,6 +111,8 @@ def scan(arguments: Namespace) -> int:
     report(
         f"Wrote {arguments.out}: {done['texts']:,} texts, {done['cut']:,} of them cut, {done['skipped']:,} unreadable"
     )
+    if arguments.study is not None:
+        found = found.study(arguments.study, progress=told.steps)
     if arguments.site is not None:
         report(f"Wrote {found.site(arguments.site)}")
     shown = ["stream", "layer", "head", "role", "score"]
@@ -122,12 +130,21 @@ class _Told:
     def __call__(self, progress: "Progress") -> None:
         """Told after each chunk."""
         self.texts = progress.texts
-        if time.monotonic() - self._last < _TOLD_EVERY:
+        if not self._due():
             return
-        self._last = time.monotonic()
         of = "" if progress.of is None else f" of {progress.of:,}"
         left = "" if progress.seconds_left is None else f", {_span(progress.seconds_left)} left"
         report(f"{progress.texts:,}{of} texts done{left}")
+
+    def steps(self, done: int, of: int) -> None:
+        """Told after each step of a study."""
+        if self._due():
+            report(f"{done:,} of {of:,} steps of the study done")
+
+    def _due(self) -> bool:
+        due = time.monotonic() - self._last >= _TOLD_EVERY
+        self._last = time.monotonic() if due else self._last
+        return due
 
 
 def _span(seconds: float) -> str:

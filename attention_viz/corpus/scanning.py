@@ -1,6 +1,5 @@
 """A model's heads over many texts: one pass over a corpus, which can be stopped and gone on with."""
 
-import io
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import Part
 from attention_viz.corpus.reading import Corpus, Source
 from attention_viz.corpus.scan import Scan
-from attention_viz.corpus.tables import tables_of
+from attention_viz.corpus.tables import file_of, tables_of
 from attention_viz.corpus.worker import Settings, Worker, fingerprint_of, runs_together
 from attention_viz.errors import ScanError, ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.model import AttentionModel
@@ -210,9 +209,7 @@ class _Work:
         self.folder.write_state(self.state)
         part = self.state.part
         for name, table in tables_of(part, self.heads).items():
-            content = io.BytesIO()
-            table.to_parquet(content, index=False)
-            self.folder.write(f"{name}.parquet", content.getvalue())
+            self.folder.write(*file_of(name, table))
         self.folder.write_manifest({**self.manifest, **self.state.told, "complete": True})
         self.folder.drop_state()
 

@@ -1,5 +1,6 @@
 """The tables of a scan, made of its sums."""
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -15,13 +16,32 @@ from attention_viz.corpus.tally import Chosen, Tally
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["DECILES", "HOLDS", "SPREAD", "TEXTS", "tables_of"]
+__all__ = ["DECILES", "HOLDS", "LEADING", "SPREAD", "STUDIED", "TEXTS", "file_of", "records_of", "tables_of"]
 
 # What the names of columns end in.
 SPREAD, TEXTS, HOLDS = "_spread", "_texts", "_holds"
+# Of which metric the examples of a head of some role tell most.
+LEADING = {
+    "previous": "previous", "next": "next", "itself": "self", "same token": "duplicate", "induction": "induction",
+    "punctuation": "confidence", "first": "first", "broad": "entropy", "mixed": "confidence",
+}  # fmt: skip
+# The tables of a study, which lie beside those of the scan.
+STUDIED = ("silenced", "alike", "written")
 DECILES = tuple(range(10, 100, 10))
 # How many texts are shown of each tenth of them: those where a head does least of it tell most of what it is not.
 _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
+
+
+def file_of(name: str, table: "pandas.DataFrame") -> tuple[str, bytes]:
+    """The file that keeps a table: its name, and what is in it."""
+    content = io.BytesIO()
+    table.to_parquet(content, index=False)
+    return f"{name}.parquet", content.getvalue()
+
+
+def records_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of a table, each by the names of its columns."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def tables_of(part: Part, heads: Heads) -> "dict[str, pandas.DataFrame]":

@@ -11,7 +11,7 @@ __all__ = ["SETTINGS", "Settings"]
 _PREFIX = "ATTENTION_VIZ_"
 # An installed package has app.py inside, a checkout beside it.
 _INSTALLED = Path(__file__).parents[1] / "app"
-_OWN_MODELS = (_INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2]) / "models"
+_OWN = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Settings:
             A model that alone takes more is refused, before any download.
         models: the folders that visitors may open models from, and those inside them, as in PATH; "off" for none. By
             default `models` beside app.py.
+        scans: the folders whose folders are scans of many texts that visitors may see, as in PATH; "off" for none but
+            those that ship. By default `scans` beside app.py.
         hub: "off" keeps visitors from having this machine download models from the hub.
     """
 
@@ -47,7 +49,8 @@ class Settings:
     trace_memory: int = 600
     trace_disk: int = 12_000
     model_memory: int = 4_000
-    models: tuple[Path, ...] = (_OWN_MODELS,)
+    models: tuple[Path, ...] = (_OWN / "models",)
+    scans: tuple[Path, ...] = (_OWN / "scans",)
     hub: bool = True
 
     @classmethod
@@ -83,6 +86,6 @@ def _switch(variable: str, content: str) -> bool:
     return content.strip().lower() in ("on", "1", "true", "yes")
 
 
-_READERS: dict[str, Callable[[str, str], Any]] = {"models": _folders, "hub": _switch}
+_READERS: dict[str, Callable[[str, str], Any]] = {"models": _folders, "scans": _folders, "hub": _switch}
 
 SETTINGS = Settings.from_environment()

@@ -14,11 +14,13 @@ from attention_viz.corpus import scanning
 from attention_viz.corpus.chunks import CHUNK
 from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.tally import STRONGEST
+from attention_viz.trace.tokens import Tokens
 from tests.analysis.test_metrics import naive
 from tests.corpus.texts import PROSE, TRANSLATED, by_lot
 from tests.shipped import shipped
 
 METRICS = list(av.METRICS)
+CROSS = ("entropy", "confidence", "first")
 
 
 class StoppedError(Exception):
@@ -28,6 +30,13 @@ class StoppedError(Exception):
 def files_of(out: Path) -> dict[str, bytes]:
     """What a scan left, but for what only says that nobody writes it."""
     return {path.name: path.read_bytes() for path in out.iterdir() if path.name != ".lock"}
+
+
+def _cross(weights: numpy.ndarray, queries: Tokens) -> list[float]:
+    """The metrics in `CROSS` of a head whose keys are another text's."""
+    rows = [weights[at].astype(float) for at in queries.counted]
+    entropy = [-sum(one * numpy.log(one) for one in row if one > 0) for row in rows]
+    return [float(numpy.mean(one)) for one in (entropy, [max(row) for row in rows], [row[0] for row in rows])]
 
 
 def stop_after(texts: int) -> Callable[[av.Progress], None]:
@@ -40,8 +49,14 @@ def stop_after(texts: int) -> Callable[[av.Progress], None]:
 
 @pytest.mark.parametrize(
     ("name", "texts"),
-    [("all-MiniLM-L6-v2", PROSE), ("induction", by_lot(40)), ("translation", TRANSLATED)],
-    ids=["encoder", "decoder", "encoder–decoder"],
+    [
+        ("all-MiniLM-L6-v2", PROSE),
+        # "it" is one token alone, without a special one beside it.
+        ("SmolLM2-135M-Instruct", PROSE[:3]),
+        ("induction", by_lot(40)),
+        ("translation", TRANSLATED),
+    ],
+    ids=["encoder", "decoder", "toy", "encoder–decoder"],
 )
 def test_the_numbers_are_those_of_single_traces_added_up_cell_by_cell(
     name: str, texts: Sequence[str], tmp_path: Path
@@ -59,6 +74,11 @@ def test_the_numbers_are_those_of_single_traces_added_up_cell_by_cell(
                 assert told[METRICS].to_numpy() == pytest.approx(own.mean().to_numpy(), abs=2e-5, nan_ok=True)
                 spread = told[[f"{metric}_spread" for metric in METRICS]].to_numpy()
                 assert spread == pytest.approx(own.std(ddof=0).to_numpy(), abs=2e-5, nan_ok=True)
+        else:
+            layer, head = map(int, scanned.index[-1])
+            told = scanned.loc[(layer, head), list(CROSS)]
+            rows = [_cross(t.weights(layer, head, stream).numpy(), t.query_tokens(stream)) for t in traces]
+            assert told.to_numpy() == pytest.approx(numpy.mean(rows, axis=0), abs=2e-5)
         whole = av.head_table(traces, stream)
         pandas.testing.assert_frame_equal(scanned, whole, atol=2e-5, check_dtype=False)
         own_roles = av.roles(traces, stream)

@@ -4,19 +4,27 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 import attention_viz as av
 from attention_viz.corpus.site import writing
+from attention_viz.corpus.tally import lots
 from tests.corpus.texts import TRANSLATED, by_lot
 from tests.pages import OpenPage
 from tests.shipped import shipped
+from tests.ui.test_accessibility import AXE, OF_COLOURS, RUN
 
 
 @pytest.fixture(scope="module")
 def scanned(tmp_path_factory: pytest.TempPathFactory) -> av.Scan:
     return av.scan(shipped("induction"), by_lot(50), tmp_path_factory.mktemp("scan"))
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> av.Scan:
+    return av.scan(shipped("induction"), by_lot(50), tmp_path_factory.mktemp("studied")).study(5)
 
 
 def test_a_scan_made_before_a_metric_was_known_has_no_number_of_it(scanned: av.Scan, tmp_path: Path) -> None:
@@ -46,7 +54,7 @@ def test_every_head_has_its_page_with_the_weights_of_its_examples(scanned: av.Sc
     assert [float(weight) for weight, _ in shown] == pytest.approx(row.tolist(), abs=1e-4)
     assert [token for _, token in shown[1:]] == list(trace.query_tokens().written[1:])
     assert shown[0][1] == "&lt;s&gt;"
-    everything = "".join(path.read_text("utf-8") for path in tmp_path.iterdir())
+    everything = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*.*") if path.name != "explorer.js")
     assert not re.search(r"https?://", everything)
 
 
@@ -68,14 +76,55 @@ def test_a_site_that_can_not_be_written_is_refused(
         scanned.site(tmp_path)
 
 
-def test_a_site_opens_from_a_file_is_searched_and_fits_a_phone(
-    scanned: av.Scan, page: OpenPage, tmp_path: Path
+def assert_open_to_all(screen: Page) -> None:
+    """Nothing that axe finds grave, in the dark and in light, and nothing that sticks out, narrow and wide."""
+    screen.evaluate(AXE)
+    # Style sheets are not fetched once more: a page from a file may not.
+    for dark in (True, False):
+        rules = [] if dark else OF_COLOURS
+        screen.emulate_media(color_scheme="dark" if dark else "light")
+        found = screen.evaluate(RUN.replace("axe.run(document, {", "axe.run(document, {preload: false,"), rules)
+        grave = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert not grave, [(one["id"], node["html"][:200]) for one in grave for node in one["nodes"]]
+    for width in (390, 1360):
+        screen.set_viewport_size({"width": width, "height": 844})
+        assert screen.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_site_opens_from_a_file_is_searched_and_shuts_nobody_out(
+    studied: av.Scan, page: OpenPage, tmp_path: Path
 ) -> None:
-    first = scanned.site(tmp_path)
+    first = studied.site(tmp_path)
     screen = page(first.as_uri(), dark=True, width=390, height=844)
+    assert_open_to_all(screen)
     screen.get_by_label("Search heads, roles and examples").fill("induction")
     found = screen.locator("#found a")
-    expect(found).to_have_count(int((scanned.roles["role"] == "induction").sum()))
+    expect(found).to_have_count(int((studied.roles["role"] == "induction").to_numpy().sum()))
     found.filter(has_text="Head 1·1").click()
     expect(screen.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction.")
-    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+    assert_open_to_all(screen)
+    screen.get_by_role("link", name="In the explorer").first.click()
+    expect(screen.get_by_role("heading", level=1)).to_contain_text("An example of head 1·1")
+    expect(screen.get_by_test_id("explorer-heatmap").first).to_be_visible()
+    assert_open_to_all(screen)
+    expect(screen.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 1")
+    screen.get_by_role("link", name="Back to the head").click()
+    expect(screen.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction.")
+
+
+def test_a_site_says_what_a_study_found(studied: av.Scan, tmp_path: Path) -> None:
+    index = studied.site(tmp_path).read_text("utf-8")
+    row = studied.silenced.iloc[0]
+    layer, head = studied.silenced.index[0]
+    moved = f"{'rises' if row['change'] >= 0 else 'falls'} by {abs(row['change']):.3f} ± {row['change_error']:.3f}"
+    first = f'<ol><li><a href="head-decoder-{layer}-{head}.html">Head {layer}·{head}</a> Without it, over 5 texts'
+    assert f"{first}, the loss {moved} nats a token" in index
+    page = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    near = studied.alike.loc[(1, 1)].iloc[0]
+    link = f"head-decoder-{near['other_layer']:.0f}-{near['other_head']:.0f}.html"
+    assert f'Heads like it, with how far their rows are apart (0 is equal, 1 the most): <a href="{link}">' in page
+    kept = [studied.texts["said"].iloc[at] for at in numpy.argsort(lots(studied.texts["text"].tolist()))[:2]]
+    counted = [token for text in kept for token in shipped("induction").tokens_of(text).written[1:]]
+    assert re.findall(r"<title>query ([^<]*)</title>", page) == counted
+    words = next(one for one in studied.studied("written") if (one["layer"], one["head"]) == (1, 1))["words"]
+    assert f'it makes likelier: <span class="mono">{words}</span>' in page

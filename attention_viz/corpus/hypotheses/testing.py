@@ -1,6 +1,6 @@
 """A story put to the test: heads are ranked on one half of some texts, and all that is told is of the other."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
-__all__ = ["Tested", "put_to_the_test"]
+__all__ = ["Tested", "counted", "put_to_the_test"]
 
 # Heads of which the second half's texts are drawn anew, and how often.
 _DRAWN, _TIMES = 10, 300
@@ -106,6 +106,13 @@ def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str
     return Tested(
         hypothesis.said, table, (baseline, way), verdict, holds, (len(first), len(second)), (pairs[0], pairs[1])
     )
+
+
+def counted(runs: Iterable[Trace], count: int, progress: Callable[[int, int], object]) -> Iterator[Trace]:
+    """The runs, of each of which somebody is told."""
+    for done, run in enumerate(runs):
+        progress(done, count)
+        yield run
 
 
 def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _Text:

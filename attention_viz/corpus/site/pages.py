@@ -1,64 +1,18 @@
 """The pages of a site, as HTML; whatever a text or a tokenizer brings is escaped."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from html import escape
 from math import isnan
 from typing import Any
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES
-from attention_viz.corpus.site.rows import Row
+from attention_viz.corpus.site.parts import Example, Head, Site
+from attention_viz.corpus.site.studied import most_of, studied
 from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette
 
-__all__ = ["Example", "Head", "Site", "head_page", "index_page", "search_data", "style_sheet"]
-
-
-@dataclass(frozen=True)
-class Example:
-    """One example on a page: what it is of, and its row."""
-
-    metric: str
-    kind: str
-    tenth: int
-    query: int
-    key: int
-    weight: float
-    row: Row
-
-
-@dataclass(frozen=True)
-class Head:
-    """What a page says of a head: its row in the table of heads, its examples, and its looks by kind."""
-
-    told: Mapping[str, Any]
-    examples: Sequence[Example]
-    kinds: Sequence[Mapping[str, Any]]
-
-    @property
-    def name(self) -> str:
-        """As it is called on the pages."""
-        return f"{self.told['layer']}·{self.told['head']}"
-
-    @property
-    def file(self) -> str:
-        """The name of its page."""
-        return f"head-{self.told['stream']}-{self.told['layer']}-{self.told['head']}.html"
-
-    @property
-    def role(self) -> str:
-        """Its role's name."""
-        return str(self.told["role"])
-
-
-@dataclass(frozen=True)
-class Site:
-    """What every page says: of which model and corpus, and how many texts."""
-
-    model: str
-    corpus: str
-    texts: int
+__all__ = ["head_page", "index_page", "search_data", "style_sheet"]
 
 
 def index_page(site: Site, heads: Sequence[Head]) -> str:
@@ -79,7 +33,8 @@ def index_page(site: Site, heads: Sequence[Head]) -> str:
         f"<h1>{escape(ROLES[most].label)} is what most heads of {escape(site.model)} do: {counts[most]} of {len(heads)}"
         f"</h1><p>Over {site.texts:,} texts of {escape(site.corpus)}. Each cell is a head; press one for its examples."
         '</p><label>Search heads, roles and examples <input type="search" id="search" autocomplete="off"></label>'
-        f'<ul id="found" aria-live="polite"></ul>{atlases}<h2>Roles</h2><ul class="legend">{legend}</ul>'
+        f'<ul id="found" aria-live="polite"></ul>{atlases}{most_of(heads)}<h2>Roles</h2>'
+        f'<ul class="legend">{legend}</ul>'
         '<script src="search-data.js"></script><script src="search.js"></script>'
     )
     return _page(f"{site.model}: what its heads do", body)
@@ -118,8 +73,8 @@ def head_page(site: Site, head: Head) -> str:
     body = (
         f'<p><a href="index.html">All heads of {escape(site.model)}</a></p>'
         f"<h1>Head {head.name}: {escape(role.label)}. {escape(holds)}</h1><p>{escape(role.meaning)}</p>"
-        f"<h2>Examples</h2>{''.join(parts)}<h2>Metrics over {site.texts:,} texts</h2>{_metrics(head)}"
-        f"<h2>Which kinds of tokens it looks at</h2>{_kinds(head)}"
+        f"{studied(head)}<h2>Examples</h2>{''.join(parts)}<h2>Metrics over {site.texts:,} texts</h2>{_metrics(head)}"
+        f"<h2>Which kinds of tokens it looks at</h2>{_kinds(head)}<h2>Queries and keys together</h2>{head.picture}"
     )
     return _page(f"Head {head.name} of {site.model}", body)
 
@@ -134,7 +89,7 @@ def _holds(head: Head) -> str:
 def _examples(head: Head, metric: str, *, is_open: bool) -> str:
     def listed(kind: str) -> str:
         some = [one for one in head.examples if one.metric == metric and one.kind == kind]
-        return "".join(f"<li>{_example(one)}</li>" for one in some)
+        return "".join(f"<li>{_example(one, head)}</li>" for one in some)
 
     by_lot = listed("random")
     lot = f"<h3>By lot, from the tenth of the texts with least of it to that with most</h3><ol>{by_lot}</ol>"
@@ -144,7 +99,7 @@ def _examples(head: Head, metric: str, *, is_open: bool) -> str:
     )
 
 
-def _example(one: Example) -> str:
+def _example(one: Example, head: Head) -> str:
     shown: list[str] = []
     for place, (token, weight) in enumerate(zip(one.row.tokens, one.row.weights, strict=True)):
         marks = ("query",) * (place == one.query and not one.row.asking) + ("key",) * (place == one.key)
@@ -154,7 +109,14 @@ def _example(one: Example) -> str:
     tenth = f"tenth {one.tenth}, " if one.tenth else ""
     query = one.row.asking or one.row.tokens[one.query]
     told = f"{tenth}“{query}” gives “{one.row.tokens[one.key]}” {one.weight:.3f}"
-    return f'<p class="tokens">{asking}{"".join(shown)}</p><p class="told">{escape(told)}</p>'
+    writes = f'; it makes likelier: <span class="mono">{escape(one.words)}</span>' if one.words else ""
+    link = "" if one.explored is None else _link(head, one.explored)
+    return f'<p class="tokens">{asking}{"".join(shown)}</p><p class="told">{escape(told)}{writes}{link}</p>'
+
+
+def _link(head: Head, place: int) -> str:
+    """To an example in the explorer."""
+    return f' · <a href="explorer.html#{head.file.removesuffix(".html")}/{place}">In the explorer</a>'
 
 
 def _metrics(head: Head) -> str:

@@ -1,8 +1,10 @@
 """The rows of weights behind the examples that a site shows, from their texts run once more."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from attention_viz.explorer.payload import Choice, pack
+from attention_viz.trace.kept import Kept
 from attention_viz.trace.trace import Trace
 
 __all__ = ["Row", "Wanted", "rows_of"]
@@ -24,25 +26,46 @@ class Row(NamedTuple):
         tokens: as people read them.
         weights: of each.
         asking: the token that asks, where it stands along another axis; empty where it is one of the tokens.
+        packed: the whole layer as the explorer draws it, where that was asked for.
     """
 
     tokens: tuple[str, ...]
     weights: tuple[float, ...]
     asking: str
+    packed: bytes = b""
 
 
 def rows_of(
-    runs: Iterable[tuple[int, Trace]], wanted: Mapping[int, Iterable[Wanted]]
+    runs: Iterable[tuple[int, Trace]],
+    wanted: Mapping[int, Iterable[Wanted]],
+    explored: Collection[tuple[int, Wanted]] = (),
 ) -> Iterator[tuple[tuple[int, Wanted], Row]]:
     """The row of each query that is wanted.
 
     Args:
         runs: the number of each text, and its run.
         wanted: by the number of a text, which queries.
+        explored: those whose layer the explorer draws.
     """
     for number, trace in runs:
         for one in wanted.get(number, ()):
             call = trace.attention(one.layer, one.stream).head(one.head).rows([one.query])
             queries, keys = trace.query_tokens(one.stream), trace.key_tokens(one.stream)
             asking = queries.written[one.query] if one.stream == "cross" else ""
-            yield (number, one), Row(keys.written, tuple(call.weights[0].float().tolist()), asking)
+            packed = _packed(trace, one) if (number, one) in explored else b""
+            yield (number, one), Row(keys.written, tuple(call.weights[0].float().tolist()), asking, packed)
+
+
+def _packed(trace: Trace, one: Wanted) -> bytes:
+    """One layer of a run, opened on a head, for the explorer."""
+    layer = trace.layers[one.stream][trace.layer_numbers(one.stream).index(one.layer)]
+    alone = Trace(
+        {one.stream: (layer,)},
+        {one.stream: trace.query_tokens(one.stream)},
+        {one.stream: trace.key_tokens(one.stream)},
+        trace.output,
+        trace.provenance,
+        trace.fidelity,
+        {one.stream: Kept((one.layer,), trace.kept[one.stream].of)},
+    )
+    return pack(alone, choice=Choice(one.stream, one.layer, one.head), findings=())

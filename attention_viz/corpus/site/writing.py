@@ -1,13 +1,17 @@
 """The files of a site, written into a folder."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from attention_viz.corpus.site.pages import Example, Head, Site, head_page, index_page, search_data, style_sheet
+from attention_viz.corpus.site.explored import explored_data, explorer_page, explorer_script, explorer_style
+from attention_viz.corpus.site.pages import head_page, index_page, search_data, style_sheet
+from attention_viz.corpus.site.parts import Example, Head, Site
 from attention_viz.corpus.site.rows import Row, Wanted, rows_of
+from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import ScanError
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.whole_file import write_whole
@@ -17,12 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["chosen_examples", "write_site"]
 
-# Whose examples stand first on the page of a head of this role; of the others so many of the strongest are shown.
-_LEADING = {
-    "previous": "previous", "next": "next", "itself": "self", "same token": "duplicate", "induction": "induction",
-    "punctuation": "confidence", "first": "first", "broad": "entropy", "mixed": "confidence",
-}  # fmt: skip
+# Of the metrics that don't belong to a head's role so many of the strongest examples are shown.
 _OTHERS = 3
+# So many of those that do have their whole layer drawn by the explorer.
+_EXPLORED = 3
 _HERE = Path(__file__).parent
 
 
@@ -33,71 +35,97 @@ def chosen_examples(heads: "pandas.DataFrame", examples: "pandas.DataFrame") -> 
         heads: a row a head.
         examples: all of them.
     """
-    leading = {_place(one): _LEADING[str(one["role"])] for one in _records(heads)}
+    leading = {_place(one): LEADING[str(one["role"])] for one in records_of(heads)}
     places = zip(examples["stream"], examples["layer"], examples["head"], examples["metric"], strict=True)
     leads = numpy.array([leading[str(one[0]), int(one[1]), int(one[2])] == one[3] for one in places], dtype=bool)
     some = (examples["kind"] == "strongest") & (examples["rank"] <= _OTHERS)
-    shown: Any = examples.assign(leads=~leads)[leads | some]
-    return shown.sort_values("leads", kind="stable").drop(columns="leads")
+    shown: Any = examples.assign(leads=~leads).reset_index(drop=True)[leads | some]
+    return shown.sort_values("leads", kind="stable").assign(leads=leads[shown.index])
 
 
 def write_site(
     path: Path,
     site: Site,
-    heads: "pandas.DataFrame",
-    kinds: "pandas.DataFrame",
-    examples: "pandas.DataFrame",
+    tables: Mapping[str, Any],
     runs: Iterable[tuple[int, Trace]],
+    maps: Mapping[tuple[str, int, int], str],
 ) -> None:
     """Write a site.
 
     Args:
         path: its folder, made where it isn't there.
         site: what it is of.
-        heads: a row a head.
-        kinds: which kinds look at which.
-        examples: those that are shown; see `chosen_examples`.
+        tables: of the scan, and of its study where there is one; of the examples those that are shown, see
+            `chosen_examples`.
         runs: the texts that they are of, by number.
+        maps: of each head a picture of its queries and keys.
 
     Raises:
         ScanError: a file can't be written.
     """
-    wanted = dict[int, set[Wanted]]()
-    for one in _records(examples):
-        wanted.setdefault(int(one["text"]), set()).add(_wanted(one))
-    rows = dict(rows_of(runs, wanted))
-    by_head, looks = dict[tuple[str, int, int], list[Example]](), dict[tuple[str, int, int], list[Any]]()
-    for one in _records(examples):
-        by_head.setdefault(_place(one), []).append(_example(one, rows[int(one["text"]), _wanted(one)]))
-    for one in _records(kinds):
-        looks.setdefault(_place(one), []).append(one)
-    found = [Head(one, by_head.get(_place(one), []), looks.get(_place(one), [])) for one in _records(heads)]
+    found = [replace(head, picture=maps.get(_place(head.told), "")) for head in _heads(tables, runs)]
     files = {head.file: head_page(site, head) for head in found} | {
         "index.html": index_page(site, found),
         "style.css": style_sheet((_HERE / "style.css").read_text("utf-8")),
         "search.js": (_HERE / "search.js").read_text("utf-8"),
         "search-data.js": search_data(found),
+        "explorer.html": explorer_page(),
+        "explorer.css": explorer_style(),
+        "explorer.js": explorer_script() + (_HERE / "open.js").read_text("utf-8"),
     }
+    files |= {f"explored/{Path(head.file).stem}.js": explored_data(head) for head in found}
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        (path / "explored").mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             write_whole(path / name, text.encode("utf-8", "replace"))
     except OSError as error:
         raise ScanError(f"the site can't be written to {path}: {error.strerror or error}") from None
 
 
-def _records(table: "pandas.DataFrame") -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+def _heads(tables: Mapping[str, Any], runs: Iterable[tuple[int, Trace]]) -> Iterator[Head]:
+    """What the page of each head says."""
+    shown, wanted = records_of(tables["examples"]), dict[int, set[Wanted]]()
+    for one in shown:
+        wanted.setdefault(int(one["text"]), set()).add(_wanted(one))
+    explored = {(int(one["text"]), _wanted(one)) for one in shown if _is_explored(one)}
+    rows = dict(rows_of(runs, wanted, explored))
+    words = {(int(one["text"]), _wanted(one)): str(one["words"]) for one in _rows_in(tables, "written")}
+    examples = dict[tuple[str, int, int], list[Example]]()
+    for one in shown:
+        asked, of_head = (int(one["text"]), _wanted(one)), examples.setdefault(_place(one), [])
+        place = len(of_head) if _is_explored(one) else None
+        of_head.append(_example(one, rows[asked], words.get(asked, ""), place))
+    looks, alike = (_by_head(_rows_in(tables, name)) for name in ("kinds", "alike"))
+    silenced = {_place(one): one for one in _rows_in(tables, "silenced")}
+    for one in records_of(tables["heads"]):
+        place = _place(one)
+        yield Head(one, examples.get(place, []), looks.get(place, []), silenced.get(place), alike.get(place, ()))
+
+
+def _rows_in(tables: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    return records_of(tables[name]) if name in tables else []
+
+
+def _by_head(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, int, int], list[dict[str, Any]]]:
+    found = dict[tuple[str, int, int], list[dict[str, Any]]]()
+    for one in rows:
+        found.setdefault(_place(one), []).append(one)
+    return found
 
 
 def _wanted(one: dict[str, Any]) -> Wanted:
     return Wanted(str(one["stream"]), int(one["layer"]), int(one["head"]), int(one["query"]))
 
 
-def _place(one: dict[str, Any]) -> tuple[str, int, int]:
+def _place(one: Mapping[str, Any]) -> tuple[str, int, int]:
     return str(one["stream"]), int(one["layer"]), int(one["head"])
 
 
-def _example(one: dict[str, Any], row: Row) -> Example:
+def _is_explored(one: Mapping[str, Any]) -> bool:
+    """Whether the explorer draws an example: the first few of the metric that belongs to the head's role."""
+    return bool(one["leads"]) and one["kind"] == "strongest" and int(one["rank"]) <= _EXPLORED
+
+
+def _example(one: dict[str, Any], row: Row, words: str, place: int | None) -> Example:
     tenth, query, key = (int(one[name]) for name in ("tenth", "query", "key"))
-    return Example(str(one["metric"]), str(one["kind"]), tenth, query, key, float(one["weight"]), row)
+    return Example(str(one["metric"]), str(one["kind"]), tenth, query, key, float(one["weight"]), row, words, place)

@@ -12,6 +12,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.atlas import hold_cards
 from attention_viz.ui.pages.heads.choice import ADDRESS, HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.many.section import show_many
 from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
 from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
@@ -104,6 +105,7 @@ def _show_parts(
         writes = show_one(atlas, drawn, state, choice)
         if choice.view == "roles":
             hold_cards()
+    show_many(atlas, drawn, state, choice)
     show_search(atlas, state, choice)
     show_what_if(drawn, state, exports)
     _show_numbers(atlas)

@@ -59,6 +59,8 @@ class HeadsChoice:
     silence: Switch = parameter("off", OneOf(get_args(Switch)), "the chosen head silenced", brief=True)
     detector: str = parameter("previous", OneOf(_detectors), "the detector")
     texts: str = parameter("", Text(), "more texts", brief=True)
+    scan: str = parameter("", Text(), "the scan of many texts that is shown", brief=True)
+    story: str = parameter("", Text(), "the story that is put to the test", brief=True)
 
 
 HEADS_CHOICES = Choices(HeadsChoice(), "heads-")

@@ -1,0 +1,48 @@
+"""What a scan's folder says, whether it is complete or was stopped."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from attention_viz.corpus.folder import Folder
+from attention_viz.corpus.one_text import Heads
+from attention_viz.corpus.tables import STUDIED, tables_of
+from attention_viz.errors import ScanError
+
+__all__ = ["heads_in", "read_folder"]
+
+_TABLES = ("heads", "kinds", "examples", "texts")
+
+
+def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """The folder, its manifest, and its tables; of one that was stopped, with what is done.
+
+    Raises:
+        ScanError: it holds no scan, or one that is damaged or hasn't done anything yet.
+    """
+    import pandas
+
+    folder = Folder(Path(out))
+    manifest = folder.manifest()
+    if manifest is None:
+        raise ScanError(f"{out} holds no scan; needed: a folder that av.scan or attention-viz scan has written")
+    if manifest["complete"]:
+        studied = [name for name in STUDIED if (folder.path / f"{name}.parquet").is_file()]
+        try:
+            tables: dict[str, Any] = {
+                name: pandas.read_parquet(folder.path / f"{name}.parquet") for name in (*_TABLES, *studied)
+            }
+        except (OSError, ValueError) as error:
+            raise ScanError(f"the scan in {out} is damaged: {error}") from None
+    else:
+        state = folder.state()
+        if state is None:
+            raise ScanError(f"the scan in {out} has nothing done yet; start it again")
+        tables = dict(tables_of(state.part, heads_in(manifest)))
+        manifest |= state.told
+    return folder.path, manifest, tables
+
+
+def heads_in(manifest: dict[str, Any]) -> Heads:
+    """The stream, layer and number of each head that was scanned."""
+    return tuple((str(stream), int(layer), int(head)) for stream, layer, head in manifest["heads"])

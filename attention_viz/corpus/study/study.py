@@ -1,0 +1,107 @@
+"""A second look at a scan: a few of its texts run once more, for what no sum says."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import torch
+
+from attention_viz.analysis.likeness import head_distances
+from attention_viz.corpus.one_text import Heads
+from attention_viz.corpus.study.silence import measure_of, silenced
+from attention_viz.corpus.study.written import words_written
+from attention_viz.corpus.worker import Worker
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["study"]
+
+# Heads that are told to be like a head.
+_NEAREST = 5
+
+# Told how many steps are done, and of how many.
+Told = Callable[[int, int], object]
+
+
+def study(
+    worker: Worker,
+    heads: Heads,
+    texts: Sequence[str],
+    examples: Sequence[Mapping[str, Any]],
+    progress: Told | None = None,
+) -> "dict[str, pandas.DataFrame]":
+    """What becomes of the model without each head, which heads are alike, and what heads write.
+
+    Args:
+        worker: has the model that was scanned, and which of its layers.
+        heads: all of them.
+        texts: a sample, as they were read.
+        examples: those whose head's words are told: rows of the scan's examples, with what was `said`.
+        progress: told how many steps are done, and of how many; what it raises stops it.
+
+    Raises:
+        UnsupportedModel: the model neither goes on with a text nor embeds one.
+    """
+    model, told = worker.model, progress or _nobody
+    measure = measure_of(model)
+    by_text = [list(some) for _, some in groupby(sorted(examples, key=_number), key=_number)]
+    by_text = by_text if measure == "loss" else []
+    (stream,) = {stream for stream, _, _ in heads}
+    places = [(layer, head) for _, layer, head in heads]
+    steps, before = len(texts) * len(places) + len(by_text), len(texts) * len(places)
+    changes, apart = list[Any](), torch.zeros(len(places), len(places), dtype=torch.float64)
+    for number, text in enumerate(texts):
+        run, done = model.trace(text, layers=worker.settings.layers), number * len(places)
+        changes.append(silenced(model, run, places, lambda more, done=done: told(done + more, steps)))
+        apart += head_distances(run, stream)
+    rows = list[dict[str, Any]]()
+    for number, some in enumerate(by_text):
+        told(before + number, steps)
+        rows += words_written(model, model.trace(str(some[0]["said"])), some)
+    return {
+        "silenced": _silenced(heads, numpy.stack(changes), measure),
+        "alike": _alike(heads, apart.numpy() / len(texts)),
+        "written": _written(rows),
+    }
+
+
+def _nobody(_done: int, _of: int) -> None:
+    """Nobody is told."""
+
+
+def _number(example: Mapping[str, Any]) -> int:
+    return int(example["text"])
+
+
+def _silenced(heads: Heads, changes: Any, measure: str) -> "pandas.DataFrame":
+    """A row a head, in the order of heads: the mean change and its standard error over the texts."""
+    import pandas
+
+    count = len(changes)
+    error = changes.std(axis=0, ddof=1) / count**0.5 if count > 1 else numpy.full(changes.shape[1], numpy.nan)
+    stream, layer, head = zip(*heads, strict=True)
+    found = {"stream": stream, "layer": layer, "head": head, "change": changes.mean(axis=0), "change_error": error}
+    return pandas.DataFrame({**found, "of": measure, "texts": count})
+
+
+def _alike(heads: Heads, apart: Any) -> "pandas.DataFrame":
+    """A row for each head and each of the nearest others, the nearest first."""
+    import pandas
+
+    rows = list[dict[str, Any]]()
+    for one, (stream, layer, head) in enumerate(heads):
+        order = [int(other) for other in numpy.argsort(apart[one], kind="stable") if other != one][:_NEAREST]
+        for other in order:
+            _, other_layer, other_head = heads[other]
+            place = {"stream": stream, "layer": layer, "head": head}
+            rows.append(place | {"other_layer": other_layer, "other_head": other_head, "apart": apart[one, other]})
+    return pandas.DataFrame(rows)
+
+
+def _written(rows: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+    import pandas
+
+    columns = {"stream": "str", "layer": "int64", "head": "int64", "text": "int64", "query": "int64", "words": "str"}
+    return pandas.DataFrame(rows, columns=list(columns)).astype(columns)

@@ -1,0 +1,31 @@
+"""What heads write in context: the words that a head makes likelier where an example has it ask."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attention_viz.models.circuits.writing import writes
+from attention_viz.models.model import AttentionModel
+from attention_viz.trace.trace import Trace
+
+__all__ = ["words_written"]
+
+# So many words are told; some of the strongest are one word with and without a space before it.
+_TOLD, _ASKED = 3, 9
+
+
+def words_written(model: AttentionModel, run: Trace, wanted: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each example of a text, with the words that its head makes likelier at its query.
+
+    Args:
+        model: the one that was run; it chooses words.
+        run: the text's.
+        wanted: rows of a scan's examples.
+    """
+    found = list[dict[str, Any]]()
+    for one in wanted:
+        table = writes(model, run, int(one["layer"]), int(one["head"]), int(one["query"]), _ASKED)
+        best = table[table["logit"] > 0]["written"].tolist()[:_ASKED]
+        words = [word for word in dict.fromkeys(str(word).strip("· ") for word in best) if word][:_TOLD]
+        place = {name: one[name] for name in ("stream", "layer", "head", "text", "query")}
+        found.append(place | {"words": " ".join(words)})
+    return found

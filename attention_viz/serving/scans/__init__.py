@@ -1,0 +1,1 @@
+"""Scans of many texts that visitors may see: those that ship, and those in the operator's folders."""

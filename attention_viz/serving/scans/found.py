@@ -1,0 +1,79 @@
+"""Which scans there are of a model's weights, and what they say, each read once for all who ask.
+
+A scan has a name alone: that of its folder. So an address never says where on the machine anything lies.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.corpus.shipped import CORPUS, scans
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from attention_viz.corpus.scan import Scan
+
+__all__ = ["offered", "opened"]
+
+# So many folders are looked into at most, and so many bytes of opened scans are kept.
+_MOST, _ROOM = 500, 100_000_000
+
+
+def offered(sha256: str | None) -> Mapping[str, Path]:
+    """The scans of these weights by name, one that ships first; unfinished ones are none.
+
+    Args:
+        sha256: of the weights, as a run's provenance has it; None of what has none.
+    """
+    if sha256 is None:
+        return {}
+    ours = [(CORPUS.stem, path) for path in scans().values()]
+    theirs = [(path.name, path) for path in _folders()]
+    found = dict[str, Path]()
+    for name, path in ours + theirs:
+        if name not in found and _is_of(path, sha256):
+            found[name] = path
+    return found
+
+
+def opened(path: Path) -> "Scan":
+    """What a scan says.
+
+    Args:
+        path: one of those that are offered.
+
+    Raises:
+        ScanError: it is damaged.
+    """
+    from attention_viz.corpus.scan import Scan
+
+    # Scanned anew, it is another.
+    changed = (path / "manifest.json").stat().st_mtime_ns
+    return _scans.get((path, changed), lambda: Scan.load(path))
+
+
+def _folders() -> Iterator[Path]:
+    """The folders in those that the operator named, by name; a link that leads out of them is none."""
+    seen = 0
+    for root in SETTINGS.scans:
+        if not root.is_dir():
+            continue
+        for path in sorted(root.iterdir()):
+            seen += 1
+            if seen > _MOST:
+                return
+            if path.is_dir() and not path.is_symlink():
+                yield path
+
+
+def _is_of(path: Path, sha256: str) -> bool:
+    try:
+        told = json.loads((path / "manifest.json").read_text("utf-8"))
+        return bool(told["complete"]) and told["model"]["sha256"] == sha256
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+_scans: "SharedCache[tuple[Path, int], Scan]" = SharedCache(_ROOM, lambda one: one.nbytes)

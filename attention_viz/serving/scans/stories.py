@@ -1,0 +1,54 @@
+"""Stories put to the test on a scan's texts, each once for all who ask."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.request import Request
+from attention_viz.serving.runs import ask
+from attention_viz.serving.scans.found import opened
+from attention_viz.serving.why import pretrained
+
+if TYPE_CHECKING:
+    from attention_viz.corpus.hypotheses.testing import Tested
+
+__all__ = ["known", "test_story"]
+
+# Texts that are run for a story: half of them rank the heads, half test them.
+_TEXTS = 80
+
+
+def known(path: Path, stream: str, story: str) -> "Tested | None":
+    """What came of a story, where somebody has tested it."""
+    return _tested.peek((path, stream, story))
+
+
+def test_story(
+    request: Request, path: Path, stream: str, story: str, report: Callable[[int, int], object] | None = None
+) -> "Tested":
+    """What comes of a story on texts of a scan.
+
+    Args:
+        request: names the model that was scanned.
+        path: of the scan.
+        stream: which attention.
+        story: as it was typed.
+        report: is told after each few texts how many are done, and of how many.
+
+    Raises:
+        AttentionVizError: it can't be read, or can't be tested; the message says why.
+    """
+    scan = opened(path)
+    return _tested.get(
+        (path, stream, story),
+        lambda: ask(
+            request,
+            lambda model: scan.test(story, stream=stream, texts=_TEXTS, model=pretrained(model), progress=report),
+        ),
+    )
+
+
+_tested: "SharedCache[tuple[Path, str, str], Tested]" = SharedCache(
+    20_000_000, lambda one: int(one.table.memory_usage(deep=True).sum())
+)

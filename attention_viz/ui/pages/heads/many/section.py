@@ -1,0 +1,91 @@
+"""A scan beside the sentence on the screen: what the chosen head does over many texts, its examples, and a story."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import streamlit as st
+
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.corpus.site.studied import change_words
+from attention_viz.corpus.tables import LEADING, records_of
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.scans.examples import examples_of
+from attention_viz.serving.scans.found import offered, opened
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.many.examples import in_html
+from attention_viz.ui.pages.heads.many.story import show_story
+from attention_viz.ui.pages.heads.many.words import here_words, over_words
+from attention_viz.ui.pages.heads.search import Atlas
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+__all__ = ["show_many"]
+
+
+def show_many(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+    """All of it, where there is a scan of this model.
+
+    Args:
+        atlas: what the page is about.
+        drawn: the run.
+        state: what the pickers say.
+        choice: what is chosen on the page.
+    """
+    scans = offered(atlas.trace.provenance.sha256)
+    name = _chosen(list(scans), choice.scan)
+    if name is None:
+        return
+    layer, head = drawn.place(atlas.stream, state.layer, state.head)
+    place = atlas.stream, atlas.trace.layer_numbers(atlas.stream)[layer], head
+    with st.container(key="heads-many"):
+        st.markdown("#### Over many texts")
+        left, right = st.columns([1.5, 1], gap="medium")
+        try:
+            with left:
+                _show_head(atlas, drawn, state, scans[name], place, {**pickers.address(), "scan": name})
+            with right:
+                if drawn.fit is not None:
+                    show_story(state, choice, scans[name], atlas.stream)
+        except AttentionVizError as error:
+            st.info(as_sentence(str(error)))
+
+
+def _chosen(names: list[str], asked: str) -> str | None:
+    """Which scan is shown; a picker where there are several, and a sentence where the address asks for another."""
+    if asked not in ("", *names):
+        others = f"; there are {', '.join(names)}" if names else ": none is on this machine"
+        st.info(as_sentence(f"the scan “{asked}” was asked for, and isn't one of this model{others}"))
+    if not names:
+        return None
+    if asked not in names[1:]:
+        HEADS_CHOICES.set(scan="")
+    if len(names) > 1:
+        options = ["", *names[1:]]
+        st.selectbox("Scan", options, key=HEADS_CHOICES.key("scan"), format_func=lambda name: name or names[0])
+    return HEADS_CHOICES.current().scan or names[0]
+
+
+def _show_head(
+    atlas: Atlas, drawn: Drawn, state: State, path: Path, place: tuple[str, int, int], address: Mapping[str, str]
+) -> None:
+    scan = opened(path)
+    table = scan.heads
+    stream, layer, head = place
+    rows = records_of(table[(table["stream"] == stream) & (table["layer"] == layer) & (table["head"] == head)])
+    if not rows:
+        st.caption(plain(f"The scan of {scan.manifest['corpus']} has no layer {layer} of {stream}."))
+        return
+    st.markdown(plain(over_words(rows[0], scan.manifest["done"]["texts"], scan.manifest["corpus"])))
+    if (state.layer, state.head) in atlas.jobs.index:
+        role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
+        st.markdown(plain(here_words(rows[0], str(role), float(score))))
+    changed = [one for one in scan.studied("silenced") if (one["stream"], one["layer"], one["head"]) == place]
+    for one in changed:
+        st.markdown(plain(change_words(one)))
+    if drawn.fit is None:
+        return
+    metric = LEADING[str(rows[0]["role"])]
+    examples = examples_of(state.request, path, place, metric)
+    st.html(in_html(examples, METRICS[metric].label, address))

@@ -1,0 +1,88 @@
+"""A story about heads: a box, examples of stories, and what came of the test."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from attention_viz.corpus.tables import records_of
+from attention_viz.errors import AttentionVizError, HypothesisError
+from attention_viz.serving.scans.stories import known, test_story
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+__all__ = ["STORIES", "show_story"]
+
+# What a story can look like: each by a name, as it is typed.
+STORIES = {
+    "the word before": "key.position == query.position - 1",
+    "induction": "query.text == key.previous.text and key.position < query.position",
+    "same word": "query.text == key.text and key.position < query.position",
+    "pronoun to noun": "query.is_pronoun and key.is_noun and key.position < query.position",
+    "to “and” and “or”": 'key.text in ("and", "or")',
+}
+_TOLD = 5
+
+
+def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:
+    """The box, and what came of the story in it.
+
+    Args:
+        state: what the pickers say.
+        choice: what is chosen on the page.
+        path: of the scan.
+        stream: which attention.
+    """
+    HEADS_CHOICES.set(story=choice.story)
+    st.text_input(
+        "A story: at which keys does a head look?",
+        key=HEADS_CHOICES.key("story"),
+        placeholder=STORIES["induction"],
+        max_chars=1_000,
+        help="A pattern over `query` and `key`: `text`, `word`, `position`, `length`, `is_pronoun`, `is_noun`, "
+        "`is_punctuation` and the like, `previous` and `next`, compared and joined by and, or, not.",
+    )
+    with st.container(horizontal=True, gap="small", key="heads-stories"):
+        for name, story in STORIES.items():
+            st.button(name, key=f"heads-story-{name}", type="tertiary", on_click=_take, args=(story,))
+    story = HEADS_CHOICES.current().story.strip()
+    asked = st.button("Put it to the test", key="heads-test", disabled=not story)
+    if story:
+        _show_tested(state, path, stream, story, asked=asked)
+
+
+def _take(story: str) -> None:
+    HEADS_CHOICES.set(story=story)
+
+
+def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bool) -> None:
+    """What came of it, where somebody has tested it or does so now; what can't be read is shown with its place."""
+    from attention_viz.corpus.hypotheses.language import read_hypothesis
+
+    try:
+        _ = read_hypothesis(story)
+        found = known(path, stream, story)
+        if found is None and asked:
+            bar = st.empty()
+            found = test_story(
+                state.request, path, stream, story, lambda done, of: bar.progress(done / of, f"{done} of {of} texts")
+            )
+            bar.empty()
+    except HypothesisError as error:
+        st.code(str(error), language=None)
+        return
+    except AttentionVizError as error:
+        st.info(as_sentence(str(error)))
+        return
+    if found is None:
+        return
+    st.markdown(f"**{plain(found.verdict)}.**")
+    best = records_of(found.table.head(_TOLD).reset_index())
+    columns = {"average precision": "average_precision", "precision": "precision", "recall": "recall"}
+    shown = [
+        {"head": f"{row['layer']}·{row['head']}", **{name: round(row[of], 2) for name, of in columns.items()}}
+        for row in best
+    ]
+    st.dataframe(shown, hide_index=True, width="stretch")
+    first, second = found.texts
+    st.caption(f"Heads are ranked on {first} texts; what is told is of {second} others.")

@@ -1,0 +1,48 @@
+"""What a scan says of a head, in sentences."""
+
+from collections.abc import Mapping
+from math import isnan
+from typing import Any
+
+from attention_viz.analysis.roles import ROLES, SHARES
+from attention_viz.corpus.tables import HOLDS, TEXTS
+
+__all__ = ["here_words", "over_words"]
+
+
+def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
+    """What a head does over the texts, and in how many of them.
+
+    Args:
+        row: of the scan's table of heads.
+        texts: how many there are.
+        corpus: what they are called.
+    """
+    role = str(row["role"])
+    label = ROLES[role].label
+    over = f"Over {texts:,} texts of {corpus} this head is “{label}”"
+    if role not in SHARES:
+        most = "" if isnan(row["score"]) else f"; its largest share of a role is {row['score']:.2f}"
+        return f"{over}: nothing often enough to reach a threshold{most}."
+    return f"{over}, with a share of {row['score']:.2f}: it is that in {_often(row, role)}."
+
+
+def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
+    """How often the head does over the texts what it does in the sentence on the screen.
+
+    Args:
+        row: as of `over_words`.
+        role: what it is in the sentence.
+        score: its share of that.
+    """
+    if role not in SHARES:
+        return f"In this sentence it is “{ROLES[role].label}”."
+    same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
+    return f"In this sentence it is {same}, with {score:.2f}: it does here what it does in {_often(row, role)}."
+
+
+def _often(row: Mapping[str, Any], role: str) -> str:
+    could, holds = (int(row[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
+    if not could:
+        return "none of these texts, which can't show it"
+    return f"{holds / could:.0%} of the {could:,} texts that can show it"

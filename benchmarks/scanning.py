@@ -1,0 +1,199 @@
+"""What it costs to measure every head on many texts, beside the model's own forward over the same batches."""
+
+import heapq
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+import attention_viz as av
+from attention_viz.corpus.chunks import chunks_of
+from attention_viz.corpus.part import Part
+from attention_viz.corpus.worker import Settings, Worker
+from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
+from benchmarks.passages import PASSAGES
+from benchmarks.report import Benchmark, Result, Table
+
+__all__ = ["BENCHMARK", "passages"]
+
+# Words of a passage, which are about 64 tokens; passages a model.
+_WORDS, _COUNT = 48, {"all-MiniLM-L6-v2": 64, "SmolLM2-135M-Instruct": 16}
+# Times the model's own forward: with everything, and recorded alone.
+_MARKS, _RECORDED = {"all-MiniLM-L6-v2": 2.0, "SmolLM2-135M-Instruct": 1.6}, 1.3
+# How much faster than one text at a time, and of which model that is measured.
+_FASTER, _ALONE = 2.5, "all-MiniLM-L6-v2"
+# Passages of which the memory is measured, and their words: few, since thousands of 48 would take many minutes.
+_FEW, _MANY, _SHORT, _MORE = 1_000, 4_000, 6, 1.05
+# How many workers are simulated, on how many chunks.
+_WORKERS, _CHUNKS = (1, 2, 4, 8, 16, 32, 64), 2_000
+
+
+def passages(count: int, words: int = _WORDS) -> list[str]:
+    """So many passages of English prose, each begun some words after the one before."""
+    said = [word for passage in PASSAGES for word in passage.split()]
+    starts = islice(cycle(range(0, len(said) - words, 17)), count)
+    return [" ".join(said[start : start + words]) for start in starts]
+
+
+def run(quick: bool) -> Result:
+    """Measure it on one thread, then in processes of their own what memory it takes."""
+    rows, remarks = list[list[str]](), list[str]()
+    with on_one_thread():
+        for name in list(_MARKS)[: 1 if quick else None]:
+            _measure(name, quick, rows, remarks)
+        shared = _shared_out(quick, remarks)
+    columns = ("model", "texts", "way", "milliseconds a text", "times the forward")
+    remarks.append(_memory(64 if quick else _FEW, 70 if quick else _MANY))
+    return Result([Table(columns, rows), shared], remarks)
+
+
+def _measure(name: str, quick: bool, rows: list[list[str]], remarks: list[str]) -> None:
+    model = _loaded(name)
+    texts = passages(8 if quick else _COUNT[name])
+    worker = _worker(model)
+    ways: dict[str, Callable[[], object]] = {
+        "the model's own forward": lambda: _forward(model, worker, texts),
+        "recorded, without metrics": lambda: [model.trace_together(one) for one in worker.batches_of(texts)],
+        "measured, as av.scan does": lambda: Part.empty(worker.heads).and_then(worker.run(0, texts)),
+    }
+    if name == _ALONE:
+        ways["one text at a time"] = lambda: [(av.head_table(one), av.roles(one)) for one in map(model.trace, texts)]
+    figures = take_turns(ways, lambda: (time.process_time(),), rounds=1 if quick else 3)
+    spent = {way: [max(1e-9, one[0]) for one in readings] for way, readings in figures.items()}
+    base = spent["the model's own forward"]
+    for way, seconds in spent.items():
+        each = Spread.of(one * 1_000 / len(texts) for one in seconds)
+        rows.append([name, f"{len(texts)}", way, each.write("{:.1f}"), ratios(seconds, base).write()])
+    whole = ratios(spent["measured, as av.scan does"], base).median
+    remarks.append(f"{name}: the mark, at most {_MARKS[name]} times its forward, is {_told(whole <= _MARKS[name])}.")
+    once = _timed(lambda: _scanned(model, texts))[0] - min(spent["measured, as av.scan does"])
+    remarks.append(f"{name}: once in a scan, {once:.1f} s more, to compare a batch with single runs and write tables.")
+    if name == _ALONE:
+        alone = ratios(spent["recorded, without metrics"], base).median
+        faster = ratios(spent["one text at a time"], spent["measured, as av.scan does"]).median
+        remarks += [
+            f"The mark without metrics, at most {_RECORDED} times its forward, is {_told(alone <= _RECORDED)}.",
+            f"The mark, at least {_FASTER} times as fast as one text at a time, is {_told(faster >= _FASTER)}: "
+            f"{faster:.2f}. One text at a time gives tables of metrics and roles alone, without examples and kinds.",
+        ]
+
+
+def _told(reached: bool) -> str:
+    return "reached" if reached else "missed"
+
+
+def _loaded(name: str) -> av.AttentionModel:
+    model = av.load(name)
+    assert isinstance(model, av.AttentionModel)
+    return model
+
+
+def _worker(model: av.AttentionModel) -> Worker:
+    return Worker(model, Settings(128), sum(map(sum, model.heads.values())))
+
+
+def _scanned(model: av.AttentionModel, texts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        av.scan(model, texts, folder, workers=1)
+
+
+def _forward(model: av.AttentionModel, worker: Worker, texts: list[str]) -> None:
+    """The model as transformers runs it, over the same batches; a decoder without logits, which nobody asks for."""
+    plain, tokenizer = cast("Any", model.hf_model), cast("Any", model.tokenizer)
+    plain = getattr(plain, "model", plain)
+    for batch in worker.batches_of(texts):
+        given = tokenizer(batch, padding=True, return_tensors="pt")
+        with torch.no_grad():
+            plain(input_ids=given["input_ids"], attention_mask=given["attention_mask"])
+
+
+def _shared_out(quick: bool, remarks: list[str]) -> Table:
+    """How much faster more workers would be, simulated from what the parts of the work take here."""
+    model = _loaded("all-MiniLM-L6-v2")
+    worker = _worker(model)
+    texts = passages(64)
+    reading, chunks = _timed(lambda: list(chunks_of(texts)))
+    working, parts = _timed(lambda: [worker.run(chunk.start, chunk.texts) for chunk in chunks])
+    sent, packed = _timed(lambda: [part.to_bytes() for part in parts])
+    # Both ends of the way: what a worker of another process hands over is unpacked before it is added.
+    adding, _ = _timed(lambda: [type(parts[0]).of_bytes(one)[0].and_then(parts[0]) for one in packed])
+    each = tuple(seconds / len(chunks) for seconds in (reading, working + sent, adding))
+    alone = _simulated(1, *each)
+    rows = [[f"{workers}", f"{alone / _simulated(workers, *each):.1f}"] for workers in _WORKERS]
+    lone = each[0] + each[2]
+    remarks.append(
+        f"A chunk of 64 texts keeps a worker busy for {each[1]:.2f} s, and for {lone * 1_000:.0f} ms the one process "
+        "that reads texts and adds sums in their order: what bounds the speed is that process, from "
+        f"{each[1] / lone:.0f} workers on."
+    )
+    return Table(("workers", "times as fast as one"), rows, f"Simulated from these times, {_CHUNKS:,} chunks")
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    found = work()
+    return time.process_time() - began, found
+
+
+def _simulated(workers: int, reading: float, working: float, adding: float) -> float:
+    """Seconds until all chunks are done: one process hands them out and adds them in order, as the engines do."""
+    now, free, waiting = 0.0, [0.0] * workers, deque[float]()
+    for _ in range(_CHUNKS):
+        if len(waiting) > workers:
+            now = max(now, waiting.popleft()) + adding
+        now += reading
+        done = max(now, heapq.heappop(free)) + working
+        heapq.heappush(free, done)
+        waiting.append(done)
+    for done in waiting:
+        now = max(now, done) + adding
+    return now
+
+
+def _memory(few: int, many: int) -> str:
+    """The largest memory of a process of its own that scans few texts, and of one that scans many."""
+    command = [sys.executable, "-m", "benchmarks.scanning"]
+    peaks = [
+        float(subprocess.run([*command, str(count)], capture_output=True, text=True, check=True).stdout)
+        for count in (few, many)
+    ]
+    ratio = peaks[1] / peaks[0]
+    return (
+        f"MiniLM over {few:,} and {many:,} passages of {_SHORT} words, workers=1: at most {peaks[0]:,.0f} and "
+        f"{peaks[1]:,.0f} MB of memory. The mark, at most {_MORE} times as much, is {_told(ratio <= _MORE)}: "
+        f"{ratio:.3f}."
+    )
+
+
+def _scan_alone(count: int) -> None:
+    """Scan so many short passages, and tell the largest memory in MB."""
+    _scanned(_loaded("all-MiniLM-L6-v2"), passages(count, _SHORT))
+    # Not the largest that getrusage tells, which on Linux may be that of the process that started this one.
+    told = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert told is not None
+    print(int(told[1]) / 1e3)
+
+
+BENCHMARK = Benchmark(
+    title="Many texts",
+    method=(
+        f"Passages of {_WORDS} English words, about 64 tokens, in batches of about the same length: by transformers' "
+        "own model; by the model with our attention recorded; by what `av.scan` does with each chunk of texts, which "
+        "also measures every head and keeps examples; and by `av.head_table` and `av.roles` of one trace after the "
+        "other. Processor time on one thread, in turns; figures are medians of three rounds, with the smallest and the "
+        "largest in brackets, and ratios are taken within a round. The memory is that of processes of their own, of "
+        "shorter and fewer passages than a corpus has, from a thousand on, when a scan keeps as many as it ever will."
+    ),
+    run=run,
+)
+
+if __name__ == "__main__":
+    _scan_alone(int(sys.argv[1]))
