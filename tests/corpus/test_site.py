@@ -1,5 +1,7 @@
 """A site shows what the scan says, escapes what texts bring, and opens from a file without a network."""
 
+import base64
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -104,13 +106,19 @@ def test_a_site_opens_from_a_file_is_searched_and_shuts_nobody_out(
     found.filter(has_text="Head 1·1").click()
     expect(screen.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction.")
     assert_open_to_all(screen)
-    screen.get_by_role("link", name="In the explorer").first.click()
-    expect(screen.get_by_role("heading", level=1)).to_contain_text("An example of head 1·1")
-    expect(screen.get_by_test_id("explorer-heatmap").first).to_be_visible()
-    assert_open_to_all(screen)
-    expect(screen.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 1")
-    screen.get_by_role("link", name="Back to the head").click()
-    expect(screen.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction.")
+
+
+def test_the_strongest_examples_come_as_the_explorer_draws_them(scanned: av.Scan, tmp_path: Path) -> None:
+    scanned.site(tmp_path)
+    page = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    links = re.findall(r'href="explorer\.html#head-decoder-1-1/(\d)"', page)
+    packed = json.loads(
+        (tmp_path / "explored" / "head-decoder-1-1.js").read_text("utf-8").split(" = ")[1].rstrip(";\n")
+    )
+    assert links == ["0", "1", "2"][: len(packed)] and packed
+    content = base64.b64decode(packed[0])
+    header = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
+    assert header["choice"] == {"stream": "decoder", "layer": 0, "head": 1}
 
 
 def test_a_site_says_what_a_study_found(studied: av.Scan, tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def chosen_examples(heads: "pandas.DataFrame", examples: "pandas.DataFrame") -> 
     places = zip(examples["stream"], examples["layer"], examples["head"], examples["metric"], strict=True)
     leads = numpy.array([leading[str(one[0]), int(one[1]), int(one[2])] == one[3] for one in places], dtype=bool)
     some = (examples["kind"] == "strongest") & (examples["rank"] <= _OTHERS)
-    shown: Any = examples.assign(leads=~leads).reset_index(drop=True)[leads | some]
-    return shown.sort_values("leads", kind="stable").assign(leads=leads[shown.index])
+    shown: Any = examples.assign(leads=leads)[leads | some]
+    return shown.sort_values("leads", ascending=False, kind="stable")
 
 
 def write_site(
