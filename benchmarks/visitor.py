@@ -41,12 +41,14 @@ class Visitor:
         address: of the app.
         parameters: of the link that is opened first, such as a sentence.
         patience: seconds after which a page that hasn't answered counts as an error.
+        below: the path that the app is served at; empty for the root of its host.
         waiting: what the page said of what was under way, as HTML, in order.
     """
 
     address: str
     parameters: dict[str, str]
     patience: float = 120
+    below: str = ""
     waiting: list[str] = field(default_factory=list[str])
     _connection: ClientConnection | None = None
     _page: str = ""
@@ -57,7 +59,11 @@ class Visitor:
 
     async def come(self) -> None:
         """Connect, as a browser does once it has the page's frame."""
-        socket = urlsplit(self.address)._replace(scheme="ws", path="/_stcore/stream").geturl()
+        socket = (
+            urlsplit(self.address)
+            ._replace(scheme="ws", path=f"/{self.below}/_stcore/stream".replace("//", "/"))
+            .geturl()
+        )
         self._connection = await connect(
             socket,
             subprotocols=[Subprotocol("streamlit")],

@@ -4,6 +4,7 @@ Usage: serve.py [--port 8501] [--reload]. Run by the environment's Python, from 
 """
 
 import argparse
+import os
 import socket
 import sys
 from pathlib import Path
@@ -66,6 +67,8 @@ def main() -> None:
         sys.exit(f"Port {port} is in use, perhaps by this app itself. Choose another: make run PORT={port + 1}")
     print("Starting the app ...", flush=True)
     exit_on_signals()
+    if arguments.reload:
+        os.environ.setdefault("ATTENTION_VIZ_LOG_MESSAGES", "on")
     server = start(port, *(RELOAD if arguments.reload else ()))
     try:
         if not wait_until_healthy(server, port):

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tomllib
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from attention_viz.steps.head import PRECISIONS, SCALES
 from attention_viz.steps.steps import NOTATIONS, STEPS
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
+from attention_viz.ui.front.headers import headers
+from attention_viz.ui.front.server import READY
 from attention_viz.ui.pages.steps.choice import PIPELINE
 from attention_viz.ui.parts.downloads import BUTTONS
 from attention_viz.ui.parts.menu import PAGES as MENU
@@ -102,10 +105,20 @@ def test_every_setting_is_told_to_the_operator() -> None:
     assert told == list(Settings.__dataclass_fields__)
 
 
-def test_the_operator_is_told_the_headers_that_only_a_server_in_front_can_send() -> None:
-    told = (ROOT / "docs" / "classroom.md").read_text("utf-8")
-    assert "add_header X-Content-Type-Options nosniff always;" in told
-    assert "add_header Content-Security-Policy \"frame-ancestors 'self'\" always;" in told
+def test_the_operator_is_told_the_headers_that_go_with_each_answer_and_where_to_ask() -> None:
+    told = (ROOT / "docs" / "deploying.md").read_text("utf-8")
+    for name, value in headers("").items():
+        assert f"`{name}: {value}`" in " ".join(told.split())
+    assert f"**`{READY}`**" in told
+
+
+def test_a_proxy_lets_as_much_be_uploaded_as_the_app_does() -> None:
+    told = (ROOT / "docs" / "deploying.md").read_text("utf-8")
+    configuration = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    most = configuration["server"]["maxUploadSize"]
+    assert f"client_max_body_size {most}m;" in told
+    assert f"max_size {most}MB" in told
+    assert f"**Uploads** of {most} MB at most" in told
 
 
 def test_the_version_is_in_the_changelog() -> None:

@@ -1,6 +1,5 @@
 """The app's server as a process of its own: started, waited for, ended. Standard library only."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -8,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 from typing import IO
-from urllib.error import URLError
+from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 __all__ = ["HOME", "KEEP_MEMORY", "exit_on_signals", "start", "stop", "wait_until_healthy"]
@@ -20,6 +19,8 @@ HOME = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
 # For Linux's C library: keep what a trace gave back for the next one. To get fresh memory from the kernel for each run
 # costs several percent of it.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
+
+_NOT_FOUND = 404
 
 
 def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subprocess.Popen[bytes]:
@@ -69,8 +70,14 @@ def wait_until_healthy(
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/_stcore/health"
     deadline = time.monotonic() + seconds
     while server.poll() is None and time.monotonic() < deadline:
-        with contextlib.suppress(URLError, OSError), direct.open(address, timeout=5):
-            return True
+        try:
+            with direct.open(address, timeout=5):
+                return True
+        except HTTPError as error:
+            if error.code == _NOT_FOUND:  # it answers, but below a path that Streamlit was told
+                return True
+        except OSError:
+            pass  # not yet
         time.sleep(0.1)
     return False
 

@@ -13,13 +13,44 @@ from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw, load_model
 from attention_viz.serving.verifying import verify
 
-__all__ = ["begin"]
+__all__ = ["Preloading", "begin"]
 
 _log = logging.getLogger(__name__)
 
 
-def begin(request: Request, modules: Sequence[str] = ()) -> threading.Thread:
-    """Import what is heavy, load a model, run and compare a text, in a thread of its own; who asks waits for the same.
+class Preloading(threading.Thread):
+    """A model on its way into memory, and a text through it, in a thread of its own.
+
+    Attributes:
+        request: the model, by its name in the catalogue, and the text.
+    """
+
+    def __init__(self, request: Request, modules: Sequence[str]) -> None:
+        """Begin with nothing done.
+
+        Args:
+            request: what is to be run.
+            modules: what else to import, in this order.
+        """
+        super().__init__(name=f"preloading of {request.model}", daemon=True)
+        self.request, self._modules, self._done = request, tuple(modules), False
+
+    @property
+    def state(self) -> str:
+        """How far it is: "loading", "ready", or "failed"."""
+        return "ready" if self._done else "loading" if self.is_alive() else "failed"
+
+    def run(self) -> None:
+        """Load and run; what goes wrong is logged."""
+        try:
+            _load(self.request, self._modules)
+            self._done = True
+        except AttentionVizError as error:
+            _log.warning("%s was not loaded beforehand: %s", self.request.model, error)
+
+
+def begin(request: Request, modules: Sequence[str] = ()) -> Preloading:
+    """Import what is heavy, load a model, run and compare a text, in the background; who asks waits for the same.
 
     What goes wrong is logged and no more: whoever asks for the model is told.
 
@@ -27,26 +58,21 @@ def begin(request: Request, modules: Sequence[str] = ()) -> threading.Thread:
         request: the model, by its name in the catalogue, and the text.
         modules: what else to import, in this order.
     """
-    thread = threading.Thread(
-        target=_run, args=(request, tuple(modules)), name=f"preloading of {request.model}", daemon=True
-    )
-    thread.start()
-    return thread
+    preloading = Preloading(request, modules)
+    preloading.start()
+    return preloading
 
 
-def _run(request: Request, modules: tuple[str, ...]) -> None:
-    try:
-        with one_importer, _without_collecting():
-            importlib.import_module("attention_viz.models.sources.load_folder")
-        load_model(request.model)
-        with one_importer:
-            for module in modules:
-                importlib.import_module(module)
-        drawn = draw(request)
-        _ = drawn.payload  # what is looked at first
-        verify(drawn)
-    except AttentionVizError as error:
-        _log.warning("%s was not loaded beforehand: %s", request.model, error)
+def _load(request: Request, modules: Sequence[str]) -> None:
+    with one_importer, _without_collecting():
+        importlib.import_module("attention_viz.models.sources.load_folder")
+    load_model(request.model)
+    with one_importer:
+        for module in modules:
+            importlib.import_module(module)
+    drawn = draw(request)
+    _ = drawn.payload  # what is looked at first
+    verify(drawn)
 
 
 @contextmanager

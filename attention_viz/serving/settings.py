@@ -1,6 +1,7 @@
 """Everything an operator may want to change for a room, in one place."""
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -38,6 +39,9 @@ class Settings:
         scans: the folders whose folders are scans of many texts that visitors may see, as in PATH; "off" for none but
             those that ship. By default `scans` beside app.py.
         hub: "off" keeps visitors from having this machine download models from the hub.
+        most_visitors: how many browser tabs are served at once; whoever comes after waits for a place, and is told so.
+        frames: other sites that may show the app in a frame of theirs, such as "https://learn.example.org".
+        log_messages: "on" has the server's log hold the messages of errors, which may quote what somebody typed.
     """
 
     forwards_at_once: int = 2
@@ -52,6 +56,9 @@ class Settings:
     models: tuple[Path, ...] = (_OWN / "models",)
     scans: tuple[Path, ...] = (_OWN / "scans",)
     hub: bool = True
+    most_visitors: int = 200
+    frames: str = ""
+    log_messages: bool = False
 
     @classmethod
     def from_environment(cls) -> "Settings":
@@ -86,6 +93,23 @@ def _switch(variable: str, content: str) -> bool:
     return content.strip().lower() in ("on", "1", "true", "yes")
 
 
-_READERS: dict[str, Callable[[str, str], Any]] = {"models": _folders, "scans": _folders, "hub": _switch}
+def _sites(variable: str, content: str) -> str:
+    """Addresses of other sites, with one blank between them."""
+    for site in content.split():
+        if not re.fullmatch(r"https?://(\*\.)?[\w.-]+(:\d+)?", site, re.ASCII):
+            raise ValueError(
+                f"{variable} was set to {content!r}; it has to be addresses of sites with blanks between them, such as "
+                "https://learn.example.org"
+            )
+    return " ".join(content.split())
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {
+    "models": _folders,
+    "scans": _folders,
+    "hub": _switch,
+    "frames": _sites,
+    "log_messages": _switch,
+}
 
 SETTINGS = Settings.from_environment()

@@ -1,16 +1,16 @@
-"""The server's process: Streamlit as its own command starts it, with the model that the app opens on loading beside.
+"""The server's process: Streamlit behind our headers, with the model that the app opens on loading beside.
 
-Usage: python -m attention_viz.ui.process run app.py [Streamlit's options].
+Usage: python -m attention_viz.ui.process run app.py [options of `streamlit run`].
 """
 
 import os
 import sys
-import threading
-
-from streamlit.web.cli import main as streamlit
 
 from attention_viz.serving import preload
+from attention_viz.serving.front.logs import keep_messages_out
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.state import DEFAULT
+from attention_viz.ui.front.server import serve
 
 __all__ = ["begin_loading", "main"]
 
@@ -18,7 +18,7 @@ __all__ = ["begin_loading", "main"]
 _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.heatmap")
 
 
-def begin_loading() -> threading.Thread:
+def begin_loading() -> preload.Preloading:
     """Load the model that the app opens on, and run its example, in the background."""
     return preload.begin(DEFAULT.request, _DRAWN_WITH)
 
@@ -28,9 +28,12 @@ def main() -> None:
     # Threads of torch that wait for each other sleep: spinning, on a busy machine they took twenty times as long. Read
     # when torch is imported.
     _ = os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    begin_loading()
-    sys.argv[0] = "streamlit"
-    streamlit()
+    if not SETTINGS.log_messages:
+        keep_messages_out()
+    command, *words = sys.argv[1:] or ["nothing"]
+    if command != "run":
+        sys.exit(f"{command} is no command; it has to be: run app.py")
+    serve(words, begin_loading())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from importlib import resources
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui.front.waiting import wait_for_room
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import MONOSPACE, ThemeName, palette
 
@@ -16,9 +17,12 @@ __all__ = ["arranged", "style_sheet"]
 def arranged(page: str) -> DeltaGenerator:
     """The place where a page is written, so that each of its parts has its own from the first moment.
 
+    Whoever the server has no room for gets no further than to here.
+
     Args:
         page: the page's folder in `attention_viz.ui.pages`, which holds its style sheet.
     """
+    wait_for_room()
     st.html(f"<style>{style_sheet(page, theme_name())}</style>")
     return st.container(key="page", height=1, border=False)
 

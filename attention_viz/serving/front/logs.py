@@ -1,0 +1,71 @@
+"""What a server's log may hold: where something went wrong and of what kind it was, not what somebody typed.
+
+The message of an error often quotes what it was about, such as a sentence. So the log has an error's kind and the lines
+of code that it came through, and leaves its message out.
+"""
+
+import logging
+import sys
+import threading
+import traceback
+import warnings
+from types import TracebackType
+from typing import Any
+
+from attention_viz.errors import AttentionVizWarning
+
+__all__ = ["keep_messages_out", "without_message"]
+
+_log = logging.getLogger(__name__)
+
+_LEFT_OUT = "message left out, since it may quote a visitor; ATTENTION_VIZ_LOG_MESSAGES=on has it written"
+
+
+def without_message(error: BaseException) -> str:
+    """A traceback as Python prints it, with what caused the error, but without any message."""
+    told = "".join(
+        line
+        for cause in _causes(error)
+        for line in (
+            "Traceback (most recent call last):\n",
+            *traceback.format_tb(cause.__traceback__),
+            f"{type(cause).__qualname__} ({_LEFT_OUT})\n",
+        )
+    )
+    return told.rstrip("\n")
+
+
+def keep_messages_out() -> None:
+    """From now on no error's message reaches this process's log, whoever writes it there."""
+    make = logging.getLogRecordFactory()
+
+    def record(*given: Any, **named: Any) -> logging.LogRecord:
+        made = make(*given, **named)
+        if made.exc_info and made.exc_info[1] is not None:
+            made.exc_text = without_message(made.exc_info[1])  # what every formatter writes, where it is there
+        return made
+
+    logging.setLogRecordFactory(record)
+    sys.excepthook = _unexpected
+    threading.excepthook = lambda told: _unexpected(told.exc_type, told.exc_value, told.exc_traceback)
+    sys.unraisablehook = lambda told: _unexpected(told.exc_type, told.exc_value, told.exc_traceback)
+    # What the library warns of is told on the page.
+    warnings.simplefilter("ignore", AttentionVizWarning)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error and what led to it, the first of them first."""
+    causes, seen = list[BaseException](), set[int]()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        causes.insert(0, one)
+        seen.add(id(one))
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    return causes
+
+
+def _unexpected(kind: type[BaseException], error: BaseException | None, _where: TracebackType | None) -> None:
+    """Log what nobody caught."""
+    if issubclass(kind, KeyboardInterrupt | SystemExit):
+        return
+    _log.error("Uncaught %s", kind.__qualname__, exc_info=error)

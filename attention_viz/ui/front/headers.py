@@ -1,0 +1,48 @@
+"""Headers that go with each answer of the server, whatever is asked for."""
+
+from collections.abc import Mapping
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Headers", "headers"]
+
+
+def headers(frames: str) -> dict[str, str]:
+    """What a browser is told with each answer.
+
+    Args:
+        frames: the sites that may show the app in a frame, as in `frame-ancestors`; the app's own may always.
+    """
+    return {
+        # A file is what it is called: no browser guesses that one is a script.
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": f"frame-ancestors 'self' {frames}".strip(),
+        # The address holds the sentence, which no other site is to learn from a link that was followed.
+        "Referrer-Policy": "same-origin",
+    }
+
+
+class Headers:
+    """An application of which each answer has these headers."""
+
+    def __init__(self, app: ASGIApp, added: Mapping[str, str]) -> None:
+        """Stand before an application.
+
+        Args:
+            app: what answers.
+            added: headers by name.
+        """
+        self._app = app
+        self._added = [(name.lower().encode(), value.encode()) for name, value in added.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                ours = {name for name, _ in self._added}
+                kept = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
+                message = {**message, "headers": [*kept, *self._added]}
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

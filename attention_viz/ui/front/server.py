@@ -1,0 +1,62 @@
+"""The server: Streamlit's own application with our headers, and with an address that says whether it is ready."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from streamlit.starlette import App
+from streamlit.web.cli import main_run
+
+from attention_viz.serving.front.readiness import readiness
+from attention_viz.serving.preload import Preloading
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.front.headers import Headers, headers
+
+__all__ = ["READY", "serve", "server"]
+
+READY = "/ready"
+
+
+def serve(words: Sequence[str], preloading: Preloading) -> None:
+    """Serve until this process is told to end.
+
+    Args:
+        words: a script, and options as `streamlit run` takes them.
+        preloading: what loads beside.
+    """
+    script, arguments, options = _read(words)
+    # As if the script had been started itself: Streamlit looks for its configuration beside it.
+    sys.argv = [str(script), *arguments]
+    with contextlib.suppress(KeyboardInterrupt):  # that is how a server is told to end, too
+        server(script, preloading).run(config=options)
+
+
+def server(script: Path, preloading: Preloading) -> App:
+    """The application that answers."""
+
+    async def ready(_: Request) -> JSONResponse:
+        told = readiness(preloading)
+        # Who stands in front, such as a proxy, sends nobody here before.
+        return JSONResponse(asdict(told), 200 if told.state == "ready" else 503, {"Cache-Control": "no-store"})
+
+    # The second one for an app that isn't served at the root of its host.
+    routes = [Route(READY, ready), Route("/{below:path}" + READY, ready)]
+    return App(script, routes=routes, middleware=[Middleware(Headers, added=headers(SETTINGS.frames))])
+
+
+def _read(words: Sequence[str]) -> tuple[Path, list[str], dict[str, Any]]:
+    """The script, its arguments and Streamlit's options, by their dotted names."""
+    given = main_run.make_context("streamlit run", list(words)).params
+    script, arguments = Path(given.pop("target")).absolute(), list(given.pop("args"))
+    return (
+        script,
+        arguments,
+        {name.replace("_", "."): value for name, value in given.items() if value not in (None, ())},
+    )

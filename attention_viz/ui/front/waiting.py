@@ -1,0 +1,46 @@
+"""The page of somebody for whom there is no room yet: it says so, and opens the app by itself once there is."""
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from attention_viz.serving.front.visitors import Visitors
+from attention_viz.serving.settings import SETTINGS
+
+__all__ = ["wait_for_room"]
+
+# Seconds after which whoever waits is looked after again.
+_PAUSE = 5
+
+
+def wait_for_room() -> None:
+    """Show nothing but how many have to leave first, where more visitors came than the server has room for."""
+    if _ahead():
+        _wait()
+        st.stop()
+
+
+def _is_connected(session: str) -> bool:
+    return runtime.get_instance().is_active_session(session)
+
+
+_visitors = Visitors(SETTINGS.most_visitors, _is_connected)
+
+
+def _ahead() -> int:
+    context = get_script_run_ctx()
+    # Without a server there is one visitor.
+    return _visitors.ahead(context.session_id) if context is not None and runtime.exists() else 0
+
+
+@st.fragment(run_every=_PAUSE)
+def _wait() -> None:
+    ahead = _ahead()
+    if not ahead:
+        st.rerun()
+    people = "1 person has" if ahead == 1 else f"{ahead} people have"
+    st.html(
+        f'<p role="status">All {SETTINGS.most_visitors:,} places here are taken: {people} to leave before you come in. '
+        "This page opens by itself then, with all that its address holds. A tab keeps its place until it is closed."
+        "</p>"
+    )

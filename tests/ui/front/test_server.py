@@ -1,0 +1,111 @@
+"""The server as whoever stands before it finds it: headers, whether it is ready, room for so many, a quiet log."""
+
+import asyncio
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPMessage
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from attention_viz.models import CATALOGUE
+from attention_viz.ui.address.state import DEFAULT
+from attention_viz.ui.front.headers import headers
+from benchmarks.visitor import Visitor
+from tests.conftest import Server
+from tests.ui.served import app
+
+# A word that stands nowhere else.
+TYPED = "quixotaphrine"
+SITE = "https://learn.example.org"
+LISTS = {"model": "lists", "text": f"copy c a f {TYPED} :"}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Server]:
+    """A server with room for one, below a path of its host."""
+    settings = {
+        "ATTENTION_VIZ_MOST_VISITORS": "1",
+        "ATTENTION_VIZ_FRAMES": SITE,
+        "STREAMLIT_SERVER_BASE_URL_PATH": "attention",
+    }
+    with app(tmp_path_factory.mktemp("front"), pytestconfig, **settings) as server:
+        yield server
+
+
+def get(server: Server, path: str) -> tuple[int, HTTPMessage, bytes]:
+    """What comes of a request: the status, the headers and the content."""
+    with closing(http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+@pytest.mark.parametrize("path", ["/attention/", "/attention/ready", "/attention/static/nothing.js", "/nowhere"])
+def test_each_answer_has_the_headers(small: Server, path: str) -> None:
+    _, found, _ = get(small, path)
+    assert {name: found.get_all(name) for name in headers(SITE)} == {
+        name: [told] for name, told in headers(SITE).items()
+    }
+    assert found["X-Content-Type-Options"] == "nosniff"
+    assert found["Content-Security-Policy"] == f"frame-ancestors 'self' {SITE}"
+
+
+def test_it_says_whether_the_model_is_ready_that_it_opens_on(small: Server) -> None:
+    deadline, seen, told = time.monotonic() + 120, set[tuple[int, str]](), dict[str, Any]()
+    while (200, "ready") not in seen and time.monotonic() < deadline:
+        status, _, content = get(small, "/attention/ready")
+        told = json.loads(content)
+        seen.add((status, told["state"]))
+        time.sleep(0.1)
+    assert {(200, "ready")} <= seen <= {(200, "ready"), (503, "loading")}
+    assert told["opens_on"] == DEFAULT.model
+    assert told["models"].keys() == CATALOGUE.keys()
+    assert told["models"][DEFAULT.model]
+    assert not told["models"]["lists"]
+
+
+def test_whoever_comes_when_all_places_are_taken_is_told_so_and_comes_in_once_there_is_one(small: Server) -> None:
+    async def visit() -> None:
+        first, second = (Visitor(small.address, LISTS, below="attention") for _ in range(2))
+        await first.come()
+        answer = await first.open()
+        assert answer.errors == ()
+        assert first.pages
+        await second.come()
+        await second.open()
+        assert not second.pages
+        assert "1 person has to leave before you come in" in second.waiting[-1]
+        await first.leave()
+        deadline = time.monotonic() + 120
+        while not second.pages and time.monotonic() < deadline:
+            await asyncio.sleep(1)
+            answer = await second.open()
+        assert second.pages
+        assert answer.errors == ()
+        await second.leave()
+
+    asyncio.run(visit())
+
+
+def test_the_log_has_nothing_of_what_was_typed(small: Server) -> None:
+    async def visit() -> None:
+        visitor = Visitor(small.address, {"model": TYPED, "text": f"the {TYPED} sat"}, below="attention")
+        await visitor.come()
+        deadline = time.monotonic() + 120
+        while not visitor.pages and time.monotonic() < deadline:
+            await visitor.open()
+            await asyncio.sleep(1)
+        # Where the page stands in the menu, with the model that isn't there and the sentence.
+        for page in sorted(visitor.pages):
+            await visitor.follow(page)
+        await visitor.leave()
+
+    asyncio.run(visit())
+    get(small, f"/attention/?text={TYPED}")
+    get(small, f"/attention/{TYPED}.js")
+    assert TYPED not in small.log.read_text("utf-8")
