@@ -32,7 +32,9 @@ def test_a_model_is_loaded_and_its_text_runs_in_the_background(monkeypatch: pyte
     monkeypatch.setattr(runs, "_traces", SharedCache[Any, runs.Drawn](10**9, lambda _: 1))
     request = Request("lists", "copy c a f :")
     assert not is_loaded("lists")
-    preload.begin(request).join()
+    preloading = preload.begin(request)
+    preloading.join()
+    assert preloading.state == "ready"
     assert is_loaded("lists")
     assert is_drawn(request)
     assert "fidelity" in vars(draw(request).trace)  # compared, too
@@ -54,7 +56,9 @@ def test_garbage_is_collected_again_once_all_is_imported(monkeypatch: pytest.Mon
 
 def test_one_that_can_t_be_had_is_a_line_in_the_log_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        preload.begin(Request("../nowhere")).join()
+        preloading = preload.begin(Request("../nowhere"))
+        preloading.join()
+    assert preloading.state == "failed"
     assert "../nowhere was not loaded beforehand" in caplog.text
 
 
