@@ -14,6 +14,7 @@ import attention_viz as av
 from attention_viz import views
 from attention_viz.cli import files
 from attention_viz.trace.trace import Trace
+from tests.killed import die, killed_in
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
@@ -103,6 +104,34 @@ def test_a_disk_that_is_full_leaves_what_was_there(name: str, tmp_path: Path, mo
             WRITERS[name](trace, path)
     assert path.read_bytes() == b"what was there"
     assert [one.name for one in tmp_path.iterdir()] == ["one.svg"]
+    WRITERS[name](trace, path)
+    assert path.read_bytes() != b"what was there"
+
+
+class Killed(FullDisk):
+    """A file in which half of what is written is there when the process that writes is killed."""
+
+    def write(self, content: Any) -> None:
+        self.file.write(content[: len(content) // 2])
+        self.file.flush()
+        die()
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_export_that_is_killed_leaves_what_was_there(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, trace, opened = tmp_path / "one.svg", av.scratch("the new text"), Path.open
+
+    def slowly(self: Path, mode: str = "r", *how: Any, **more: Any) -> Any:
+        file = opened(self, mode, *how, **more)
+        return file if mode.startswith("r") else Killed(file)
+
+    path.write_bytes(b"what was there")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", slowly)
+        killed_in(lambda: WRITERS[name](trace, path))
+    assert path.read_bytes() == b"what was there"
     WRITERS[name](trace, path)
     assert path.read_bytes() != b"what was there"
 

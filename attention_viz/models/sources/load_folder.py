@@ -25,6 +25,7 @@ from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.inputs.tokenizing import is_breakdown
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.sources.changing import keep_apart, unchanged
 from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
 from attention_viz.models.sources.size import building, check_config, check_size
 from attention_viz.trace.trace import Provenance
@@ -68,7 +69,7 @@ def load_folder(
 
     Raises:
         LoadCancelled: `cancelled` said so.
-        ModelNotFound: the folder lacks something, or something in it is broken.
+        ModelNotFound: the folder lacks something, something in it is broken, or it changes meanwhile.
         UnsupportedModel: the folder holds code or pickles, the model takes more memory than `largest`, or it can't be
             recorded exactly.
     """
@@ -77,25 +78,27 @@ def load_folder(
         if cancelled():
             raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
 
-    place = _device(device)
-    precision = _dtype(dtype, place)
+    precision = _dtype(dtype, place := _device(device))
     checked = check_folder(folder, name)
     check_config(checked)
-    found = compared or checked.sha256(check)
-    if sha256 is not None and found != sha256:
-        raise ModelNotFound(
-            f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
-        )
-    check()
-    with _quietly():
-        with _turn(check):
-            built = check_size(checked, lambda: _build(checked), largest)
-        with building(check):
-            hf_model = _read_model(checked, type(built), precision, check)
-        tokenizer = _read_tokenizer(checked)
-        reader = _read_reader(checked, hf_model)
+    with unchanged(checked):
+        found = compared or checked.sha256(check)
+        if sha256 is not None and found != sha256:
+            raise ModelNotFound(
+                f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
+            )
+        check()
+        with _quietly():
+            with _turn(check):
+                built = check_size(checked, lambda: _build(checked), largest)
+            with building(check):
+                hf_model = _read_model(checked, type(built), precision, check)
+            tokenizer = _read_tokenizer(checked)
+            reader = _read_reader(checked, hf_model)
     check()
     _check_tokenizer(checked, hf_model, tokenizer)
+    if sha256 is None and compared is None and revision is None and place.type == "cpu":
+        keep_apart(hf_model)
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
     return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found), reader)

@@ -94,7 +94,7 @@ def load_snapshot(
 
     Raises:
         UnsupportedModel: there is no such moment.
-        ModelNotFound: its weights are missing, damaged, or another's.
+        ModelNotFound: its weights are missing, damaged, or another's, or there is no place for temporary files.
     """
     steps = {revision_of(step): step for step in SNAPSHOTS.get(name, {})}
     if revision not in steps:
@@ -108,14 +108,20 @@ def load_snapshot(
     if not weights.is_file():
         raise ModelNotFound(f"the weights of {called} are missing: {weights.name}")
     # A folder like any other, so that everything is checked as for any other.
-    with tempfile.TemporaryDirectory() as place:
-        for file in folder.parent.glob("*.json"):
-            shutil.copyfile(file, Path(place) / file.name)
-        shutil.copyfile(weights, Path(place) / WEIGHTS)
-        sha256 = SNAPSHOTS[name][step]
-        return load_folder(
-            Path(place), name, device=device, dtype=dtype, sha256=sha256, revision=revision, cancelled=cancelled
-        )
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            for file in folder.parent.glob("*.json"):
+                shutil.copyfile(file, Path(place) / file.name)
+            shutil.copyfile(weights, Path(place) / WEIGHTS)
+            sha256 = SNAPSHOTS[name][step]
+            return load_folder(
+                Path(place), name, device=device, dtype=dtype, sha256=sha256, revision=revision, cancelled=cancelled
+            )
+    except OSError as error:
+        raise ModelNotFound(
+            f"{called} can't be opened: there is no room for its files in the system's temporary folder "
+            f"({error.strerror}); TMPDIR names another"
+        ) from None
 
 
 def _folder(name: str) -> Path:

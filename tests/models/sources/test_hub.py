@@ -18,6 +18,7 @@ import attention_viz as av
 from attention_viz.models import download, plan
 from attention_viz.models.sources.hub import check_id
 from tests.hub import Hub, serving
+from tests.killed import die, killed_in
 from tests.models.families import build
 from tests.models.sources.test_load_folder import Trap, word_tokenizer
 
@@ -146,6 +147,19 @@ def test_an_interrupted_download_is_none_offline(
     offline()
     with pytest.raises(av.ModelNotFound, match=f"there is no {NAME} at main in the hub's cache"):
         plan(NAME)
+
+
+def test_a_download_that_is_killed_is_none_and_the_next_one_is_whole(
+    hub: Hub, files: dict[str, bytes], tmp_path: Path, offline: Callable[[], None]
+) -> None:
+    hub.publish(NAME, files)
+    found = plan(NAME)
+    killed_in(lambda: download(found, progress=lambda come, total: die() if come > total - 100 else None))
+    assert not plan(NAME).complete
+    assert av.load(NAME).trace("the bank").fidelity.ok
+    assert plan(NAME).complete
+    offline()
+    assert plan(NAME).complete
 
 
 def test_a_line_that_breaks_is_taken_up_where_it_broke(hub: Hub, files: dict[str, bytes]) -> None:

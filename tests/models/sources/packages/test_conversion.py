@@ -1,5 +1,6 @@
 """A packaged model is converted once, whole or not at all, and whatever stands in the way is said by name."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from attention_viz.models.sources.load_folder import load_folder
 from attention_viz.models.sources.packages.cache import VARIABLE, cache_folder
 from attention_viz.models.sources.packages.conversion import Conversion
 from attention_viz.models.sources.packages.converters import CONVERTERS
+from tests.killed import die, killed_in
 from tests.models.sources.packages.gguf_file import write_gguf
 
 NAME = "SmolLM2-135M-Instruct"
@@ -136,6 +138,38 @@ def test_what_breaks_off_leaves_nothing_that_looks_like_a_model(
     assert sorted(path.name for path in folder.parent.iterdir()) == [f"{NAME}.1", f"{NAME}.1.lock"]
 
 
+def test_a_conversion_that_is_killed_is_none_and_the_next_one_is_whole(
+    packaged: Packaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(source: Path, folder: Path, progress: Callable[[int, int], None]) -> None:
+        (folder / WEIGHTS).write_bytes(bytes(10))
+        die()
+
+    with monkeypatch.context() as patch:
+        patch.setitem(CONVERTERS, "llama_gguf", half)
+        killed_in(packaged.complete)
+    left = [path.name for path in packaged.conversion.folder.parent.iterdir() if path.is_dir()]
+    assert [name.startswith(f".{NAME}.1-") for name in left] == [True]
+    assert not packaged.conversion.is_complete
+    folder = packaged.complete()  # the lock went with whoever was killed
+    assert sha256_of(folder / WEIGHTS) == packaged.sha256
+    assert sorted(path.name for path in folder.parent.iterdir()) == [f"{NAME}.1", f"{NAME}.1.lock"]
+
+
+def test_a_disk_that_is_full_in_the_middle_is_said_and_nothing_is_left(
+    packaged: Packaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, folder: Path, progress: Callable[[int, int], None]) -> None:
+        (folder / WEIGHTS).write_bytes(bytes(10))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(av.ModelNotFound, match=rf"\(No space left.*{VARIABLE} names"):
+        patch.setitem(CONVERTERS, "llama_gguf", full)
+        packaged.complete()
+    assert [path.name for path in packaged.conversion.folder.parent.iterdir()] == [f"{NAME}.1.lock"]
+    assert sha256_of(packaged.complete() / WEIGHTS) == packaged.sha256
+
+
 def half_written(folder: Path) -> None:
     (folder / "manifest.json").unlink()
 
@@ -150,11 +184,20 @@ def one_byte_changed(folder: Path) -> None:
     (folder / WEIGHTS).write_bytes(weights)
 
 
+def one_byte_changed_after_the_clock_was_set_back(folder: Path) -> None:
+    before = (folder / WEIGHTS).stat().st_mtime
+    one_byte_changed(folder)
+    os.utime(folder / WEIGHTS, (before - 3600, before - 3600))
+
+
 def one_file_gone(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
 
 
-@pytest.mark.parametrize("harm", [half_written, cut_short, one_byte_changed, one_file_gone])
+@pytest.mark.parametrize(
+    "harm",
+    [half_written, cut_short, one_byte_changed, one_byte_changed_after_the_clock_was_set_back, one_file_gone],
+)
 def test_a_folder_that_is_not_whole_is_never_believed(
     packaged: Packaged, conversions: list[Path], harm: Callable[[Path], None]
 ) -> None:
