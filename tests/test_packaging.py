@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+import attention_viz
 from attention_viz.models import CATALOGUE
 from attention_viz.models.sources.packages.cache import VARIABLE
 from benchmarks.visitor import Visitor
@@ -146,6 +148,31 @@ def test_the_source_archive_holds_what_the_wheel_is_built_from(tmp_path: Path) -
         "Makefile",
     )
     assert held >= set(wanted)
+
+
+def test_what_is_built_twice_in_two_places_at_two_times_is_the_same_to_the_byte(wheel: Path, tmp_path: Path) -> None:
+    # The checkout again in another place, its files with other times.
+    copy, left = tmp_path / "copy", (".git", ".venv*", "node_modules", "__pycache__", ".*_cache", ".hypothesis", "dist")
+    shutil.copytree(ROOT, copy, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(*left))
+    for path in copy.rglob("*"):
+        if path.is_file():
+            path.chmod((ROOT / path.relative_to(copy)).stat().st_mode)
+    for name, place in (("first", ROOT), ("second", copy)):
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", tmp_path / name]
+        subprocess.run(build, cwd=place, capture_output=True, check=True)
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path / "second"]
+    subprocess.run(build, cwd=copy, capture_output=True, check=True)
+    again = {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
+    (archive,) = (tmp_path / "first").iterdir()
+    assert sorted(again) == sorted([wheel.name, archive.name])
+    assert again[wheel.name] == wheel.read_bytes()
+    assert again[archive.name] == archive.read_bytes()
+
+
+def test_whoever_cites_it_names_the_version_that_is_there() -> None:
+    told = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.search(rf"^version: {re.escape(attention_viz.__version__)}$", told, re.MULTILINE)
+    assert told.startswith("cff-version: 1.2.0\n")
 
 
 # -- The container image ---
