@@ -28,6 +28,7 @@ class Memory(threading.Thread):
         own: the most megabytes that they had at once of their own, which nobody can take back.
         files: the most megabytes of files, such as traces that rest on disk, that stood in memory for them; the
             system takes these pages back when it needs room.
+        now: the megabytes of their own that they took when they were last looked at.
     """
 
     _PAUSE = 0.2  # seconds
@@ -35,7 +36,7 @@ class Memory(threading.Thread):
     def __init__(self) -> None:
         """Begin with nothing."""
         super().__init__(daemon=True, name="memory")
-        self.own = self.files = 0.0
+        self.own = self.files = self.now = 0.0
         self._over = threading.Event()
 
     def __enter__(self) -> "Memory":
@@ -52,7 +53,8 @@ class Memory(threading.Thread):
         """Look, as Linux tells it."""
         while not self._over.wait(self._PAUSE):
             told = [_status(number) for number in _children(os.getpid())]
-            self.own = max(self.own, sum(one.get("RssAnon", 0) for one in told) / 1e3)
+            self.now = sum(one.get("RssAnon", 0) for one in told) / 1e3
+            self.own = max(self.own, self.now)
             self.files = max(self.files, sum(one.get("RssFile", 0) for one in told) / 1e3)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
@@ -42,6 +43,7 @@ class Visitor:
         parameters: of the link that is opened first, such as a sentence.
         patience: seconds after which a page that hasn't answered counts as an error.
         below: the path that the app is served at; empty for the root of its host.
+        heard: gets every message as it comes.
         waiting: what the page said of what was under way, as HTML, in order.
     """
 
@@ -49,6 +51,7 @@ class Visitor:
     parameters: dict[str, str]
     patience: float = 120
     below: str = ""
+    heard: Callable[[bytes], None] = lambda _: None
     waiting: list[str] = field(default_factory=list[str])
     _connection: ClientConnection | None = None
     _page: str = ""
@@ -139,6 +142,7 @@ class Visitor:
         while True:
             content = await connection.recv(decode=False)
             size += len(content)
+            self.heard(content)
             message = ForwardMsg.FromString(content)
             kind = message.WhichOneof("type")
             if kind == "new_session":

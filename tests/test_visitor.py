@@ -1,13 +1,15 @@
 """What a visitor without a browser makes of the parts of a page, and what many at once have found."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.Delta_pb2 import Delta
 
 from benchmarks.classroom import sentences
 from benchmarks.crowd import texts
-from benchmarks.visitor import Visitor
+from benchmarks.soak import Soak, others, soak, verdicts, word_of
+from benchmarks.visitor import Answer, Visitor
 
 
 def test_an_error_on_a_page_is_heard_and_a_hint_is_none() -> None:
@@ -73,3 +75,30 @@ def test_what_is_said_of_what_is_under_way_is_kept() -> None:
 def test_no_two_of_a_crowd_have_the_same_text() -> None:
     found = texts(30, 300)
     assert len(set(found)) == 30
+
+
+def test_a_word_that_somebody_else_typed_is_told_from_one_s_own() -> None:
+    content = f"The {word_of(3, 1)} and the {word_of(12, 4)}".encode()
+    assert others(content, 3) == {12}
+    assert others(content, 12) == {3}
+    assert others(f"only {word_of(3, 1)}".encode(), 3) == set()
+    assert others(content, 1) == {3, 12}
+
+
+def test_a_soak_fails_by_an_error_a_mixed_up_word_or_memory_that_grows() -> None:
+    answers = {"Explore": [Answer(1.0, (), 10)]}
+    steady, growing = ([(float(second), size(second)) for second in range(1800)] for size in (lambda _: 500.0, float))
+    assert [reached for reached, _ in verdicts(Soak(answers, memory=steady), 30)] == [True, True, True]
+    assert [reached for reached, _ in verdicts(Soak(answers, memory=growing), 30)] == [True, True, False]
+    assert [reached for reached, _ in verdicts(Soak(answers, ["a word of 1 was shown to 2"]), 1)] == [True, False]
+    assert [reached for reached, _ in verdicts(Soak({"Explore": [Answer(1.0, ("KeyError",), 10)]}), 1)] == [False, True]
+
+
+def test_visitors_come_and_go_for_a_while_without_an_error_or_a_word_of_another() -> None:
+    # In a thread of its own, since a browser that other tests left open has its loop in this one.
+    with ThreadPoolExecutor(1) as other:
+        found = other.submit(soak, 0.2, 3).result()
+    assert found.errors == []
+    assert found.mixed == []
+    assert sum(map(len, found.answers.values())) >= 3
+    assert found.memory[-1][1] > 100
