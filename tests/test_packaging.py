@@ -1,6 +1,6 @@
 """What leaves the checkout is complete: the wheel that `make wheel` builds and what the container image takes."""
 
-import asyncio
+import json
 import os
 import re
 import shutil
@@ -11,7 +11,6 @@ import sysconfig
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from playwright.sync_api import expect
 import attention_viz
 from attention_viz.models import CATALOGUE
 from attention_viz.models.sources.packages.cache import VARIABLE
-from benchmarks.visitor import Visitor
 from scripts import serve
 from tests.pages import OpenPage
 
@@ -189,26 +187,58 @@ def copied_into_the_image(folder: Path) -> None:
             shutil.copy(ROOT / name, folder / name)
 
 
-def test_the_files_in_the_container_image_are_enough_for_every_page(tmp_path: Path) -> None:
-    copied_into_the_image(tmp_path)
-    (command,) = (line for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("CMD "))
+# Cut off from every network, with the folder read-only and no home; so runs a container of the image, too.
+CUT_OFF = """
+ip link set lo up
+mount --bind "$1" "$1"
+mount -o remount,bind,ro "$1"
+if touch "$1/written" 2>/dev/null; then exit 3; fi
+shift
+exec "$@"
+"""
+
+
+def cut_off(folder: Path) -> list[str | Path]:
+    """What to put before a command so that it runs so; nothing where this system lets nobody do that."""
+    unshare: list[str | Path] = [
+        "unshare",
+        "--map-root-user",
+        "--net",
+        "--mount",
+        "sh",
+        "-e",
+        "-c",
+        CUT_OFF,
+        "sh",
+        folder,
+    ]
+    try:
+        tried = subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode
+    except OSError:
+        return []
+    return unshare if tried == 0 else []
+
+
+def test_the_files_in_the_container_image_are_enough_for_every_page_without_network_home_or_anything_to_write_to(
+    tmp_path: Path,
+) -> None:
+    image = tmp_path / "image"
+    image.mkdir()
+    copied_into_the_image(image)
+    (line,) = (line for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("CMD "))
     port = serve.free_port()
     options = [f"--server.port={port}", "--server.address=127.0.0.1"]
-    program, *rest = command.removeprefix("CMD ").strip("[]").replace('"', "").split(", ")
+    program, *rest = line.removeprefix("CMD ").strip("[]").replace('"', "").split(", ")
     assert program == "python"
-    with started([sys.executable, *rest, *options], tmp_path, port) as address:
-        # In a thread of its own, since a browser that other tests left open has its loop in this one.
-        with ThreadPoolExecutor(1) as other:
-            errors = other.submit(asyncio.run, walked(Visitor(address, {"model": "scratch"}))).result()
-    assert errors == {name: () for name in errors}
-    assert len(errors) == 1 + len(list((ROOT / "pages").glob("*.py")))
-
-
-async def walked(visitor: Visitor) -> dict[str, tuple[str, ...]]:
-    """The errors that a visitor met on each page."""
-    await visitor.come()
-    errors = {"Explore": (await visitor.open()).errors}
-    for label in visitor.pages - {"Explore"}:
-        errors[label] = (await visitor.follow(label)).errors
-    await visitor.leave()
-    return errors
+    walk = [sys.executable, "-m", "tests.walk", image, str(port), sys.executable, *rest, *options]
+    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", VARIABLE: "/dev/null/models"}
+    there = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [*cut_off(image), *walk], cwd=ROOT, env=there | nowhere, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert not any(told["errors"].values())
+    assert len(told["errors"]) == 1 + len(list((ROOT / "pages").glob("*.py")))
+    assert not told["listens"]
+    assert "Traceback" not in done.stderr

@@ -11,6 +11,8 @@ __all__ = ["Sign", "signs_of"]
 _SIGNS = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_]+)|(?P<number>\d+)|(?P<text>\"[^\"]*\"|'[^']*')|(?P<sign>[=!<>]=|[<>().,+-]))"
 )
+# What arrays of positions can be held against and added to.
+_DIGITS = 9
 
 
 class Sign(NamedTuple):
@@ -36,6 +38,9 @@ def signs_of(said: str) -> Iterator[Sign]:
             what = "a text without its closing quote" if open_quote else f"{said[place]!r}, which means nothing here"
             raise HypothesisError(f"found {what}", said, place)
         kind = str(found.lastgroup)
+        if kind == "number" and len(found[kind]) > _DIGITS:
+            told = f"found a number of {len(found[kind]):,} digits; positions and lengths have {_DIGITS} at most"
+            raise HypothesisError(told, said, found.start(kind))
         yield Sign(kind, found[kind], found.start(kind))
         place = found.end()
     yield Sign("end", "", len(said))
