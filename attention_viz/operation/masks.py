@@ -49,7 +49,8 @@ def sliding_window(queries: int, window: int) -> Bool[Tensor, "query key"]:
             f"a window of {window!r} was asked for; it has to be 1 (each sees itself only) or more, a whole number"
         )
     position = torch.arange(queries)
-    return (position[:, None] - position[None, :]).abs() < window
+    # Nobody is further away than there are positions, and a tensor knows no larger numbers than of 64 bits.
+    return (position[:, None] - position[None, :]).abs() < min(window, queries + 1)
 
 
 def prefix(queries: int, prefix: int) -> Bool[Tensor, "query key"]:
@@ -79,9 +80,11 @@ def padding(token_ids: Int[Tensor, "*batch key"], padding_id: int) -> Bool[Tenso
         (`[:, None]`) before it meets (batch, head, query, key).
 
     Raises:
-        ShapeError: no tensor of ids, or one without numbers.
+        ShapeError: no tensor of ids, or one without numbers; a padding id that is none.
     """
     check_tensor("token_ids", token_ids)
+    if type(padding_id) is not int or not -(2**63) <= padding_id < 2**63:
+        raise ShapeError(f"a padding id of {padding_id!r} was given; it has to be a whole number of 64 bits")
     return (token_ids != padding_id).unsqueeze(-2)
 
 

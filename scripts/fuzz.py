@@ -1,0 +1,45 @@
+"""Tries what nobody would: the tests in `tests/fuzz`, with new examples again and again, until the time is up.
+
+Usage: fuzz.py [--minutes 10] [pytest's options]. A failure ends it, with the example and how to repeat it.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+__all__ = ["main"]
+
+ROOT = Path(__file__).parents[1]
+# Examples of each strategy a round.
+_EXAMPLES = 300
+
+
+def main() -> int:
+    """Go on until the time is up; the exit code of the round that failed, else 0."""
+    parser = argparse.ArgumentParser(description="Try random examples on everything that reads something.")
+    parser.add_argument("--minutes", type=float, default=10, help="for how long; the round under way is ended")
+    arguments, options = parser.parse_known_args()
+    begun, rounds = time.monotonic(), 0
+    seed = time.time_ns() % 10**9
+    while True:
+        print(f"Round {rounds + 1}, seed {seed + rounds}", flush=True)
+        if failed := _round(seed + rounds, options):
+            return failed
+        rounds += 1
+        minutes = (time.monotonic() - begun) / 60
+        if minutes >= arguments.minutes:
+            print(f"{rounds} rounds of {_EXAMPLES} examples a strategy in {minutes:.1f} minutes: nothing found.")
+            return 0
+
+
+def _round(seed: int, options: list[str]) -> int:
+    environment = {**os.environ, "ATTENTION_VIZ_FUZZ_EXAMPLES": str(_EXAMPLES)}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", f"--hypothesis-seed={seed}", "tests/fuzz", *options]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
