@@ -70,7 +70,7 @@ def looked_at(path: Path) -> None:
 
 
 @examples(60)
-@given(st.data())
+@given(data=st.data())
 def test_a_trace_with_flipped_bits_or_another_length_is_read_or_refused(data: st.DataObject, trace_file: Path) -> None:
     content, beside = bytearray(trace_file.read_bytes()), trace_file.with_name("flipped")
     for _ in range(data.draw(st.integers(0, 4))):
@@ -83,7 +83,7 @@ def test_a_trace_with_flipped_bits_or_another_length_is_read_or_refused(data: st
 
 
 @examples(60)
-@given(st.data())
+@given(data=st.data())
 def test_a_trace_whose_header_lies_is_read_or_refused(data: st.DataObject, trace_file: Path) -> None:
     content, beside = trace_file.read_bytes(), trace_file.with_name("lied")
     (length,) = struct.unpack("<Q", content[:8])
@@ -101,7 +101,10 @@ def test_a_trace_whose_header_lies_is_read_or_refused(data: st.DataObject, trace
 
 
 @examples(40)
-@given(st.data(), st.sampled_from(["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]))
+@given(
+    data=st.data(),
+    name=st.sampled_from(["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]),
+)
 def test_a_folder_that_lies_is_exact_or_refused(data: st.DataObject, name: str, model_folder: Path) -> None:
     file = model_folder / name
     before, draw = file.read_bytes(), data.draw

@@ -77,7 +77,7 @@ def twin(
     """Weights and output, cell by cell from the definition."""
     q, k, v = query.double().numpy(), key.double().numpy(), value.double().numpy()
     heads = q.shape[-3]
-    k, v = (numpy.repeat(one, heads // one.shape[-3], axis=-3) for one in (k, v))
+    k, v = (numpy.repeat(one, heads // max(one.shape[-3], 1), axis=-3) for one in (k, v))
     lead = numpy.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])
     q, k, v = (numpy.broadcast_to(one, (*lead, *one.shape[-3:])) for one in (q, k, v))
     cells = (*lead, heads, q.shape[-2], k.shape[-2])
