@@ -69,6 +69,7 @@ class Lesson:
         covers: what of the subject it teaches, in a few words each; the docs list them.
         words: the words of the picture that can be pressed, by `Scene.word`, and which of them asks now; None where the
             bars are the words, or the picture has none.
+        of_text: whether it is made from a sentence; else lesson and exercise have a sample that is no text.
     """
 
     title: str
@@ -80,3 +81,4 @@ class Lesson:
     deeper: tuple[str, ...] = ()
     covers: tuple[str, ...] = field(default=())
     words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None
+    of_text: bool = True

@@ -22,13 +22,13 @@ def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[
 
     Args:
         title: the lesson's.
-        text: the sentence that both are made from.
+        text: the sentence that both are made from; empty where they are made from something else.
         ask: the question that the lesson opens on.
         exercise: the lesson's exercise.
     """
-    where = f"{title} · {ask.source} · “{in_words(text, _SENTENCE)}”"
-    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), where)
-    return question, _exercise(exercise, f"{title} · exercise · “{in_words(text, _SENTENCE)}”")
+    read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
+    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), f"{title} · {ask.source}{read}")
+    return question, _exercise(exercise, f"{title} · exercise{read}")
 
 
 def _asked(ask: Ask) -> Picture:

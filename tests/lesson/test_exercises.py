@@ -29,6 +29,8 @@ SENTENCES = (
 LIKE_OTHERS = SENTENCES[4:6]
 REAL = ("strongest", "head", "job", "matters", "region", "stretch")
 BY_HAND = tuple(kind for kind in EXERCISES if kind not in REAL)
+# Made from a sample and not from the sentence, and solved from the table that is given.
+SEEN = ("region", "stretch")
 PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "strongest", "head")
 
 
@@ -40,6 +42,7 @@ def made(run: Run) -> list[tuple[str, Exercise]]:
     wanted += [(kind, text, 1) for kind in ("strongest", "head") for text in (BANK, CAT)]
     wanted += [("job", text, seed) for text in (BANK, CAT, SENTENCES[3], "word") for seed in range(3)]
     wanted += [("matters", text, 0) for text in (BANK, "word")]
+    wanted += [(kind, text, seed) for kind in SEEN for text in (BANK, "word") for seed in range(5)]
     assert len(wanted) >= 500
     return [(text, EXERCISES[kind].make(Scene(text, run), seed)) for kind, text, seed in wanted]
 
@@ -281,13 +284,35 @@ def solve_memory(exercise: Exercise) -> float:
     return count**2 if "whole matrix" in exercise.question else block**2
 
 
+def solve_region(exercise: Exercise) -> float:
+    (boxes,) = exercise.given
+    asked = re.findall(r"(row \d) (column \d)", exercise.question.partition("together: ")[2])
+    assert 2 <= len(set(asked)) == len(asked)
+    return sum(boxes.numbers[boxes.rows.index(row)][boxes.columns.index(column)] for row, column in asked)
+
+
+def solve_stretch(exercise: Exercise) -> str:
+    (given,) = exercise.given
+    # Where two points are as good, either is right.
+    first, second = (numpy.array(row) for row in given.numbers)
+    sums = {
+        moment: round(float(first[:at].sum() + second[at:].sum()), 2)
+        for at, moment in enumerate(given.columns)
+        if moment in exercise.answer.options
+    }
+    best = [moment for moment, both in sums.items() if both == max(sums.values())]
+    assert exercise.answer.right == {exercise.answer.options.index(moment) for moment in best}
+    assert len(sums) == len(given.columns) - 1
+    return best[0]
+
+
 SOLVERS: dict[str, Callable[[Exercise], object]] = {
     name.removeprefix("solve_"): value for name, value in dict(globals()).items() if name.startswith("solve_")
 }
 
 
 def test_solutions_follow_from_what_is_on_the_page(made: list[tuple[str, Exercise]]) -> None:
-    assert set(SOLVERS) == set(BY_HAND)
+    assert set(SOLVERS) == {*BY_HAND, *SEEN}
     solved = 0
     for _, exercise in made:
         if exercise.kind not in SOLVERS:
@@ -297,7 +322,7 @@ def test_solutions_follow_from_what_is_on_the_page(made: list[tuple[str, Exercis
             assert math.isclose(found, answer.value, rel_tol=1e-6, abs_tol=1e-6), exercise.question
         elif isinstance(answer, Choice):
             assert answer.options.index(found) in answer.right, exercise.question
-            assert exercise.kind == "permute" or len(answer.right) == 1
+            assert exercise.kind in ("permute", "stretch") or len(answer.right) == 1
         else:
             assert found == answer.right, exercise.question
         solved += 1

@@ -23,6 +23,7 @@ def trace() -> av.Trace:
     return av.Trace.from_weights(torch.full((1, 2, 2), 0.5), ["a", "b"])
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_trace_in_place_of_a_model_is_refused_with_the_way_to_the_model(name: str, trace: av.Trace) -> None:
     with pytest.raises(av.UnsupportedModel, match=r"a trace of .* was given, which doesn't hold the model: load"):

@@ -25,7 +25,8 @@ def test_the_toy_s_induction_head_comes_out_on_top(toy: av.AttentionModel) -> No
     assert table["induction_random"].idxmax() == (1, 1)
     assert list(table.columns[-2:]) == ["induction_random", "induction_random_n"]
     assert table.drop(columns=["induction_random", "induction_random_n"]).equals(av.head_table(text))
-    assert table.attrs == {"rows": 6, "queries": 6}
+    assert {name: table.attrs[name] for name in ("rows", "queries")} == {"rows": 6, "queries": 6}
+    assert table.attrs["missing"].keys() == {"above"}
     run = toy.repeated_random()
     count = len(run.query_tokens()) // 2
     assert set(table["induction_random_n"]) == {count}

@@ -4,7 +4,8 @@ import asyncio
 import http.client
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPMessage
 from typing import Any
@@ -35,6 +36,12 @@ def small(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     }
     with app(tmp_path_factory.mktemp("front"), pytestconfig, **settings) as server:
         yield server
+
+
+def _alone(visit: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """In a thread of its own, since a browser's loop may be in this one."""
+    with ThreadPoolExecutor(1) as other:
+        other.submit(lambda: asyncio.run(visit())).result()
 
 
 def get(server: Server, path: str) -> tuple[int, HTTPMessage, bytes]:
@@ -89,7 +96,7 @@ def test_whoever_comes_when_all_places_are_taken_is_told_so_and_comes_in_once_th
         assert answer.errors == ()
         await second.leave()
 
-    asyncio.run(visit())
+    _alone(visit)
 
 
 def test_the_log_has_nothing_of_what_was_typed(small: Server) -> None:
@@ -105,7 +112,7 @@ def test_the_log_has_nothing_of_what_was_typed(small: Server) -> None:
             await visitor.follow(page)
         await visitor.leave()
 
-    asyncio.run(visit())
+    _alone(visit)
     get(small, f"/attention/?text={TYPED}")
     get(small, f"/attention/{TYPED}.js")
     assert TYPED not in small.log.read_text("utf-8")

@@ -1,5 +1,12 @@
 // What is drawn in lines over a spectrogram: SVG elements, curves of weights, and the axis of time.
 
+/** The name of SVG's space, as the browser has it: a page that is one file names no host, not even this one. */
+function svgSpace() {
+  const place = document.createElement("template");
+  place.innerHTML = "<svg>";
+  return place.content.firstElementChild?.namespaceURI ?? null;
+}
+
 /**
  * An SVG element; texts are only ever set as text.
  * @param {string} tag
@@ -7,7 +14,7 @@
  * @param {...(Node | string)} children
  */
 export function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const node = /** @type {SVGElement} */ (document.createElementNS(svgSpace(), tag));
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
   node.append(...children);
   return node;

@@ -76,4 +76,5 @@ LESSON = Lesson(
     _CONTROL,
     "stretch",
     covers=("sound: frames as tokens, cross-attention from words to time, word times by time warping",),
+    of_text=False,
 )

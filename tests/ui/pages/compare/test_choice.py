@@ -30,7 +30,17 @@ STATE = State()
 
 @pytest.mark.parametrize("what", KINDS)
 def test_what_is_written_is_read_again(what: str) -> None:
-    choice = CompareChoice(what, "a boat", "lists", "token", 1, 3, 425, 500, "previous")
+    choice = CompareChoice(
+        what,
+        other="a boat",
+        other_model="lists",
+        align="token",
+        other_layer=1,
+        other_head=3,
+        moment=425,
+        other_moment=500,
+        metric="previous",
+    )
     found, notices = read(CompareChoice(), write(choice), STATE)
     assert notices == []
     assert write(found) == write(choice)
