@@ -100,7 +100,7 @@ def test_a_trace_whose_header_lies_is_read_or_refused(data: st.DataObject, trace
         looked_at(beside)
 
 
-@examples(40)
+@examples(15)
 @given(
     data=st.data(),
     name=st.sampled_from(["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]),

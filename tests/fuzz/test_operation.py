@@ -83,7 +83,8 @@ def twin(
     cells = (*lead, heads, q.shape[-2], k.shape[-2])
     may = numpy.broadcast_to(True if allowed is None else allowed.numpy(), cells)
     added = numpy.broadcast_to(0.0 if bias is None else bias.double().numpy(), cells)
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    # Of no dimensions every product is 0, whatever it is scaled by.
+    factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     weights, output = numpy.zeros(cells), numpy.zeros((*cells[:-1], v.shape[-1]))
     for row in numpy.ndindex(cells[:-1]):
         scores = k[row[:-1]] @ q[row] * factor

@@ -207,7 +207,9 @@ def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | 
     Of a model that attends to blocks of a longer text, as many as it attends to whole: beyond them it is another model.
     """
     positions = _configured(model, "max_position_embeddings")
-    longest = None if tokenizer is None else tokenizer.model_max_length
+    said = None if tokenizer is None else tokenizer.model_max_length
+    # A folder's file may say anything; what is no number limits nothing.
+    longest = said if isinstance(said, int | float) else None
     limits = (positions, longest, _full_limit(model), *_table_limits(model, positions))
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
 
