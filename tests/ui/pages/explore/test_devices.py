@@ -1,0 +1,54 @@
+"""The camera and the microphone, pressed in a real browser with made-up devices; and the picture under the pointer."""
+
+import re
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Page, expect
+
+from tests.conftest import OpenPage
+
+VERIFIED = re.compile("^Verified")
+
+
+def ready(screen: Page) -> None:
+    expect(screen.get_by_text(VERIFIED)).to_be_visible(timeout=90_000)
+
+
+def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_looks_at(page: OpenPage) -> None:
+    screen = page("/?model=dinov2-small")
+    screen.context.grant_permissions(["camera"])
+    ready(screen)
+    claim, picture = screen.get_by_test_id("explorer-sentence"), screen.get_by_test_id("picture")
+    picture.hover(position={"x": 40, "y": 40})
+    expect(claim).to_contain_text(re.compile("^The patch at row [12], column [12]"))
+    screen.get_by_role("radio", name="what looks at it").check()
+    picture.hover(position={"x": 40, "y": 40})
+    expect(claim).to_contain_text(re.compile("give the patch at|Nothing looks at"))
+    screen.get_by_role("button", name="chelsea.jpg").click()
+    screen.get_by_text("Camera", exact=True).click()
+    photo = screen.get_by_role("button", name="Take Photo")
+    expect(photo).to_be_enabled(timeout=30_000)
+    photo.click()
+    expect(screen.get_by_role("button", name="your photo")).to_be_visible(timeout=60_000)
+    ready(screen)
+    assert "picture=" not in urlsplit(screen.url).query
+
+
+def test_what_the_microphone_records_is_written_down_and_words_light_up_as_it_plays(page: OpenPage) -> None:
+    screen = page("/?model=whisper-tiny.en")
+    screen.context.grant_permissions(["microphone"])
+    ready(screen)
+    word = screen.get_by_test_id("sound").get_by_role("button", name="window")
+    word.hover()
+    expect(screen.get_by_test_id("explorer-sentence")).to_contain_text("“window”")
+    screen.get_by_test_id("play").click()
+    expect(screen.get_by_test_id("play")).to_have_text(re.compile("Pause"))
+    expect(screen.get_by_test_id("sound").locator(".av-cursor")).to_have_attribute("visibility", "visible")
+    screen.get_by_role("button", name="window.flac").click()
+    screen.get_by_role("button", name="Record", exact=True).click()
+    stop = screen.get_by_role("button", name="Stop recording")
+    expect(stop).to_be_visible(timeout=30_000)
+    expect(screen.get_by_text(re.compile("00:0[1-9]"))).to_be_visible(timeout=30_000)
+    stop.click()
+    expect(screen.get_by_role("button", name="your recording")).to_be_visible(timeout=60_000)
+    assert "sound=" not in urlsplit(screen.url).query
