@@ -231,7 +231,7 @@ def test_the_files_in_the_container_image_are_enough_for_every_page_without_netw
     program, *rest = line.removeprefix("CMD ").strip("[]").replace('"', "").split(", ")
     assert program == "python"
     walk = [sys.executable, "-m", "tests.walk", image, str(port), sys.executable, *rest, *options]
-    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", VARIABLE: "/dev/null/models"}
+    nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/dev/null/cache", VARIABLE: "/dev/null/models"}
     there = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [*cut_off(image), *walk], cwd=ROOT, env=there | nowhere, capture_output=True, text=True, check=False
