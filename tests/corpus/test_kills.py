@@ -6,10 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import attention_viz as av
-from tests.corpus.killed import TEXTS
 from tests.corpus.test_scan import files_of
-from tests.shipped import shipped
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,5 +20,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
     lines = told.stdout.splitlines()
     assert told.returncode == 0 and lines[-1] == "whole", told.stdout + told.stderr
     assert len(lines) == len(moments) + 1 and lines[0].startswith("killed")
-    av.scan(shipped("induction"), TEXTS, tmp_path / "whole")
+    # In a process of its own, too: in this one other tests may have set how many threads torch has.
+    whole = [*command[:3], str(tmp_path / "whole")]
+    assert subprocess.run(whole, cwd=ROOT, capture_output=True, text=True, timeout=600).stdout.endswith("whole\n")
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")

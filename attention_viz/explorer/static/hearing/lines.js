@@ -2,9 +2,7 @@
 
 /** The name of SVG's space, as the browser has it: a page that is one file names no host, not even this one. */
 function svgSpace() {
-  const place = document.createElement("template");
-  place.innerHTML = "<svg>";
-  return place.content.firstElementChild?.namespaceURI ?? null;
+  return new DOMParser().parseFromString("<svg>", "text/html").querySelector("svg")?.namespaceURI ?? null;
 }
 
 /**
