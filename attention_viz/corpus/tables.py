@@ -185,8 +185,8 @@ def _texts(part: Part) -> "pandas.DataFrame":
     import pandas
 
     sample = set(part.tally.sample.tolist())
-    numbers = list(part.texts)
-    said, by_lot = list(part.texts.values()), [number in sample for number in numbers]
+    numbers = sorted(part.texts)
+    said, by_lot = [part.texts[number] for number in numbers], [number in sample for number in numbers]
     return pandas.DataFrame({"text": numbers, "said": pandas.Series(said, dtype="str"), "by_lot": by_lot})
 
 
