@@ -1,6 +1,7 @@
 // What heads mostly do, as colours and signs: what is a job has a hue, what is none is neutral, and nothing is hollow.
 
 import {inkOn, onRamp} from "../data/scale.js";
+import {svg} from "../parts/element.js";
 
 /**
  * @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js"
@@ -104,15 +105,8 @@ export function hueOf({roles}, role, colours) {
 export function signOf(name) {
   const sign = SIGNS[name];
   if (!sign) return null;
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 12 12");
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", "av-sign");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", sign.lines ?? sign.fill ?? "");
-  if (sign.lines) path.setAttribute("class", "av-lines");
-  svg.append(path);
-  return svg;
+  const lines = svg("path", {d: sign.lines ?? sign.fill ?? "", class: sign.lines ? "av-lines" : null});
+  return svg("svg", {viewBox: "0 0 12 12", "aria-hidden": "true", class: "av-sign"}, lines);
 }
 
 /**

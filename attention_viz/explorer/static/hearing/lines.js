@@ -1,22 +1,6 @@
-// What is drawn in lines over a spectrogram: SVG elements, curves of weights, and the axis of time.
+// What is drawn in lines over a spectrogram: curves of weights, and the axis of time.
 
-/** The name of SVG's space, as the browser has it: a page that is one file names no host, not even this one. */
-function svgSpace() {
-  return new DOMParser().parseFromString("<svg>", "text/html").querySelector("svg")?.namespaceURI ?? null;
-}
-
-/**
- * An SVG element; texts are only ever set as text.
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {...(Node | string)} children
- */
-export function svg(tag, attributes = {}, ...children) {
-  const node = /** @type {SVGElement} */ (document.createElementNS(svgSpace(), tag));
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  node.append(...children);
-  return node;
-}
+import {svg} from "../parts/element.js";
 
 /**
  * A row of weights as a curve that stands on a line.

@@ -1,11 +1,11 @@
 // A sound that looks at itself: the spectrogram, a chosen moment of it, and what that moment listens to.
 
-import {element} from "../parts/element.js";
+import {element, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
 import {createHearing} from "./hearing.js";
-import {curveOf, svg, timeAxis} from "./lines.js";
-import {lineOf} from "../seen/patches.js";
+import {curveOf, timeAxis} from "./lines.js";
+import {SHOWN_ROW, lineOf} from "../seen/patches.js";
 import {framesOf, tellMoment} from "./speech.js";
 import {moveCursor} from "./words.js";
 
@@ -71,23 +71,7 @@ export function createMoments(view, packed) {
     said,
     draw(changed) {
       if (hasAny(changed, "loaded", "theme")) hearing.paint();
-      if (
-        !hasAny(
-          changed,
-          "loaded",
-          "theme",
-          "size",
-          "layer",
-          "head",
-          "preview",
-          "overQuery",
-          "query",
-          "pairQuery",
-          "pairKey",
-          "direction",
-        )
-      )
-        return;
+      if (!hasAny(changed, ...SHOWN_ROW, "theme", "size", "direction")) return;
       direction.select(view.store.state.direction);
       place.setAttribute("aria-label", (said() ?? []).map(([text]) => text).join("") || "The sound");
       fillMoments(view, place, hearing.spectrum, frames);

@@ -1,7 +1,6 @@
 // The words above a sound and the ribbons from each to what it hears.
 
-import {element} from "../parts/element.js";
-import {svg} from "./lines.js";
+import {element, svg} from "../parts/element.js";
 
 // Heights in pixels: of the words, of the ribbons, of the spectrogram, of the curve below it, of the axis.
 export const TALL = {words: 30, ribbons: 82, sound: 136, curve: 44, axis: 20};

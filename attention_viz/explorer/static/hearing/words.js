@@ -1,10 +1,11 @@
 // The words that are said, above; the spectrogram with time, below; and a ribbon from each word to what it hears.
 
-import {element, within} from "../parts/element.js";
+import {element, within, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
 import {createHearing} from "./hearing.js";
-import {curveOf, svg, timeAxis} from "./lines.js";
+import {curveOf, timeAxis} from "./lines.js";
+import {SHOWN_ROW} from "../seen/patches.js";
 import {TALL, gradient, ribbon, seatsOf, wordNode} from "./ribbons.js";
 import {framesOf, litAt, rowOfWord, spanOf, tellWord} from "./speech.js";
 
@@ -63,24 +64,7 @@ export function createWords(view, packed) {
     node,
     draw(changed) {
       if (hasAny(changed, "loaded", "theme")) hearing.paint();
-      if (
-        !hasAny(
-          changed,
-          "loaded",
-          "theme",
-          "size",
-          "layer",
-          "head",
-          "preview",
-          "overQuery",
-          "query",
-          "pairQuery",
-          "pairKey",
-          "after",
-          "aligned",
-        )
-      )
-        return;
+      if (!hasAny(changed, ...SHOWN_ROW, "theme", "size", "after", "aligned")) return;
       select();
       drawHero();
     },

@@ -26,6 +26,31 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /**
+ * Attributes of an element of a drawing, by name; false, null and undefined are none at all.
+ * @typedef {Record<string, string | number | boolean | null | undefined>} Marks
+ */
+
+// The name of SVG's space, as the browser has it: a page that is one file names no host, not even this one.
+/** @type {string | null} */
+let svgSpace = null;
+
+/**
+ * An element of a drawing; children that are null or undefined are left out.
+ * @param {string} tag
+ * @param {Marks} attributes
+ * @param {...(Node | string | null | undefined)} children
+ * @returns {SVGElement}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  svgSpace ??= new DOMParser().parseFromString("<svg>", "text/html").querySelector("svg")?.namespaceURI ?? null;
+  const node = /** @type {SVGElement} */ (document.createElementNS(svgSpace, tag));
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, String(value));
+  node.append(...children.filter((child) => child != null));
+  return node;
+}
+
+/**
  * The element that fits a selector and that an event happened in, or null.
  * @param {Event} event
  * @param {string} selector

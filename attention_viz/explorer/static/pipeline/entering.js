@@ -1,6 +1,7 @@
 // What enters the layer at the two positions, and its way to the query and the key.
 
-import {flow, label, svg, tidy} from "./scene.js";
+import {flow, label, tidy} from "./scene.js";
+import {svg} from "../parts/element.js";
 import {rowOf} from "./numbers.js";
 
 /**

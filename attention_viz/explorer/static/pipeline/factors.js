@@ -1,6 +1,7 @@
 // Two vectors and their products, a row a dimension, so that a product stands beside its factors.
 
-import {bar, label, svg, tidy} from "./scene.js";
+import {bar, label, tidy} from "./scene.js";
+import {svg} from "../parts/element.js";
 import {drawEntering} from "./entering.js";
 import {present, signed, written} from "./numbers.js";
 

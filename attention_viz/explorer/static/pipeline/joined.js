@@ -1,7 +1,8 @@
 // One head's output among those of all heads, what it alone adds to what they are joined to, and that itself.
 
 import {fullOf, stripOf} from "./entering.js";
-import {flow, label, svg, tidy} from "./scene.js";
+import {flow, label, tidy} from "./scene.js";
+import {svg} from "../parts/element.js";
 import {furthest, present, rowOf, written} from "./numbers.js";
 
 /**

@@ -1,7 +1,8 @@
 // The values by their weights, their sum, which is the head's output, and that output among those of all heads.
 
 import {drawJoined} from "./joined.js";
-import {cut, flow, label, svg, tidy, upright} from "./scene.js";
+import {cut, flow, label, tidy, upright} from "./scene.js";
+import {svg} from "../parts/element.js";
 import {furthest, present, rowOf, share, written} from "./numbers.js";
 import {tagOf} from "./row.js";
 

@@ -12,9 +12,9 @@ import {claimOf, writeWords} from "./words.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
-import {createScene, drawDescent, finish, svg} from "./scene.js";
+import {createScene, drawDescent, finish} from "./scene.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
-import {element, focused, within} from "../parts/element.js";
+import {element, focused, within, svg} from "../parts/element.js";
 
 /**
  * @import {Message, Mounting} from "../hosts/hosting.js"

@@ -1,6 +1,7 @@
 // The chosen query's row: a lane for each key, from what enters the softmax to what comes out of it.
 
-import {bar, cut, flow, label, svg, tidy} from "./scene.js";
+import {bar, cut, flow, label, tidy} from "./scene.js";
+import {svg} from "../parts/element.js";
 import {share, written} from "./numbers.js";
 import {entryTold, exponentials, weightTold} from "./told.js";
 

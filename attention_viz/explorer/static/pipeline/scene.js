@@ -1,8 +1,11 @@
 // The drawing of the pipeline: marks with what they belong to, and places that tell something when pointed at.
 
-/** @import {Places} from "./geometry.js" */
+import {svg} from "../parts/element.js";
 
-/** @typedef {Record<string, string | number | boolean | null | undefined>} Marks */
+/**
+ * @import {Places} from "./geometry.js"
+ * @import {Marks} from "../parts/element.js"
+ */
 
 /** A piece of a sentence, plain or with a class. @typedef {string | [text: string, role: string]} Said */
 
@@ -32,24 +35,8 @@
 
 /** @typedef {{role?: string, below?: string, mono?: boolean, end?: boolean}} TitleLooks */
 
-const SPACE = "http://www.w3.org/2000/svg";
 /** @type {CanvasRenderingContext2D | null} */
 let pencil = null;
-
-/**
- * An element of a drawing; text is only ever set as text.
- * @param {string} tag
- * @param {Marks} attributes
- * @param {...(Element | string | null)} children
- * @returns {SVGElement}
- */
-export function svg(tag, attributes = {}, ...children) {
-  const node = /** @type {SVGElement} */ (document.createElementNS(SPACE, tag));
-  for (const [name, value] of Object.entries(attributes))
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, String(value));
-  node.append(...children.filter((child) => child !== null));
-  return node;
-}
 
 /**
  * Words at a place.

@@ -2,7 +2,8 @@
 
 import {chainOf, heightsOf, stepTold} from "./chain.js";
 import {termTold} from "./factors.js";
-import {bar, flow, label, svg, tidy} from "./scene.js";
+import {bar, flow, label, tidy} from "./scene.js";
+import {svg} from "../parts/element.js";
 import {signed, written} from "./numbers.js";
 
 /**

@@ -1,8 +1,8 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
-import {element, focused} from "../parts/element.js";
+import {element, focused, svg} from "../parts/element.js";
 import {percent} from "./numbers.js";
-import {svg, tidy} from "./scene.js";
+import {tidy} from "./scene.js";
 
 /**
  * @import {Opened, Pair} from "./numbers.js"

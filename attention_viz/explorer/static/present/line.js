@@ -1,6 +1,7 @@
 // The words of a sentence on one line, and links from the one that looks; at first dashed and all alike.
 
 import {inkOn, onRamp} from "../data/scale.js";
+import {svg} from "../parts/element.js";
 import {SMALLEST, onLine} from "./room.js";
 import {forRoom} from "./slides.js";
 
@@ -14,22 +15,8 @@ import {forRoom} from "./slides.js";
  * @typedef {{width: number, height: number, colours: Colours, mono: string, vote: number | null}} Room
  */
 
-const SVG = "http://www.w3.org/2000/svg";
 const [THICKEST, THINNEST, LEAST_TOLD] = [26, 2, 0.05];
 let gradients = 0;
-
-/**
- * An element of a drawing; what comes from a text is set as text.
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {string} [text]
- */
-export function drawn(tag, attributes, text) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
 
 /**
  * The largest size at which words fit on a line, with the width of each.
@@ -59,15 +46,15 @@ export function drawLine(row, room) {
   const most = Math.max(160, room.height - high - 230);
   const base = Math.min(room.height - high - 190, most + 20);
   const shrink = Math.min(1, room.width / total);
-  const picture = drawn("svg", {width: room.width, height: room.height, role: "group", "aria-label": spokenLine(row)});
-  const all = drawn("g", shrink < 1 ? {transform: `scale(${shrink})`} : {});
+  const picture = svg("svg", {width: room.width, height: room.height, role: "group", "aria-label": spokenLine(row)});
+  const all = svg("g", shrink < 1 ? {transform: `scale(${shrink})`} : {});
   picture.append(all);
   const centre = (/** @type {number} */ place) => lefts[place] + widths[place] / 2;
   if (query !== null) all.append(...links(row, centre, base, most, room));
   for (const x of signs)
-    all.append(drawn("text", {class: "av-cut", x, y: base + 20 + high * 0.68, "font-size": 44}, "…"));
+    all.append(svg("text", {class: "av-cut", x, y: base + 20 + high * 0.68, "font-size": 44}, "…"));
   tokens.forEach((text, place) => {
-    const cell = drawn("g", {class: "av-token", "data-vote": place, tabindex: 0, role: "button"});
+    const cell = svg("g", {class: "av-token", "data-vote": place, tabindex: 0, role: "button"});
     cell.setAttribute("aria-label", room.vote === place ? `${text}, you said` : text);
     const box = {x: lefts[place], y: base + 20, width: widths[place], height: high, rx: 12};
     const marks = [place === query ? "av-is-query" : "", place === key ? "av-is-key" : "", dim[place] ? "av-dim" : ""];
@@ -75,15 +62,15 @@ export function drawLine(row, room) {
     const fill = onRamp(room.colours.ramp, weight ?? 0);
     const at = {x: centre(place), y: base + 20 + high * 0.67, "font-size": size};
     cell.append(
-      drawn("rect", {...box, class: `av-box av-blind ${marks.join(" ")}`}),
-      drawn("rect", {...box, class: `av-box av-told ${marks.join(" ")}`, style: `fill: rgb(${fill.join(",")})`}),
-      drawn("text", {...at, class: `av-word av-blind ${marks.join(" ")}`}, text),
-      drawn("text", {...at, class: `av-word av-told ${marks[0]} ${marks[1]}`, style: `fill: ${inkOn(fill)}`}, text),
+      svg("rect", {...box, class: `av-box av-blind ${marks.join(" ")}`}),
+      svg("rect", {...box, class: `av-box av-told ${marks.join(" ")}`, style: `fill: rgb(${fill.join(",")})`}),
+      svg("text", {...at, class: `av-word av-blind ${marks.join(" ")}`}, text),
+      svg("text", {...at, class: `av-word av-told ${marks[0]} ${marks[1]}`, style: `fill: ${inkOn(fill)}`}, text),
     );
     if (room.vote === place) {
       const around = {x: box.x - 9, y: box.y - 9, width: box.width + 18, height: high + 18, rx: 18};
-      cell.append(drawn("rect", {...around, class: "av-vote"}));
-      cell.append(drawn("text", {x: at.x, y: box.y + high + 132, class: "av-said", "font-size": 34}, "you said"));
+      cell.append(svg("rect", {...around, class: "av-vote"}));
+      cell.append(svg("text", {x: at.x, y: box.y + high + 132, class: "av-said", "font-size": 34}, "you said"));
     }
     if (weight === null) cell.append(number(at.x, box.y + high + 52, "av-other", 34, "—"));
     else if (place === key) cell.append(number(at.x, box.y + high + 84, "av-main", 76, forRoom(weight)));
@@ -101,7 +88,7 @@ export function drawLine(row, room) {
  * @param {string} text
  */
 function number(x, y, name, size, text) {
-  return drawn("text", {x, y, class: `av-number av-told ${name}`, "font-size": size}, text);
+  return svg("text", {x, y, class: `av-number av-told ${name}`, "font-size": size}, text);
 }
 
 /**
@@ -124,7 +111,7 @@ function links({tokens, values, query, key}, centre, base, most, {colours}) {
   };
   const name = `av-link-${(gradients += 1)}`;
   const others = tokens.map((_, place) => place).filter((place) => place !== from || place === key);
-  const blind = others.map((place) => drawn("path", {class: "av-link av-blind", d: path(place)}));
+  const blind = others.map((place) => svg("path", {class: "av-link av-blind", d: path(place)}));
   const told = others
     .filter((place) => place !== key)
     .map((place) => {
@@ -133,16 +120,16 @@ function links({tokens, values, query, key}, centre, base, most, {colours}) {
         "stroke-width": Math.max(THINNEST, weight * THICKEST),
         "stroke-opacity": Math.min(0.9, 0.3 + weight * 3),
       };
-      return drawn("path", {class: "av-link av-told", d: path(place), ...look});
+      return svg("path", {class: "av-link av-told", d: path(place), ...look});
     });
   if (key === null || values[key] === null) return [...blind, ...told];
   const ends = {x1: centre(from), x2: key === from ? centre(from) + 1 : centre(key)};
-  const blend = drawn("linearGradient", {id: name, gradientUnits: "userSpaceOnUse", ...ends});
+  const blend = svg("linearGradient", {id: name, gradientUnits: "userSpaceOnUse", ...ends});
   const stops = [colours.query, colours.accent, colours.key];
-  blend.append(...stops.map((colour, at) => drawn("stop", {offset: at / 2, "stop-color": colour})));
+  blend.append(...stops.map((colour, at) => svg("stop", {offset: at / 2, "stop-color": colour})));
   const thick = Math.max(THINNEST, Number(values[key]) * THICKEST);
   const main = {class: "av-link av-main av-told", d: path(key), style: `stroke: url(#${name})`, "stroke-width": thick};
-  return [blend, ...blind, ...told, drawn("path", main)];
+  return [blend, ...blind, ...told, svg("path", main)];
 }
 
 /** @param {Row} row */

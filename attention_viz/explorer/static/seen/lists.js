@@ -3,7 +3,7 @@
 import {element, within} from "../parts/element.js";
 import {hasAny} from "../data/store.js";
 import {threeDigits} from "../data/scale.js";
-import {lineOf, overPatches, regionOf} from "./patches.js";
+import {SHOWN_ROW, lineOf, overPatches, regionOf} from "./patches.js";
 import {calledPatch, chosenPosition} from "./chosen.js";
 import {nameOfRegion} from "./telling.js";
 
@@ -33,21 +33,7 @@ export function createPictureLists(view, patches) {
   return {
     node: element("div", {class: "av-bars"}, goes, heads),
     draw(changed) {
-      if (
-        !hasAny(
-          changed,
-          "loaded",
-          "layer",
-          "head",
-          "preview",
-          "overQuery",
-          "query",
-          "pairQuery",
-          "pairKey",
-          "direction",
-        )
-      )
-        return;
+      if (!hasAny(changed, ...SHOWN_ROW, "direction")) return;
       const {head, stream} = view.now;
       if (head === null) return;
       const {direction} = view.store.state;

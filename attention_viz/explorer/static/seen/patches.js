@@ -1,6 +1,9 @@
 // A picture's patches: where each stands, what one of them looks at or is looked at by, and which lie together.
 
-/** @import {Axis} from "../data/tokens.js" */
+/**
+ * @import {Axis} from "../data/tokens.js"
+ * @import {State} from "../parts/view.js"
+ */
 
 /**
  * How the positions of a picture stand in it.
@@ -41,6 +44,12 @@ export function patchesOf({place, count}) {
   const others = Array.from(numbers.keys()).filter((position) => numbers[position] < 0);
   return {down, across, positions, numbers, others};
 }
+
+/**
+ * What decides which row of which head is shown, and whether it is there.
+ * @type {(keyof State)[]}
+ */
+export const SHOWN_ROW = ["loaded", "layer", "head", "preview", "overQuery", "query", "pairQuery", "pairKey"];
 
 /**
  * What each position has to do with a chosen one: what it gives to each, or what each gives to it.

@@ -6,7 +6,7 @@ import {hasAny} from "../data/store.js";
 import {chosenPosition, pinPatch, saidOfPicture, walkPatches} from "./chosen.js";
 import {placeMarks} from "./marks.js";
 import {paintOverlay, sheetsOf} from "./overlay.js";
-import {lineOf, overPatches} from "./patches.js";
+import {SHOWN_ROW, lineOf, overPatches} from "./patches.js";
 import {createTools} from "./tools.js";
 
 /**
@@ -43,25 +43,7 @@ export function createStage(view, patches, packed) {
   return {
     node,
     draw(changed) {
-      if (
-        !hasAny(
-          changed,
-          "loaded",
-          "theme",
-          "size",
-          "layer",
-          "head",
-          "preview",
-          "overQuery",
-          "query",
-          "pairQuery",
-          "pairKey",
-          "direction",
-          "smooth",
-          "strength",
-        )
-      )
-        return;
+      if (!hasAny(changed, ...SHOWN_ROW, "theme", "size", "direction", "smooth", "strength")) return;
       select();
       if (dots === null) return;
       const {theme} = view.store.state;
