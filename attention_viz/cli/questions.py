@@ -49,13 +49,7 @@ def add_why(added: "Commands") -> None:
     add_text(command, "--text", again=True)
     command.add_argument("--token", metavar="WORD", help="the word that might come next")
     command.add_argument("--against", metavar="WORD", help="subtract the logit of this word")
-    command.add_argument(
-        "--position",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="the token after which WORD comes; -1 is the last (default)",
-    )
+    _add_position(command)
     command.add_argument("--layer", type=place, metavar="N", help="for a score: the layer, from 0")
     command.add_argument("--head", type=place, metavar="N", help="for a score: the head, from 0")
     command.add_argument("--query", metavar="WORD", help="for a score: the word that looks, or its position")
@@ -92,13 +86,7 @@ def add_effects(added: "Commands") -> None:
     command.add_argument(
         "--probability", action="store_true", help="measure the probability of WORD instead of its logit"
     )
-    command.add_argument(
-        "--position",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="the token after which WORD comes; -1 is the last (default)",
-    )
+    _add_position(command)
     command.add_argument(
         "--to",
         choices=("mean", "zero"),
@@ -122,13 +110,7 @@ def add_patch(added: "Commands") -> None:
     _add_other(command, "the text to take heads from; it should differ in one thing")
     command.add_argument("--token", required=True, metavar="WORD", help="the word that might come next")
     command.add_argument("--against", metavar="WORD", help="subtract the logit of this word")
-    command.add_argument(
-        "--position",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="the token after which WORD comes; -1 is the last (default)",
-    )
+    _add_position(command)
     command.add_argument(
         "--direction",
         choices=("noising", "denoising"),
@@ -183,3 +165,13 @@ def _add_other(command: "ArgumentParser", purpose: str) -> None:
     """The second of two texts, or a trace in a file in its place."""
     command.add_argument("--other", metavar="TEXT", help=purpose)
     command.add_argument("--other-trace", metavar="FILE", help="a saved trace in place of --other")
+
+
+def _add_position(command: "ArgumentParser") -> None:
+    command.add_argument(
+        "--position",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="the token after which WORD comes; -1 is the last (default)",
+    )
