@@ -10,9 +10,10 @@ from PIL import Image
 
 from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw, is_drawn
-from attention_viz.serving.things.uploads import Upload, is_upload, thing_of, title_of, upload_of
+from attention_viz.serving.things.uploads import Upload, beside, is_upload, thing_of, title_of, upload_of
 
 
 def picture() -> bytes:
@@ -68,6 +69,19 @@ def test_a_run_of_an_upload_is_kept_with_it_and_for_nobody_else(tmp_path: Path) 
     gc.collect()
     assert drawn() is None
     assert not is_drawn(request)
+
+
+def test_nothing_that_comes_late_of_an_upload_is_kept_with_what_everybody_has() -> None:
+    everybodys: SharedCache[str, str] = SharedCache(10, lambda _: 1)
+    upload = Upload("picture", picture(), "mine.png")
+    name = upload.name
+    assert beside(name, everybodys).get("asked", lambda: "before") == "before"
+    assert beside(name, everybodys).get("asked", lambda: "after") == "before"
+    del upload
+    gc.collect()
+    assert beside(name, everybodys).get("asked", lambda: "late") == "late"
+    assert beside("chelsea", everybodys) is everybodys
+    assert everybodys.get("asked", lambda: "nothing was kept") == "nothing was kept"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ runs of it are kept on the upload itself, so that they go when it goes.
 """
 
 import secrets
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -85,11 +85,7 @@ def runs_of(name: str, everybodys: "SharedCache[Any, Drawn]") -> "SharedCache[An
         name: what the request names.
         everybodys: the cache of all others.
     """
-    upload = upload_of(name)
-    if upload is not None:
-        return upload.runs
-    # Of an upload that is gone nothing is kept.
-    return SharedCache(1, lambda drawn: 1) if is_upload(name) else everybodys
+    return _kept_with(name, lambda upload: upload.runs, everybodys)
 
 
 def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, _Value]":
@@ -99,8 +95,19 @@ def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, 
         name: what the request names.
         cache: that of everybody.
     """
+    return _kept_with(
+        name, lambda upload: upload.answers.setdefault(id(cache), SharedCache(_ANSWERS, lambda _: 1)), cache
+    )
+
+
+def _kept_with(
+    name: str, own: Callable[[Upload], "SharedCache[_Key, _Value]"], everybodys: "SharedCache[_Key, _Value]"
+) -> "SharedCache[_Key, _Value]":
+    """An upload's own cache; of an upload that is gone one that keeps nothing for anybody; of all else everybody's."""
     upload = upload_of(name)
-    return cache if upload is None else upload.answers.setdefault(id(cache), SharedCache(_ANSWERS, lambda _: 1))
+    if upload is not None:
+        return own(upload)
+    return SharedCache(1, lambda _: 1) if is_upload(name) else everybodys
 
 
 def is_upload(name: str) -> bool:
