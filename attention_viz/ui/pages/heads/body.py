@@ -105,8 +105,9 @@ def _show_parts(
         writes = show_one(atlas, drawn, state, choice)
         if choice.view == "roles":
             hold_cards()
-    show_many(atlas, drawn, state, choice)
+    # A pattern is drawn on the matrix above, which has to be in sight of it.
     show_search(atlas, state, choice)
+    show_many(atlas, drawn, state, choice)
     show_what_if(drawn, state, exports)
     _show_numbers(atlas)
     return writes
