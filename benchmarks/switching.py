@@ -4,8 +4,7 @@ import itertools
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,7 +15,8 @@ import attention_viz as av
 from benchmarks.measuring import Spread, ratios
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.report import Benchmark, Result, Table
-from benchmarks.serving import ROOT, VIEWPORT, chromium, serving
+from benchmarks.serving import ROOT, chromium, serving
+from benchmarks.stopwatch import CLOCK, LEAST_TOLD, PAUSE, Way, in_app, open_page
 
 __all__ = ["BENCHMARK"]
 
@@ -32,44 +32,12 @@ _SLIDE = "our component, in the app, where a key turns to the next slide"
 _MARKS = {_POINTED: 32, _FINDING: 100, _SLIDE: 100}
 
 _ROUNDS = 12
-# Until the page rests again, in milliseconds.
-_PAUSE = 250
-# The least that the browser's own clock of events tells of, in milliseconds.
-_LEAST_TOLD = 16
-
-# Looks after each frame has been painted whether the head that was asked for is there. Before the click, or before the
-# pointer comes, `expect` says what to look for; `began` is when the browser received it.
-_STOPWATCH = """() => {
-    let [began, ready] = [null, null];
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-        if (ready()) [window.took, began, ready] = [performance.now() - began, null, null];
-        else requestAnimationFrame(() => channel.port2.postMessage(null));
-    };
-    let kind = "click";
-    const start = (event) => {
-        if (ready === null || began !== null || event.type !== kind) return;
-        began = event.timeStamp;
-        requestAnimationFrame(() => channel.port2.postMessage(null));
-    };
-    for (const one of ["click", "pointerover", "keydown"]) document.addEventListener(one, start, true);
-    window.expect = (condition, event = "click") => { window.took = null; [ready, kind] = [condition, event]; };
-}"""
-
 _CELL_CHOSEN = "(cell) => window.expect(() => cell.getAttribute('aria-selected') === 'true')"
 
 # The sentence above the picture names the head, and is written together with it.
 _HEAD_SHOWN = """(cell) => {
     const where = cell.getRootNode().querySelector("[data-testid=explorer-claim] .av-where");
     window.expect(() => where.textContent === `layer 0, head ${cell.dataset.head}`, "pointerover");
-}"""
-
-# How long the browser says that events took, from the pointer's coming to the screen.
-_CLOCK = """(least) => {
-    window.shown = [];
-    const told = (list) => list.getEntries().filter(({name}) => name === "pointerover");
-    const note = (list) => window.shown.push(...told(list).map(({duration}) => duration));
-    new PerformanceObserver(note).observe({type: "event", durationThreshold: least});
 }"""
 
 _FINDING_SHOWN = """(button) => {
@@ -95,25 +63,6 @@ _PLOT_CHANGED = """(title) => {
         return shown === title && picture() && picture() !== before;
     });
 }"""
-
-
-@dataclass(frozen=True)
-class Way:
-    """A page that is ready, and what one does there to see another head: that with a number, or the next one."""
-
-    page: Page
-    choose: Callable[[int], None]
-    shown: list[float] | None = None  # beside it, until the screen shows it
-
-    def milliseconds(self, head: int) -> float:
-        """From the click, or the pointer's coming, to the painted frame that shows the head."""
-        self.page.bring_to_front()
-        self.choose(head)
-        took = self.page.wait_for_function("() => window.took", timeout=30_000).json_value()
-        self.page.wait_for_timeout(_PAUSE)
-        if self.shown is not None:
-            self.shown.append(max([_LEAST_TOLD, *self.page.evaluate("() => window.shown.splice(0)")]))
-        return float(took)
 
 
 def run(quick: bool) -> Result:
@@ -153,12 +102,12 @@ def _take_turns(
     with serving(page, {"BENCHMARK_WEIGHTS": str(weights)}) as plotly:
         address = f"{ours}/?model=all-MiniLM-L6-v2&layer=0&head=0&text={quote(text)}"
         ways = {
-            _PLOTLY: _plotly(_open(browser, plotly)),
-            _FILE: _component(_open(browser, file.as_uri())),
-            _APP: _component(_in_app(_open(browser, address))),
-            _POINTED: _pointed(_in_app(_open(browser, address))),
-            _FINDING: _findings(_in_app(_open(browser, address))),
-            _SLIDE: _slides(_in_app(_open(browser, address))),
+            _PLOTLY: _plotly(open_page(browser, plotly)),
+            _FILE: _component(open_page(browser, file.as_uri())),
+            _APP: _component(in_app(open_page(browser, address))),
+            _POINTED: _pointed(in_app(open_page(browser, address))),
+            _FINDING: _findings(in_app(open_page(browser, address))),
+            _SLIDE: _slides(in_app(open_page(browser, address))),
         }
         heads = [1 + turn % (trace.head_count(0) - 1) for turn in range(rounds + 1)]
         figures = {name: [way.milliseconds(head) for head in heads[:1]] for name, way in ways.items()}
@@ -173,21 +122,9 @@ def _take_turns(
     return figures
 
 
-def _open(browser: Browser, address: str) -> Page:
-    page = browser.new_context(viewport=VIEWPORT).new_page()
-    page.add_init_script(f"({_STOPWATCH})()")
-    page.goto(address)
-    return page
-
-
 def _close(ways: Iterable[Way]) -> None:
     for way in ways:
         way.page.context.close()
-
-
-def _in_app(page: Page) -> Page:
-    page.get_by_role("button", name="Verified").wait_for(timeout=120_000)
-    return page
 
 
 def _cell(page: Page, head: int) -> Locator:
@@ -216,14 +153,14 @@ def _pointed(page: Page) -> Way:
         box = _cell(page, head).bounding_box()
         assert box is not None
         page.mouse.move(2, 2)
-        page.wait_for_timeout(_PAUSE)  # the browser hears of it with a frame of its own
+        page.wait_for_timeout(PAUSE)  # the browser hears of it with a frame of its own
         page.evaluate("() => window.shown.splice(0)")
         _cell(page, head).evaluate(_HEAD_SHOWN)
         time.sleep(chance.uniform(0.05, 0.1))
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
     _wait(page)
-    page.evaluate(_CLOCK, _LEAST_TOLD)
+    page.evaluate(CLOCK, LEAST_TOLD)
     return Way(page, choose, shown=[])
 
 

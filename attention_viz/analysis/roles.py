@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,14 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
 from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sample import sample_of
-from attention_viz.analysis.words import Words
+from attention_viz.analysis.words import PLURALS, Words
 from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["EVEN", "ROLES", "SHARES", "Role", "RoleText", "role_of", "role_shares", "roles", "shares_of"]
+__all__ = ["EVEN", "ROLES", "SHARES", "Role", "RoleText", "role_of", "role_shares", "roles", "roles_for", "shares_of"]
 
 # Weights that are looked through at most; of a longer text a sample of its rows.
 _CELLS = 2**26
@@ -41,32 +41,73 @@ class Role:
         threshold: the share from which on a head has this role; 0 of the one that needs none.
         job: whether it says at what a head looks: of these the one with the largest share is taken, and only where none
             reaches its threshold one of the others, in this order.
+        of: what alone can have it, where not everything can: "word", or "patch" of a picture.
+        otherwise: label and meaning where they are others, by what is read: "patch" of a picture, "frame" of a sound.
     """
 
     label: str
     meaning: str
     threshold: float
     job: bool = True
+    of: str = ""
+    otherwise: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def told(self, unit: str) -> tuple[str, str]:
+        """Its label and its meaning.
+
+        Args:
+            unit: what is read: "word", "patch" or "frame".
+        """
+        # What nothing else is said of is told of patches and frames as of tokens.
+        usual = (self.label, self.meaning.replace("token", unit).replace("Tokens", PLURALS[unit].capitalize()))
+        return (self.label, self.meaning) if unit == "word" else self.otherwise.get(unit, usual)
 
 
 ROLES: Mapping[str, Role] = {
-    "previous": Role("Word before", "Each token looks at the one before it.", 0.25),
-    "next": Role("Word after", "Each token looks at the one after it.", 0.25),
+    "previous": Role(
+        "Word before",
+        "Each token looks at the one before it.",
+        0.25,
+        otherwise={
+            "patch": ("Patch to the left", "Each patch looks at the one to its left."),
+            "frame": ("Frame before", "Each frame looks at the one before it."),
+        },
+    ),
+    "next": Role(
+        "Word after",
+        "Each token looks at the one after it.",
+        0.25,
+        otherwise={
+            "patch": ("Patch to the right", "Each patch looks at the one to its right."),
+            "frame": ("Frame after", "Each frame looks at the one after it."),
+        },
+    ),
+    "above": Role("Patch above", "Each patch of a picture looks at the one above it.", 0.25, of="patch"),
     "itself": Role("Itself", "Each token looks at itself.", 0.25),
-    "same token": Role("Same word", "Tokens that come again look back at where they came before.", 0.15),
-    "induction": Role("Induction", "Tokens that come again look at what followed them last time.", 0.15),
-    "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25),
+    "same token": Role("Same word", "Tokens that come again look back at where they came before.", 0.15, of="word"),
+    "induction": Role("Induction", "Tokens that come again look at what followed them last time.", 0.15, of="word"),
+    "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25, of="word"),
     "first": Role("At rest", "Tokens look at special ones, or where none looks ahead at the first.", 0.4, job=False),
     "broad": Role("Broad", "Tokens look at nearly everything alike.", 0.8, job=False),
     "mixed": Role("Mixed", "Nothing of all this often enough to reach a threshold.", 0.0, job=False),
 }
 
 
+def roles_for(unit: str) -> tuple[str, ...]:
+    """The names of the roles that heads can have in what is read, in the order of `ROLES`.
+
+    Args:
+        unit: what is read: "word", "patch" or "frame".
+    """
+    return tuple(name for name, role in ROLES.items() if role.of in ("", unit))
+
+
 def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
     """What each head mostly does.
 
     A share is a mean over the queries that count: not special, no padding, and where none looks ahead not the first,
-    which can only look at itself. "previous" and "next" leave out neighbours at which heads rest. "same token" and
+    which can only look at itself. "previous" and "next" leave out neighbours at which heads rest; in a picture they
+    are the patches to the left and to the right, and "above" is the one above. "same token" and
     "induction" are how much more than the other rows give to the same key on average: a head that looks at "the" from
     everywhere goes on with no pattern. "broad" is the entropy over its largest value, the logarithm of how many keys
     the query may look at; from 0.98 on a head has no job, since in a short text even rows give every key much.
@@ -190,6 +231,7 @@ _Share = Callable[[RowWeights, RoleText], Tensor]
 SHARES: dict[str, _Share] = {
     "previous": lambda some, text: _neighbour(some, text, "previous", text.rows.before),
     "next": lambda some, text: _neighbour(some, text, "next", text.rows.after),
+    "above": lambda some, text: _neighbour(some, text, "above", text.rows.above),
     "itself": lambda some, text: some.metric("self", text.rows),
     "same token": lambda some, text: _above(some, text, "duplicate"),
     "induction": lambda some, text: _above(some, text, "induction"),

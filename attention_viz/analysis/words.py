@@ -12,7 +12,10 @@ from attention_viz.trace.once import once
 from attention_viz.trace.spelling import visible
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["Words", "ordinal", "quoted", "unit_of"]
+__all__ = ["PLURALS", "Words", "ordinal", "quoted", "unit_of"]
+
+# Several of what `unit_of` tells.
+PLURALS = {"word": "words", "patch": "patches", "frame": "frames"}
 
 # Letters of a word that a sentence quotes at most.
 _LONGEST = 24

@@ -22,7 +22,8 @@ __all__ = ["DECILES", "HOLDS", "LEADING", "SPREAD", "STUDIED", "TEXTS", "file_of
 SPREAD, TEXTS, HOLDS = "_spread", "_texts", "_holds"
 # Of which metric the examples of a head of some role tell most.
 LEADING = {
-    "previous": "previous", "next": "next", "itself": "self", "same token": "duplicate", "induction": "induction",
+    "previous": "previous", "next": "next", "above": "above", "itself": "self", "same token": "duplicate",
+    "induction": "induction",
     "punctuation": "confidence", "first": "first", "broad": "entropy", "mixed": "confidence",
 }  # fmt: skip
 # The tables of a study, which lie beside those of the scan.

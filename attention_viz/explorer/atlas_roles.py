@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.roles import ROLES, roles_for
 from attention_viz.analysis.row_weights import looks_back
+from attention_viz.analysis.words import PLURALS, unit_of
 from attention_viz.views.style.wording import shortened
 
 if TYPE_CHECKING:
@@ -17,13 +18,15 @@ __all__ = ["pack_roles", "resting_words"]
 _NAMED = 2
 
 _ASKS = {
-    "previous": "on the token before",
-    "next": "on the token after",
-    "itself": "on the token itself",
+    "previous": "on the {unit} before",
+    "next": "on the {unit} after",
+    "above": "on the {unit} above",
+    "itself": "on the {unit} itself",
     "same token": "more than other words give it",
     "induction": "more than other words give it",
     "punctuation": "on punctuation marks",
 }
+_ASKS_OF_PATCHES = {"previous": "on the patch to the left", "next": "on the patch to the right"}
 _NOTHING = {
     "same token": "Too little comes again in this text.",
     "induction": "Too little comes again in this text.",
@@ -40,24 +43,27 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
         table: from `roles`, of this trace or of several.
 
     Returns:
-        `roles`: each with its name, label, meaning, threshold, whether it is a job, what it asks for, and, where no
-        head has it, why; `role`: by head the place of its role there; `score`: by head the share that says so, None
-        where there is none.
+        `roles`: each that heads can have in what is read, with its name, the place of its colour, label, meaning,
+        threshold, whether it is a job, what it asks for, and, where no head has it, why; `role`: by head the place of
+        its role there; `score`: by head the share that says so, None where there is none.
     """
+    unit = unit_of(trace.query_tokens(stream))
+    names = roles_for(unit)
     return {
         "roles": [
             {
                 "name": name,
+                "colour": list(ROLES).index(name),
                 "label": _label(name, trace, stream),
-                "meaning": role.meaning,
-                "threshold": role.threshold,
-                "job": role.job,
+                "meaning": ROLES[name].told(unit)[1],
+                "threshold": ROLES[name].threshold,
+                "job": ROLES[name].job,
                 "asks": _asks(name, trace, stream),
                 "none": "" if name in table["role"].tolist() else _why_none(name, trace, stream, table),
             }
-            for name, role in ROLES.items()
+            for name in names
         ],
-        "role": [list(ROLES).index(name) for name in table["role"]],
+        "role": [names.index(name) for name in table["role"]],
         "score": [None if score != score else round(score, 6) for score in table["score"].tolist()],
     }
 
@@ -77,7 +83,8 @@ def resting_words(trace: "Trace", stream: str) -> str:
 
 def _label(name: str, trace: "Trace", stream: str) -> str:
     where = resting_words(trace, stream)
-    return f"Rests on {where}" if name == "first" and where else ROLES[name].label
+    label, _ = ROLES[name].told(unit_of(trace.query_tokens(stream)))
+    return f"Rests on {where}" if name == "first" and where else label
 
 
 def _asks(name: str, trace: "Trace", stream: str) -> str:
@@ -89,7 +96,9 @@ def _asks(name: str, trace: "Trace", stream: str) -> str:
         return f"evenness {threshold}, no job above"
     if name == "mixed":
         return "no threshold is reached"
-    return f"{threshold} {_ASKS[name]}"
+    unit = unit_of(trace.query_tokens(stream))
+    asks = _ASKS_OF_PATCHES if unit == "patch" and name in _ASKS_OF_PATCHES else _ASKS
+    return f"{threshold} {asks[name].format(unit='token' if unit == 'word' else unit)}"
 
 
 def _why_none(name: str, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
@@ -102,7 +111,7 @@ def _why_none(name: str, trace: "Trace", stream: str, table: "pandas.DataFrame")
     if not shares:
         if stream == "cross" and name not in ("punctuation", "first", "broad"):
             return "A text and itself are needed for it."
-        return _NOTHING.get(name, "Too few words to tell.")
+        return _NOTHING.get(name, f"Too few {PLURALS[unit_of(trace.query_tokens(stream))]} to tell.")
     # A head may reach the threshold and do another thing more.
     most = max(shares)
     return (

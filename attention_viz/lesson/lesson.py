@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.spots import Spot
+from attention_viz.models.inputs.media.shipped import SAMPLES
 
 __all__ = ["Control", "Lesson", "Shown"]
 
@@ -69,7 +70,8 @@ class Lesson:
         covers: what of the subject it teaches, in a few words each; the docs list them.
         words: the words of the picture that can be pressed, by `Scene.word`, and which of them asks now; None where the
             bars are the words, or the picture has none.
-        of_text: whether it is made from a sentence; else lesson and exercise have a sample that is no text.
+        sample: of a lesson that is made from no sentence, the picture or the sound in its place, by its name in
+            `SAMPLES`; its exercise has a sample of that kind, too.
     """
 
     title: str
@@ -81,4 +83,11 @@ class Lesson:
     deeper: tuple[str, ...] = ()
     covers: tuple[str, ...] = field(default=())
     words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None
-    of_text: bool = True
+    sample: Callable[[Scene], str] | None = None
+
+    def made_from(self, scene: Scene) -> str:
+        """What it is made from, for paper: the sentence, or a picture or a sound that ships."""
+        if self.sample is None:
+            return f"Sentence: “{scene.text}”"
+        one = SAMPLES[self.sample(scene)]
+        return f"{one.kind.capitalize()}: {one.shows} ({one.file})"

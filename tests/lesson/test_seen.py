@@ -1,6 +1,7 @@
 """The lessons on a picture and on a sound: their numbers are the run's, and the course goes on without their models."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,15 @@ def test_an_exercise_is_solved_by_the_numbers_that_are_given(kind: str, seed: in
 
 def _seconds(text: str) -> float:
     return float(text.removesuffix(" s"))
+
+
+def test_paper_names_the_picture_and_the_sound_in_place_of_the_sentence() -> None:
+    scene = Scene(TEXT, run=None)  # pyright: ignore[reportArgumentType] -- it runs nothing
+    assert LESSONS["picture"].made_from(scene) == "Picture: a cat (chelsea.jpg)"
+    assert LESSONS["picture"].made_from(replace(scene, choice="astronaut")) == "Picture: an astronaut (astronaut.jpg)"
+    told = "Sound: “She opened the window and looked at the river.” (window.flac)"
+    assert LESSONS["sound"].made_from(scene) == told
+    assert LESSONS["why"].made_from(scene) == f"Sentence: “{TEXT}”"
 
 
 def test_without_the_models_their_lessons_say_so_and_the_answers_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

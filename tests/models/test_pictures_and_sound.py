@@ -8,6 +8,8 @@ import torch
 from transformers import AutoModel, WhisperForConditionalGeneration
 
 import attention_viz as av
+from attention_viz.analysis.slides import role_slides
+from attention_viz.explorer.atlas_roles import pack_roles
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.models.model import AttentionModel
 from tests.shipped import MINILM, shipped
@@ -75,8 +77,27 @@ def test_findings_and_roles_of_a_picture_speak_of_patches(cat: av.Trace) -> None
     (row, column), (other_row, other_column) = (cat.query_tokens().place[at] for at in (link.query, link.key))
     assert max(abs(row - other_row), abs(column - other_column)) > 1
     roles = av.roles(cat)
-    assert roles.loc[(2, 3), "role"] == "previous"
+    assert roles.loc[(2, 3), "role"] == "previous" and roles.loc[(3, 4), "role"] == "above"
+    assert roles.loc[(3, 4), "above"] == pytest.approx(av.head_table(cat).loc[(3, 4), "above"], rel=1e-3)
     assert roles[["same token", "induction", "punctuation"]].isna().all(axis=None)
+
+
+def test_roles_are_called_by_what_is_read(cat: av.Trace, words: av.Trace) -> None:
+    told = pack_roles(cat, "picture", av.roles(cat))
+    labels = {one["name"]: one["label"] for one in told["roles"]}
+    assert [labels[name] for name in ("previous", "next", "above")] == [
+        "Patch to the left", "Patch to the right", "Patch above",
+    ]  # fmt: skip
+    assert not {"same token", "induction", "punctuation"} & labels.keys()
+    asks = {one["name"]: one["asks"] for one in told["roles"]}
+    assert asks["previous"] == "≥ 0.25 on the patch to the left" and asks["above"] == "≥ 0.25 on the patch above"
+    assert not any("oken" in one["meaning"] for one in told["roles"])
+    asked = [part for slide in role_slides(cat, av.roles(cat)) for part, _ in slide.ask]
+    assert "Which head looks most at the patch above?" in asked and not any("word" in one for one in asked)
+    heard = {one["name"]: one["label"] for one in pack_roles(words, "encoder", av.roles(words, "encoder"))["roles"]}
+    assert heard["previous"] == "Frame before" and "above" not in heard
+    said = {one["name"]: one["label"] for one in pack_roles(words, "decoder", av.roles(words, "decoder"))["roles"]}
+    assert said["previous"] == "Word before" and "induction" in said
 
 
 def test_four_of_the_six_heads_of_the_last_layer_look_at_the_astronaut() -> None:

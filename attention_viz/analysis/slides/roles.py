@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.slides.slide import Part, Picture, Slide, source_of
+from attention_viz.analysis.words import PLURALS, unit_of
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -14,10 +15,15 @@ __all__ = ["role_slides"]
 # So many heads of a role are named.
 _BEST = 5
 # What is asked of each role; "mixed" says nothing of a head that could be asked.
+_ASKED_OF_PATCHES = {
+    "previous": "Which head looks most at the patch to the left?",
+    "next": "Which head looks most at the patch to the right?",
+}
 _ASKED = {
-    "previous": "Which head looks most at the word before?",
-    "next": "Which head looks most at the word after?",
-    "itself": "Which head lets each word look most at itself?",
+    "previous": "Which head looks most at the {unit} before?",
+    "next": "Which head looks most at the {unit} after?",
+    "above": "Which head looks most at the patch above?",
+    "itself": "Which head lets each {unit} look most at itself?",
     "same token": "Which head looks back most at where a word came before?",
     "induction": "Which head looks most at what followed a word last time?",
     "punctuation": "Which head looks most at punctuation marks?",
@@ -26,18 +32,21 @@ _ASKED = {
 }
 
 
-def role_slides(trace: Trace, jobs: "pandas.DataFrame") -> tuple[Slide, ...]:
+def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = None) -> tuple[Slide, ...]:
     """A slide for each role that a head has: which head has it most, among the five that do.
 
     Args:
         trace: the run.
         jobs: of its heads, from `roles`.
+        stream: whose heads they are; the first one's, if none is named.
     """
-    slides = (_of_role(trace, jobs, name, ask) for name, ask in _ASKED.items())
+    unit = unit_of(trace.query_tokens(trace.streams[0] if stream is None else stream))
+    asked = _ASKED | _ASKED_OF_PATCHES if unit == "patch" else _ASKED
+    slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), unit) for name in asked)
     return tuple(one for one in slides if one is not None)
 
 
-def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str) -> Slide | None:
+def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: str) -> Slide | None:
     scores = jobs.loc[jobs["role"] == name, "score"].dropna()
     if scores.empty:
         return None
@@ -48,11 +57,13 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str) -> Sli
     labels = tuple(f"layer {one}, head {other}" for one, other in shown.index)
     values = tuple(round(float(score), 6) for score in shown)
     place = list(shown.index).index((layer, head))
+    whole = {"patch": "picture", "frame": "sound"}.get(unit, "text")
     picture = Picture("bars", labels, (False,) * len(labels), values, None, place, unit="share")
     heads = "head has" if len(scores) == 1 else "heads have"
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
         (f"{float(best.iloc[0]):.2f}", "number"),
-        (f". {len(scores)} of {len(jobs)} {heads} the role “{ROLES[name].label}”", ""),
+        (f". {len(scores)} of {len(jobs)} {heads} the role “{ROLES[name].told(unit)[0]}”", ""),
     )
-    return Slide(((ask, ""),), tell, picture, source_of(trace, "means over the words of this text", picture))
+    means = f"means over the {PLURALS[unit]} of this {whole}"
+    return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))

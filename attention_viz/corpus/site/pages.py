@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.roles import ROLES, roles_for
 from attention_viz.corpus.site.parts import Example, Head, Site
 from attention_viz.corpus.site.studied import most_of, studied
 from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette
@@ -23,6 +23,7 @@ def index_page(site: Site, heads: Sequence[Head]) -> str:
         f'<li><span class="role" style="--role:var(--role-{at})">{counts[name]}</span> <b>{escape(role.label)}</b> '
         f"{escape(role.meaning)}</li>"
         for at, (name, role) in enumerate(ROLES.items())
+        if name in roles_for("word")
     )
     atlases = "".join(
         f"<h2>{escape(stream.capitalize())}</h2>{_atlas([head for head in heads if head.told['stream'] == stream])}"

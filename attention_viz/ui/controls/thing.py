@@ -1,5 +1,6 @@
 """The field for a picture or a sound, where a model reads such: samples, an upload, the camera or the microphone."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -17,7 +18,7 @@ from attention_viz.views.style.wording import one_line
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-__all__ = ["KEPT", "choose_sample", "end_unless_shown", "is_own", "reads", "show_thing", "thing_label"]
+__all__ = ["KEPT", "ask_another", "choose_sample", "end_unless_shown", "is_own", "reads", "show_thing", "thing_label"]
 
 # The pages that show what is no text, by what it is; the others say so.
 SHOWN_ON = {
@@ -122,7 +123,9 @@ def _ask(kind: str, taken: int) -> None:
     if st.toggle("Camera", key=f"thing-camera-on-{taken}"):
         camera = f"thing-camera-{taken}"
         st.camera_input("Take a photo", key=camera, on_change=_take, args=(kind, camera, "your photo"))
-        st.caption("Where the browser refuses the camera, upload a picture instead.")
+        st.caption(
+            "If nothing is seen here, the browser refuses the camera: allow it beside the address, or upload a picture."
+        )
 
 
 def _window(state: State) -> None:
@@ -154,7 +157,32 @@ def choose_sample(kind: str, name: str) -> None:
     _show(kind, name)
 
 
-def _take(kind: str, key: str, title: str = "") -> None:
+def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], None]) -> None:
+    """A field that takes a second one, beside that which all pages share; it goes as soon as it isn't chosen any more.
+
+    Args:
+        label: what the field is called.
+        kind: "picture" or "sound".
+        chosen: the name of the second one that is chosen now.
+        on_brought: called with the name of what was brought, before the page runs again.
+    """
+    if not is_upload(chosen):
+        st.session_state.get(_BROUGHT, {}).pop(_another(kind), None)
+
+    def hold(_kind: str, upload: Upload) -> None:
+        st.session_state[_BROUGHT] = {**st.session_state.get(_BROUGHT, {}), _another(kind): upload}
+        on_brought(upload.name)
+
+    key = f"thing-another-{st.session_state.get(_TAKEN, 0)}"
+    st.file_uploader(label, key=key, on_change=_take, args=(kind, key), kwargs={"hold": hold})
+    st.caption(KEPT)
+
+
+def _another(kind: str) -> str:
+    return f"second {kind}"
+
+
+def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload], None] | None = None) -> None:
     """Show what was brought, or say why it can't be; what is shown stays then."""
     file: UploadedFile | None = st.session_state.get(key)
     if file is None:
@@ -165,7 +193,7 @@ def _take(kind: str, key: str, title: str = "") -> None:
     except AttentionVizError as error:
         st.session_state[_REFUSED] = str(error)
     else:
-        _hold(kind, upload)
+        (hold or _hold)(kind, upload)
     opening.let_go(file)
     st.session_state[_TAKEN] = st.session_state.get(_TAKEN, 0) + 1
 

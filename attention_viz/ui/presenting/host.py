@@ -126,7 +126,7 @@ def present_roles(drawn: Drawn, state: State, jobs: "pandas.DataFrame") -> None:
         state: what the pickers say.
         jobs: of its heads, from `roles`.
     """
-    present((*role_slides(drawn.trace, jobs), *_slides(drawn, state)[:1]))
+    present((*role_slides(drawn.trace, jobs, drawn.stream(state.stream)), *_slides(drawn, state)[:1]))
 
 
 def present_comparison(comparison: "Comparison") -> None:

@@ -1,16 +1,17 @@
-"""A picture with the weights of one position laid over it, for print: in colour where they are, grey where not."""
+"""A picture with the weights of one position laid over it, for print: coloured by weight, hatched where blocked."""
 
 import textwrap
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Bool, UInt8
 from numpy.typing import NDArray
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.seen.overlay import called, laid_over, over_patches, png_data
+from attention_viz.views.figures.seen.overlay import blocked_patches, called, laid_over, over_patches, png_data
 from attention_viz.views.style.captions import caption, provenance_line
+from attention_viz.views.style.hatching import segments
 from attention_viz.views.style.theme import LIGHT, SANS
 from attention_viz.views.style.wording import escaped
 
@@ -25,6 +26,8 @@ def overlay_svg(
     trace: Trace, layer: int, head: int, position: int, *, smooth: bool = True, column: bool = False
 ) -> str:
     """The picture that was read, as an SVG document, with what one position looks at in full colour.
+
+    Patches at which it may not look are hatched.
 
     Args:
         trace: of a picture.
@@ -78,9 +81,23 @@ def _document(
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>'
         f'<text x="{_MARGIN}" y="{_MARGIN + 8}" font-size="14" fill="{LIGHT.ink}">{escaped(title)}</text>'
         f'<image x="{_MARGIN}" y="{_MARGIN + _LINE}" width="{wide}" height="{high}" href="{png_data(dots)}"/>'
+        f"{_hatch(blocked_patches(trace, layer, head, position, column=column), wide, high)}"
         f"{_frame(tokens, position, wide, high)}"
         f'<g font-size="10" fill="{LIGHT.muted}">{lines}</g></svg>\n'
     )
+
+
+def _hatch(blocked: Bool[NDArray[np.bool_], "row column"], wide: int, high: int) -> str:
+    """Lines over the blocked patches; nothing where none is blocked."""
+    if not blocked.any():
+        return ""
+    rows, columns = blocked.shape
+
+    def point(at: tuple[float, float]) -> str:
+        return f"{_MARGIN + (at[0] + 0.5) * wide / columns:.1f} {_MARGIN + _LINE + (at[1] + 0.5) * high / rows:.1f}"
+
+    lines = "".join(f"M{point(start)}L{point(end)}" for start, end in segments(blocked))
+    return f'<path d="{lines}" fill="none" stroke="{LIGHT.muted}" stroke-width="1.5"/>'
 
 
 def _frame(tokens: Tokens, position: int, wide: int, high: int) -> str:

@@ -43,7 +43,8 @@ class Palette:
         weights: from 0 to the deepest colour, in equal steps.
         differences: from the lowest over 0, the page's background, to the highest, in equal steps on either side.
         roles: of what heads mostly do, in the order of `analysis.roles.ROLES`; chosen for the largest worst distance
-            under protanopia, deuteranopia and tritanopia. Jobs have hues; what is no job is neutral.
+            under protanopia, deuteranopia and tritanopia. Jobs have hues; what is no job is neutral. "above" has
+            that of "induction", since no picture can have this and no text that.
     """
 
     background: str
@@ -97,7 +98,7 @@ LIGHT = Palette(
     bad="#B3261E",
     weights=_stops("FFFFFF EAE4FA D4CAF5 BFAFEE AA95E8 957AE1 825ED9 6D48C3 5932AD 461797 34007A"),
     differences=_stops("0072B2 208FD8 3FADFB 89C9FD C6E4FE FFFFFF FEDECF FEBC9C FD9762 F67114 D55E00"),
-    roles=_stops("2B37C9 2585C8 12B859 5A5100 8F005F A87A06 929AA8 857565 C3C8D1"),
+    roles=_stops("2B37C9 2585C8 8F005F 12B859 5A5100 8F005F A87A06 929AA8 857565 C3C8D1"),
 )
 
 DARK = Palette(
@@ -115,7 +116,7 @@ DARK = Palette(
     bad="#FF8A80",
     weights=_stops("0E1117 24144F 3D0089 5501B3 6D21D2 8639F1 9D5CFF B181FF C6A3FF DAC3FE EEE2FF"),
     differences=_stops("56B4E9 1891CA 0B6F9B 054E6F 0C2F41 0E1117 471F03 743504 A34D09 D56710 FF8A3D"),
-    roles=_stops("3F8BFE 6CC4FA 95FFEE E1F24A EA2A3C FA8F12 6F7888 B5A594 3C4350"),
+    roles=_stops("3F8BFE 6CC4FA EA2A3C 95FFEE E1F24A EA2A3C FA8F12 6F7888 B5A594 3C4350"),
 )
 
 _PALETTES: Mapping[ThemeName, Palette] = {"light": LIGHT, "dark": DARK}

@@ -7,7 +7,10 @@ import pytest
 from PIL import Image
 
 from attention_viz.models import CATALOGUE
+from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.serving.things.uploads import upload_of
 from attention_viz.ui.controls.thing import KEPT, SHOWN_ON
+from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from tests.ui.screens import Screen
 
@@ -150,3 +153,45 @@ def test_two_pictures_are_compared_patch_by_patch() -> None:
     screen = Screen().open(f"/compare?model={PICTURES}")
     assert screen.address["other_picture"] == "astronaut" and "other" not in screen.address
     assert "Two pictures" in screen.menus
+
+
+def test_a_picture_of_a_visitors_is_the_second_one_and_goes_when_a_sample_is_chosen(mine: Path) -> None:
+    screen = Screen().open(f"/compare?model={PICTURES}").upload("Upload a second picture", mine)
+    assert not screen.alerts and screen.address["picture"] == "chelsea" and "other_picture" not in screen.address
+    second = screen.picker("Second picture")
+    assert second.options == ["a cat", "an astronaut", "mine.png"]
+    (name,) = [one for one in (second.value,) if one.startswith("own-")]
+    assert upload_of(name) is not None
+    second.select("chelsea")
+    assert screen.run().address["other_picture"] == "chelsea"
+    assert screen.picker("Second picture").options == ["a cat", "an astronaut"]
+    assert name not in [one.name for one in screen.app.session_state["brought"].values()]
+
+
+def test_a_mask_is_drawn_on_the_picture() -> None:
+    screen = Screen().open(f"/masks?model={PICTURES}&mask=prefix&prefix=1&query=1&key=0")
+    assert "Before: row 1, column 1 may look at every patch" in screen.words
+    assert "With the mask: row 1, column 1 may not look at 255 of the 256 patches" in screen.words
+    screen.press(plain("From [CLS]"))
+    assert screen.address["query"] == "0"
+    assert "With the mask: [CLS] may not look at 256 of the 256 patches" in screen.words
+
+
+def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(tmp_path: Path) -> None:
+    import numpy as np
+    import soundfile
+
+    spoken, rate = soundfile.read(SAMPLES["window"].path, dtype="int16")
+    hour, path = np.zeros(3_600 * rate, np.int16), tmp_path / "hour.flac"
+    hour[1_800 * rate : 1_800 * rate + len(spoken)] = spoken
+    soundfile.write(path, hour, rate)
+    screen = Screen().open(f"/?model={SOUNDS}").upload("Upload a sound", path)
+    start = screen.picker("Begin at second")
+    assert (start.value, start.max) == (0.0, 3_599.0)
+    assert "hears 30 s at once" in screen.words and any("made up" in one for one in screen.alerts)
+    start.set_value(1_800.0)
+    screen.run()
+    assert "those from 1,800.00 to" in screen.words and not screen.alerts
+    words = screen.packed()["seen"]["sound"]["words"]
+    assert [one["text"] for one in words][:4] == ["She", "opened", "the", "window"]
+    assert words[3]["start"] < 3

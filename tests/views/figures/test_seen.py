@@ -1,5 +1,6 @@
 """A picture's overlay and a sound's words hold the trace's numbers, where the patches and the frames are."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 import torch
 
 import attention_viz as av
+from attention_viz.edits.apply import edited
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.overlay_svg import overlay_svg
-from attention_viz.views.figures.seen.overlay import laid_over, touching
+from attention_viz.views.figures.seen.overlay import blocked_patches, laid_over, touching
 from tests.analysis.planted import planted
 
 PLACES = [(float(row), float(column)) for row in range(4) for column in range(5)]
@@ -41,6 +43,24 @@ def test_an_overlay_tells_each_patchs_weight(cat: Trace) -> None:
     assert len(figure.layout.images) == 1 and not figure.layout.shapes
     framed: Any = av.views.overlay(cat, 0, 1, at(3, 4))
     assert (framed.layout.shapes[0].x0, framed.layout.shapes[0].y0) == (3.5, 2.5)
+
+
+def test_patches_that_a_position_may_not_look_at_are_hatched_on_screen_and_in_print(cat: Trace) -> None:
+    allowed = torch.ones(21, 21, dtype=torch.bool)
+    allowed[0, [at(1, 2), at(3, 4)]] = False
+    allowed[at(0, 0), 0] = False  # no patch, so nothing of the picture
+    layers = tuple(
+        replace(layer, attention=edited([av.Allow(allowed)], ("encoder", number), layer.attention))
+        for number, layer in enumerate(cat.layers["encoder"])
+    )
+    blind = Trace({"encoder": layers}, cat.queries, cat.keys, cat.output, cat.provenance, cat.fidelity, seen=cat.seen)
+    assert np.argwhere(blocked_patches(blind, 0, 1, 0)).tolist() == [[1, 2], [3, 4]]
+    assert np.argwhere(blocked_patches(blind, 0, 1, at(1, 2), column=True)).tolist() == []
+    assert not blocked_patches(blind, 0, 1, at(0, 0)).any() and not blocked_patches(cat, 0, 1, 0).any()
+    figure: Any = av.views.overlay(blind, 0, 1, 0)
+    xs = [one for one in figure.data[1].x if one is not None]
+    assert {round(one) for one in xs} <= {1, 2, 3, 4} and len(figure.data) == 2
+    assert "<path" in overlay_svg(blind, 0, 1, 0) and "<path" not in overlay_svg(cat, 0, 1, 0)
 
 
 def test_colour_is_left_where_the_weight_is_and_nowhere_else() -> None:

@@ -195,7 +195,7 @@ function fill(card, drawing, cell, place) {
   const title = element(
     "h3",
     {},
-    swatchOf(header, role, colours),
+    swatchOf(role, colours),
     `Layer ${layer}, head ${head}`,
     element("span", {class: "av-quiet"}, `${role.label.toLowerCase()}${score === null ? "" : ` ${score.toFixed(2)}`}`),
   );

@@ -76,7 +76,7 @@ function card(atlas, drawing, role, choose) {
       ...{type: "button", class: "av-role-name", "data-role": role.name, title: role.meaning, "aria-pressed": "false"},
       onclick: () => pick(atlas, role),
     },
-    swatchOf(header, role, colours),
+    swatchOf(role, colours),
     element("b", {}, role.label),
     element("span", {class: "av-count"}, String(heads.length)),
   );
@@ -112,7 +112,7 @@ function button(drawing, role, cell, choose) {
   const {header, colours} = drawing;
   const canvas = element("canvas", {"aria-hidden": "true"});
   const context = fitCanvas(canvas, SIZE, SIZE);
-  const hue = role.job ? hueOf(header, role, colours) : colours.ink;
+  const hue = role.job ? hueOf(role, colours) : colours.ink;
   const tinted = {...drawing, colours: {...colours, ramp: [colours.background, hue]}};
   context.putImageData(drawPattern(tinted, cell, canvas.width, canvas.height), 0, 0);
   const score = header.score[cell.place];

@@ -13,6 +13,7 @@ import {svg} from "../parts/element.js";
  * it, where none does.
  * @typedef {object} Role
  * @property {string} name
+ * @property {number} colour  the place of its colour among those of all roles
  * @property {string} label
  * @property {string} meaning
  * @property {number} threshold
@@ -34,6 +35,7 @@ const [USUAL, RESTING] = [
 const SIGNS = {
   previous: {lines: "M10.5 6H2M5.5 2.5L2 6l3.5 3.5"},
   next: {lines: "M1.5 6H10M6.5 2.5L10 6l-3.5 3.5"},
+  above: {lines: "M6 10.5V2M2.5 5.5L6 2l3.5 3.5"},
   itself: {fill: "M6 3a3 3 0 1 0 0 6a3 3 0 1 0 0-6z"},
   "same token": {lines: "M2 4H10M2 8H10"},
   induction: {lines: "M2 9C2 2.5 9 2.5 9.5 7.5M6.8 5.5L9.5 8.2L11.2 5"},
@@ -79,8 +81,7 @@ export function paintRole({header, colours}, cell, width, height) {
   const role = roleOf(header, cell);
   const score = header.score[cell.place];
   const strength = strengthOf(header, role, score);
-  const colour =
-    strength === null ? colours.background : onRamp([colours.background, hueOf(header, role, colours)], strength);
+  const colour = strength === null ? colours.background : onRamp([colours.background, hueOf(role, colours)], strength);
   cell.node.style.background = rgb(colour);
   cell.number.style.color = inkOn(colour);
   const sign = Math.min(width, height) < SIGN_FROM ? null : signOf(role.name);
@@ -90,12 +91,11 @@ export function paintRole({header, colours}, cell, width, height) {
 
 /**
  * A role's full colour.
- * @param {AtlasHeader} header
  * @param {Role} role
  * @param {AtlasColours} colours
  */
-export function hueOf({roles}, role, colours) {
-  return colours.roles[roles.indexOf(role)];
+export function hueOf(role, colours) {
+  return colours.roles[role.colour];
 }
 
 /**
@@ -111,15 +111,14 @@ export function signOf(name) {
 
 /**
  * A square in a role's colour, with its sign.
- * @param {AtlasHeader} header
  * @param {Role} role
  * @param {AtlasColours} colours
  */
-export function swatchOf(header, role, colours) {
+export function swatchOf(role, colours) {
   const node = document.createElement("span");
   node.className = "av-swatch";
   if (role.threshold > 0) {
-    const hue = hueOf(header, role, colours);
+    const hue = hueOf(role, colours);
     Object.assign(node.style, {background: rgb(hue), color: inkOn(hue)});
   }
   const sign = signOf(role.name);

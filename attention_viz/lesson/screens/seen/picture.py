@@ -69,5 +69,5 @@ LESSON = Lesson(
     _CONTROL,
     "region",
     covers=("pictures: patches as tokens, the class token, what a head looks at",),
-    of_text=False,
+    sample=_CONTROL.value,
 )

@@ -3,7 +3,7 @@
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.seen.heard import MODEL, Heard
+from attention_viz.lesson.seen.heard import MODEL, SAMPLE, Heard
 from attention_viz.lesson.words import in_words, signed
 from attention_viz.views import spoken
 from attention_viz.views.style.theme import palette
@@ -76,5 +76,5 @@ LESSON = Lesson(
     _CONTROL,
     "stretch",
     covers=("sound: frames as tokens, cross-attention from words to time, word times by time warping",),
-    of_text=False,
+    sample=lambda scene: SAMPLE,
 )

@@ -13,11 +13,13 @@ from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.things.uploads import title_of
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameters
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.controls.thing import ask_another
 from attention_viz.ui.pages.compare.choice import (
     COMPARE_CHOICES,
     KINDS,
@@ -34,6 +36,7 @@ from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
+from attention_viz.views.style.wording import one_line
 
 __all__ = [
     "choose_kind",
@@ -50,6 +53,9 @@ __all__ = [
 
 # What the sentence is compared with until somebody types another, as this page last had it.
 _CONTRAST = "compare-contrast"
+
+# Letters of a file's name.
+_LONGEST_NAME = 60
 
 # The first model that the second one was last chosen for.
 _BESIDE = "compare-beside"
@@ -114,8 +120,7 @@ def show_pickers(state: State) -> DeltaGenerator:
         offered = kinds(choice, state, opening.opened())
         _select("Compare", "what", offered, called.__getitem__)
         if choice.what == "sentences" and pictures:
-            names = [name for name, one in SAMPLES.items() if one.kind == "picture"]
-            _select("Second picture", "other_picture", names, lambda name: SAMPLES[name].shows)
+            _second_picture(choice)
         if choice.what == "models":
             _select("Second model", "other_model", list(models(state)), allowed.display_name)
         if choice.what in ("models", "heads"):
@@ -123,6 +128,21 @@ def show_pickers(state: State) -> DeltaGenerator:
         if choice.what in ("sentences", "models"):
             _select("Pair", "align", list(PAIRED), PAIRED.__getitem__)
         return st.container()
+
+
+def _second_picture(choice: CompareChoice) -> None:
+    """One that ships, or one that is brought."""
+    names = [name for name, one in SAMPLES.items() if one.kind == "picture"]
+    names += [choice.other_picture] * (choice.other_picture not in names)
+    _select(
+        "Second picture",
+        "other_picture",
+        names,
+        lambda name: SAMPLES[name].shows if name in SAMPLES else one_line(title_of(name), _LONGEST_NAME),
+    )
+    ask_another(
+        "Upload a second picture", "picture", choice.other_picture, lambda name: COMPARE_CHOICES.set(other_picture=name)
+    )
 
 
 def show_moments() -> None:

@@ -25,7 +25,10 @@ VIEWS = {
 }
 PLOTS = {"weights": "Weights", "vectors": "Queries and keys"}
 # The names in `attention_viz.analysis.roles`, for which the first paint doesn't wait.
-ROLE_NAMES = ("previous", "next", "itself", "same token", "induction", "punctuation", "first", "broad", "mixed")
+ROLE_NAMES = (
+    *("previous", "next", "above", "itself", "same token", "induction", "punctuation"),
+    *("first", "broad", "mixed"),
+)
 SEARCHES = {"words": "Words", "pattern": "Pattern", "detector": "Detector"}
 
 

@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz import views
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -88,7 +89,8 @@ def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
         words = ""
         if (state.layer, state.head) in atlas.jobs.index:
             role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
-            words = f" :small[{ROLES[role].label.lower()}{'' if score != score else f' {score:.2f}'}]"
+            label, _ = ROLES[role].told(unit_of(atlas.trace.query_tokens(atlas.stream)))
+            words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
     pickers.switch("This head as", PLOTS, HEADS_CHOICES.key("plot"))

@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_viz import views
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -34,16 +35,21 @@ def show_view(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> 
         pickers.switch("All heads as", VIEWS, HEADS_CHOICES.key("view"))
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
             if choice.view in used:
-                _pick_metric(name, label)
+                _pick_metric(name, label, atlas)
     {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, drawn, state, choice)
 
 
-def _pick_metric(name: str, label: str) -> None:
+def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
+    """The metrics that what is read can have, and the one that an address asks for."""
+    unit = unit_of(atlas.trace.query_tokens(atlas.stream))
+    # Rows are what patches alone have; ids what words alone have.
+    missing = [of for of, own in (("patches", "patch"), ("ids", "word")) if own != unit]
+    chosen = HEADS_CHOICES.key(name)
     st.selectbox(
         label,
-        list(METRICS),
+        [one for one, metric in METRICS.items() if metric.of not in missing or one == st.session_state.get(chosen)],
         format_func=lambda one: METRICS[one].label,
-        key=HEADS_CHOICES.key(name),
+        key=chosen,
         width=150,
         label_visibility="collapsed",
         persist_state="session",

@@ -113,7 +113,7 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
         _show_list(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
-            st.markdown(plain(f"Sentence: “{scene.text}”, seed {seed}"))
+            st.markdown(plain(f"{LESSONS[choice.lesson].made_from(scene)}, seed {seed}"))
         show_lesson(_screen(choice), choice, scene)
 
 

@@ -48,6 +48,6 @@ def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
     try:
         title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
         exercise = made_exercise(lesson.exercise, scene, seed)
-        return lesson_slides(title, scene.text if lesson.of_text else "", asked_of(name, scene), exercise)
+        return lesson_slides(title, "" if lesson.sample else scene.text, asked_of(name, scene), exercise)
     except AttentionVizError:
         return ()

@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import Lesson, Scene, answer_sheet
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_tables
 from attention_viz.ui.parts.links import link
@@ -67,6 +68,8 @@ def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None
     st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
     for name, lesson in lessons.items():
         called = f"**{list(lessons).index(name) + 1}\\. {plain(lesson.title)}.**"
+        if lesson.sample is not None:
+            called = f"{called} With a {SAMPLES[lesson.sample(scene)].kind} that ships, in place of the sentence."
         with st.container(key=f"learn-solved-{name}"):
             try:
                 (solved,) = answer_sheet(scene, [seed], [lesson.exercise])

@@ -15,6 +15,7 @@ from attention_viz.ui.address.cells import LONGEST_DRAWN
 from attention_viz.ui.pages.masks.board import show_board
 from attention_viz.ui.pages.masks.choice import MaskChoice, added_cells, edits
 from attention_viz.ui.pages.masks.consequences import show_tables
+from attention_viz.ui.pages.masks.picture import show_masked_picture
 from attention_viz.ui.pages.masks.places import HEIGHT, Places
 from attention_viz.ui.pages.masks.results import moved
 from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_mask_words, silent_rows_words, unfit_words
@@ -150,17 +151,19 @@ def _show_board(before: Drawn, after: Drawn, state: State, choice: MaskChoice, l
     tokens, keys = before.trace.query_tokens(stream), before.trace.key_tokens(stream)
     places = [] if before.fit is None else predicted(before, after, state)[:1]
     likelier = [Likelihood(*one) for place in places for one in likelier_at(before, after, state, place)]
+    place = show_masked_picture(before, after, state, choice)
     fits = state.query is not None and state.key is not None and state.query < len(tokens) and state.key < len(keys)
-    show_board(
-        pack_board(before.trace, stream, layer, head),
-        added_cells(choice, tokens) if len(tokens) == len(keys) else None,
-        choice,
-        (layer, head),
-        (state.query, state.key) if fits else (None, None),
-        run_of(before.trace, after.trace, stream, layer, head, likelier, moved(before.trace, after.trace, stream)),
-        locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
-        predicts=title_of(before.trace, places[0]) if places else "",
-    )
+    with place:
+        show_board(
+            pack_board(before.trace, stream, layer, head),
+            added_cells(choice, tokens) if len(tokens) == len(keys) else None,
+            choice,
+            (layer, head),
+            (state.query, state.key) if fits else (None, None),
+            run_of(before.trace, after.trace, stream, layer, head, likelier, moved(before.trace, after.trace, stream)),
+            locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
+            predicts=title_of(before.trace, places[0]) if places else "",
+        )
 
 
 def _show_words(before: Drawn, after: Drawn, state: State, choice: MaskChoice) -> None:

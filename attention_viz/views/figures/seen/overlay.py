@@ -14,10 +14,11 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes
 from attention_viz.views.style.captions import caption
+from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["called", "laid_over", "over_patches", "overlay", "png_data", "touching"]
+__all__ = ["blocked_patches", "called", "laid_over", "over_patches", "overlay", "png_data", "touching"]
 
 # The longer side of the picture, in dots, and how much of a grey dot is the page's colour.
 _SIDE, _VEIL = 448, 0.62
@@ -27,6 +28,8 @@ _TOGETHER = 0.5
 
 def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeName = "light") -> go.Figure:
     """A picture that was read, with what one position looks at in full colour, and the rest grey.
+
+    Patches at which it may not look are hatched.
 
     Args:
         trace: of a picture.
@@ -48,6 +51,9 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     grid = over_patches(row.weights[0].detach().double().cpu().numpy(), tokens)
     dots = laid_over(picture.numpy(), grid, dark=theme == "dark")
     figure = go.Figure(_hovered(grid))
+    add_hatch(figure, blocked_patches(trace, layer, head, position), colours, key=False)
+    # Over a photograph the lines have to be stronger than over a page.
+    figure.update_traces(line={"color": colours.muted, "width": 1.5}, selector={"mode": "lines"})
     title = (
         f"What is looked at from {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
     )
@@ -74,6 +80,27 @@ def over_patches(
     for row, column, at in places:
         grid[row, column] = line[at]
     return grid
+
+
+def blocked_patches(
+    trace: Trace, layer: int, head: int, position: int, *, column: bool = False
+) -> Bool[NDArray[np.bool_], "row column"]:
+    """Where the patches lie at which a position may not look; by column, those that may not look at it.
+
+    Args:
+        trace: of a picture with patches.
+        layer: the layer, by its number.
+        head: the head, from 0.
+        position: which, from 0.
+        column: what may not look at the position, in place of what it may not look at.
+    """
+    stream = trace.stream(None)
+    one, tokens = trace.attention(layer, stream).head(head), trace.key_tokens(stream)
+    shut = np.zeros(len(tokens))
+    if one.allowed is not None:
+        allowed = np.broadcast_to(one.allowed.cpu().numpy(), one.shape)
+        shut = ~(allowed[:, position] if column else allowed[position])
+    return over_patches(shut.astype(np.float64), tokens) > 0
 
 
 def touching(weights: Float[NDArray[np.float64], "row column"]) -> Bool[NDArray[np.bool_], "row column"]:

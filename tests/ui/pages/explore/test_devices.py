@@ -16,7 +16,6 @@ def ready(screen: Page) -> None:
 
 def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_looks_at(page: OpenPage) -> None:
     screen = page("/?model=dinov2-small")
-    screen.context.grant_permissions(["camera"])
     ready(screen)
     claim, picture = screen.get_by_test_id("explorer-sentence"), screen.get_by_test_id("picture")
     picture.hover(position={"x": 40, "y": 40})
@@ -25,7 +24,15 @@ def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_
     picture.hover(position={"x": 40, "y": 40})
     expect(claim).to_contain_text(re.compile("give the patch at|Nothing looks at"))
     screen.get_by_role("button", name="chelsea.jpg").click()
-    screen.get_by_text("Camera", exact=True).click()
+    camera = screen.get_by_text("Camera", exact=True)
+    camera.click()
+    # Nobody has allowed the camera yet.
+    expect(screen.get_by_text("the browser refuses the camera: allow it beside the address")).to_be_visible()
+    expect(screen.get_by_text("would like to use your camera")).to_be_visible(timeout=30_000)
+    screen.context.grant_permissions(["camera"])
+    camera.click()
+    expect(screen.get_by_text("would like to use your camera")).to_have_count(0)
+    camera.click()
     photo = screen.get_by_role("button", name="Take Photo")
     expect(photo).to_be_enabled(timeout=30_000)
     photo.click()

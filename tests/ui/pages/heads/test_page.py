@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz.analysis.likeness import similarity
+from attention_viz.analysis.roles import roles_for
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address.cells import from_code
@@ -105,12 +106,14 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     resting = (jobs["role"] == "first").sum()
     claim = f"{named} of all-MiniLM-L6-v2’s 72 heads do a job that has a name here; {resting} rest on [CLS] and [SEP]."
     expect(screen.get_by_role("heading", name=claim)).to_be_visible()
-    for name, role in av.ROLES.items():
+    names = screen.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
+    assert names == [*roles_for("word")]
+    for name in names:
         ranked = jobs[jobs["role"] == name].sort_values("score", ascending=False, kind="stable").index[:5]
         card = screen.locator(".av-role", has=screen.locator(f'[data-role="{name}"]'))
         expect(card.locator(".av-count")).to_have_text(str((jobs["role"] == name).sum()))
         shown = card.locator(".av-best").evaluate_all("all => all.map(one => one.dataset.place)")
-        assert shown == [f"{layer} {head}" for layer, head in ranked], role.label
+        assert shown == [f"{layer} {head}" for layer, head in ranked], name
     taken = pandas.read_csv(io.BytesIO(exported(screen, "Head table (CSV)").path().read_bytes())).set_index(
         ["layer", "head"]
     )

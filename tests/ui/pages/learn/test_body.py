@@ -64,11 +64,15 @@ def asked(screen: Screen) -> dict[str, Any]:
     return json.loads(found)
 
 
+# How the line begins that only paper shows.
+ON_PAPER = ("Sentence\\:", "Picture\\:", "Sound\\:")
+
+
 def before_a_move(screen: Screen) -> list[str]:
     """What stands beside the list of lessons: title, steps, exercise and buttons; not what only paper shows."""
     columns: list[list[Any]] = [[*one.get("markdown"), *one.get("caption")] for one in screen.app.columns]
-    (texts,) = [one for one in columns if any(str(text.value).startswith("Sentence") for text in one)]
-    told = [text.value for text in texts if not str(text.value).startswith("Sentence")]
+    (texts,) = [one for one in columns if any(str(text.value).startswith(ON_PAPER) for text in one)]
+    told = [text.value for text in texts if not str(text.value).startswith(ON_PAPER)]
     return [re.sub(r"\\(.)", r"\1", str(text)) for text in told] + ["← Back", "Next →"]
 
 
@@ -179,6 +183,7 @@ def test_a_room_is_asked_each_lessons_question_and_exercise_and_has_the_answers_
         # What is made from a picture or a sound names no sentence.
         of_text = name not in ("picture", "sound")
         assert all((f"“{TEXT}”" in slide["source"]) == of_text for slide in screen.slides)
+        assert f"{one.made_from(SCENE)}, seed 0" in said(screen)
         assert not screen.alerts
     assert screen.address["slide"] == "2.1"
 
@@ -203,6 +208,7 @@ def test_a_teacher_has_the_answers_and_a_link_to_this_state(screen: Screen) -> N
         assert solved.question in told
         assert f"Answer: {solved.solution}" in told
         assert solved.working in told
+    assert "A picture is words, too. With a picture that ships, in place of the sentence." in told
     (link,) = [one.value for one in screen.all("code")]
     assert {"lesson=heads", "exercise_seed=7"} <= set(link.partition("?")[2].split("&"))
     assert "done" not in link

@@ -1,0 +1,78 @@
+"""The mask on the picture that was read: what the chosen patch may not look at is hatched, before and with the mask."""
+
+import functools
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz import views
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.plot import add_targets, show_to_click
+from attention_viz.ui.pages.masks.choice import MaskChoice
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.selection import pair_of, take_pair
+from attention_viz.ui.parts.themes import theme_name
+from attention_viz.views.figures.seen.overlay import blocked_patches, called
+
+__all__ = ["show_masked_picture"]
+
+# Of one of two pictures that stand above each other beside the matrix, in pixels, and of a patch that answers a click.
+_HEIGHT, _TARGET = 272, 16
+
+
+def show_masked_picture(before: Drawn, after: Drawn, state: State, choice: MaskChoice) -> DeltaGenerator:
+    """The picture beside the place of the matrix: what the chosen position looks at, hatched where it may not.
+
+    Args:
+        before: the run without the mask.
+        after: the run with it; the same where none is put on.
+        state: what is chosen.
+        choice: the mask.
+
+    Returns:
+        The place of the matrix: of a text all that there is.
+    """
+    tokens = before.trace.key_tokens(before.stream(state.stream))
+    if before.trace.seen.picture is None or not tokens.placed or len(before.trace.streams) > 1:
+        return st.container()
+    left, right = st.columns([1, 2.6], gap="small")
+    query, key = pair_of(before, state)
+    with left.container(key="masked-picture", gap="xsmall"):
+        _show(before, "Before" if choice.mask != "none" else "As the model is", query, key, state)
+        if choice.mask != "none" and after is not before:
+            _show(after, "With the mask", query, key, state)
+        _choose_others(before, key, state)
+    return right.container()
+
+
+def _show(drawn: Drawn, name: str, query: int, key: int, state: State) -> None:
+    """One run's picture; a press on a patch chooses it as the one that looks."""
+    trace = drawn.trace
+    layer, head = drawn.place(state.stream, state.layer, state.head)
+    number = trace.layer_numbers(trace.stream(None))[layer]
+    shut = int(blocked_patches(trace, number, head, query).sum())
+    tokens = trace.query_tokens()
+    cells = {(int(one[0]), int(one[1])): at for at, one in enumerate(tokens.place) if one is not None}
+    may = f"may not look at {shut} of the {len(cells)} patches" if shut else "may look at every patch"
+    told = f"{name}: {called(tokens, query)} {may}"
+    st.caption(plain(told))
+    figure = views.overlay(trace, number, head, query, theme=theme_name())
+    figure.update_layout(height=_HEIGHT, title_text="", margin={"t": 4, "b": 4, "l": 4, "r": 4}, annotations=[])
+    add_targets(figure, list(cells), size=_TARGET)
+    show_to_click(figure, f"masked-{name}", told, functools.partial(_take, cells, key))
+
+
+def _take(cells: dict[tuple[int, int], int], key: int, cell: tuple[int, int]) -> None:
+    take_pair(cells[cell], key)
+
+
+def _choose_others(drawn: Drawn, key: int, state: State) -> None:
+    """What is no patch, such as the class token, which no press on the picture chooses."""
+    tokens = drawn.trace.query_tokens()
+    with st.container(key="masked-others", horizontal=True, gap="xsmall"):
+        for at, place in enumerate(tokens.place):
+            if place is None and not tokens.padding[at]:
+                st.button(
+                    plain(f"From {tokens.written[at]}"), key=f"masked-from-{at}", on_click=take_pair, args=(at, key)
+                )
