@@ -5,8 +5,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.models.circuits.asked import Direction
 from attention_viz.models.needing import need_model
 from attention_viz.scratch.protocol import Model
+from attention_viz.trace.rerun import Along
 from attention_viz.trace.trace import Trace
 
 __all__ = ["gradient"]
@@ -20,7 +22,7 @@ def gradient(
     layer: int | None = None,
     stream: str | None = None,
     target: str | None = None,
-    of: tuple[int, int] | None = None,
+    of: tuple[int, int] | Direction | None = None,
 ) -> Float[Tensor, "*layer head query key"]:
     """How far each weight raised one number y of the model's output: relu(dy/dA ⊙ A), A being the weights that ran.
 
@@ -45,7 +47,8 @@ def gradient(
         layer: from 0; by default all, which need the same number of heads.
         stream: whose layers; None for the only one there is.
         target: the text that an encoder–decoder should produce, as in `trace`.
-        of: y as (position, token id), the logit of that token there, instead of what the model says.
+        of: y as (position, token id), the logit of that token there, instead of what the model says; or as a
+            `Direction` of the output, such as that of one class, whose vector is 1 there and 0 elsewhere.
 
     Returns:
         (head, query, key) of a layer, or (layer, head, query, key); 0 or more, in y's units, float32.
@@ -55,7 +58,8 @@ def gradient(
             gradient goes; or a token asked for where none are chosen.
         TraceError: there is no such stream or layer, the trace has no model behind it, is another model's, or the model
             has changed since; or all layers were asked for, and the trace keeps only some.
-        ShapeError: there is no such position or token, or all layers were asked for and differ in heads.
+        ShapeError: there is no such position or token, a direction isn't as wide as the output, or all layers were
+            asked for and differ in heads.
     """
     trace = _traced(model, text, second_text, target)
     if not trace.differentiable:
@@ -65,7 +69,8 @@ def gradient(
         )
     stream = trace.stream(stream)
     _check_layer(trace, stream, layer)
-    found = trace.relevance(of).layers[stream]
+    asked = Along(of.vector, of.position) if isinstance(of, Direction) else of
+    found = trace.relevance(asked).layers[stream]
     return torch.stack(list(found)) if layer is None else found[trace.layer_numbers(stream).index(layer)]
 
 

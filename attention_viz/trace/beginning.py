@@ -11,7 +11,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.late_output import by_row, first_rows
 from attention_viz.trace.layers import Layer
-from attention_viz.trace.rerun import Relevance, attach, behind
+from attention_viz.trace.rerun import Along, Relevance, attach, behind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -58,7 +58,9 @@ def _behind(found: Trace, trace: Trace, count: int) -> Trace:
     """Put a run of the whole text behind a beginning: what it tells of the first tokens holds for them alone, too."""
     run = behind(trace)
 
-    def differentiate(of: tuple[int, int] | None) -> Relevance:
+    def differentiate(of: tuple[int, int] | Along | None) -> Relevance:
+        if isinstance(of, Along):
+            raise TraceError("a direction was asked for of the first tokens of a trace; ask the whole trace")
         found_of_all = trace.relevance(of or (count - 1, int(by_row(found)[count - 1].argmax())))
         cut = {name: tuple(one[:, :count, :count] for one in layers) for name, layers in found_of_all.layers.items()}
         return replace(found_of_all, layers=cut)

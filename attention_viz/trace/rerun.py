@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -31,6 +31,18 @@ class Relevance(Told):
     of: str
 
 
+class Along(NamedTuple):
+    """How far a model's output goes in a direction.
+
+    Attributes:
+        vector: (width,), as wide as a row of the output.
+        position: the row of the output; None for the mean over all that aren't padding.
+    """
+
+    vector: Tensor
+    position: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class Rerun:
     """What stands behind a trace that was recorded: each answer costs a pass, and is only made when asked for.
@@ -39,8 +51,8 @@ class Rerun:
         measure: makes the comparison behind a trace's fidelity.
         complete: finds what stands around the attention calls, by stream; None where the layers have all that is known.
             Keeping it from the start would slow every run down for the few that look at it.
-        differentiate: finds the gradients of one number of the output, that of a (position, token id) or, given None,
-            of what the model says; None where no model stands behind the trace.
+        differentiate: finds the gradients of one number of the output, that of a (position, token id), of a direction
+            or, given None, of what the model says; None where no model stands behind the trace.
         zero: finds how far each layer's output turns without the value of each key, of a stream; None as well.
         repeat: runs random tokens twice through the same model; None where that makes no sense, or nobody can.
         run: what stands behind the trace, for whoever made it.
@@ -49,13 +61,13 @@ class Rerun:
 
     measure: Callable[[], Fidelity]
     complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
-    differentiate: Callable[[tuple[int, int] | None], Relevance] | None = None
+    differentiate: Callable[[tuple[int, int] | Along | None], Relevance] | None = None
     zero: Callable[[str], tuple[Float[Tensor, "query key"], ...]] | None = None
     repeat: "Callable[[], Trace] | None" = None
     run: object = None
     seconds: float = 0.0
 
-    def relevance(self, of: tuple[int, int] | None) -> Relevance:
+    def relevance(self, of: tuple[int, int] | Along | None) -> Relevance:
         """What `differentiate` finds.
 
         Raises:

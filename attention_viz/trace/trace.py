@@ -17,7 +17,7 @@ from attention_viz.trace.late_output import LATE, LateOutput, by_row, whole_outp
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.rerun import Relevance, Rerun, attach, behind
+from attention_viz.trace.rerun import Along, Relevance, Rerun, attach, behind
 from attention_viz.trace.resting import bytes_of
 from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
@@ -159,11 +159,12 @@ class Trace(Given, Filed, ByNumber):
         """Whether a model stands behind the trace that can be asked for gradients."""
         return behind(self).differentiate is not None
 
-    def relevance(self, of: tuple[int, int] | None = None) -> Relevance:
+    def relevance(self, of: tuple[int, int] | Along | None = None) -> Relevance:
         """How far each weight raised one number of the output, by a run of the same once more.
 
         Args:
-            of: the number's (position, token id); by default what the model says, as `gradient` tells.
+            of: the number's (position, token id), or a direction of the output; by default what the model says, as
+                `gradient` tells.
 
         Raises:
             TraceError: no model stands behind the trace, or it has changed since.

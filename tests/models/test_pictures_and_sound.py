@@ -1,11 +1,12 @@
 """The two real models that read pictures and hear, and what a trace of theirs can be asked."""
 
+import copy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, WhisperForConditionalGeneration
+from transformers import AutoModel, ViTConfig, ViTForImageClassification, WhisperForConditionalGeneration
 
 import attention_viz as av
 from attention_viz.analysis.slides import role_slides
@@ -144,6 +145,57 @@ def test_tables_words_gradients_rollout_and_edits_of_a_picture_work(cat: av.Trac
     edited = shipped(DINO).trace(av.Picture(SAMPLES["chelsea"].path), edits=[av.Block(0, 1)])
     assert float(edited.weights(11, 0)[0, 1]) == 0
     assert "before the edits" in edited.fidelity.reference
+
+
+def test_gradients_of_a_direction_are_those_of_eager_attention_and_a_number_opens_into_what_wrote_it(
+    cat: av.Trace,
+) -> None:
+    model, of = shipped(DINO), av.Direction(torch.linspace(-1, 1, 384), 0)
+    assert isinstance(model, AttentionModel) and model.reader is not None
+    path = av.CATALOGUE[DINO].path
+    plain = AutoModel.from_pretrained(path, attn_implementation="eager", local_files_only=True).eval()
+    tensors = model.reader.read(av.Picture(SAMPLES["chelsea"].path)).tensors
+    told = plain(**tensors, output_attentions=True)
+    y = told.last_hidden_state[0, 0] @ of.vector
+    slopes = torch.autograd.grad(y, told.attentions)
+    raised = av.gradient(model, cat, of=of)
+    for ours, slope, weights in zip(raised, slopes, told.attentions, strict=True):
+        expected = (slope * weights).clamp_min(0)[0].detach()
+        assert expected.max() > 0
+        assert torch.allclose(ours, expected, rtol=0, atol=2e-5 * float(expected.max()))
+    assert not torch.equal(av.gradient(model, cat, layer=0, of=av.Direction(of.vector, None)), raised[0])
+    with pytest.raises(av.errors.ShapeError, match=r"a direction has to be \(384,\)"):
+        av.gradient(model, cat, of=av.Direction(torch.ones(3)))
+    with pytest.raises(av.UnsupportedModel, match="no head that chooses tokens"):
+        av.gradient(model, cat, of=(0, 7))
+    opened = av.decompose(model, cat, of)
+    assert opened.total == pytest.approx(float(y.detach()), rel=1e-4)
+    assert opened.table.contribution.sum() == pytest.approx(opened.total, abs=1e-3)
+    assert {"head", "mlp"} <= set(opened.table.kind)
+    score = av.decompose(model, cat, av.Score(4, 1, 217, 220))
+    by_hand = float(cat.attention(4).scaled[1, 217, 220])
+    assert score.total == pytest.approx(by_hand, rel=1e-4)
+    for _, side in score.table.groupby("side"):
+        assert side.contribution.sum() == pytest.approx(by_hand, abs=1e-3 * abs(by_hand) + 1e-3)
+
+
+def test_of_a_picture_s_classes_the_likeliest_or_any_other_can_be_asked_for() -> None:
+    torch.manual_seed(3)
+    config = ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8,
+        num_labels=5,
+    )  # fmt: skip
+    plain = ViTForImageClassification._from_config(config, attn_implementation="eager").eval()
+    inputs = {"pixel_values": torch.randn(1, 3, 32, 32)}
+    model = av.wrap(copy.deepcopy(plain), inputs=inputs)
+    trace, told = model.trace(inputs), plain(**inputs, output_attentions=True)
+    best = int(told.logits[0].argmax())
+    for chosen, of in ((best, None), ((best + 2) % 5, av.Direction(torch.eye(5)[(best + 2) % 5]))):
+        slopes = torch.autograd.grad(told.logits[0, chosen], told.attentions, retain_graph=True)
+        ours = av.gradient(model, trace, of=of)
+        for one, slope, weights in zip(ours, slopes, told.attentions, strict=True):
+            expected = (slope * weights).clamp_min(0)[0].detach()
+            assert torch.allclose(one, expected, rtol=0, atol=2e-5 * float(expected.max()))
 
 
 def test_a_sound_is_written_down_and_its_trace_is_what_eager_attention_computes(words: av.Trace) -> None:

@@ -13,9 +13,10 @@ from attention_viz.models.circuits.opened import Opened
 from attention_viz.models.circuits.rows import Part, Parts, matrix
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.token_of import token_of
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import Run, along
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import of_head, shared_heads
+from attention_viz.trace.rerun import Along
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -258,15 +259,11 @@ def _score(run: Run, trace: Trace, opened: Opened, of: Score) -> dict[str, Tenso
 
 def _output(run: Run, trace: Trace, opened: Opened, of: Logit | Direction) -> Tensor:
     output = opened.output
-    rows, width = output.shape
-    if of.position is not None and not -rows <= of.position < rows:
-        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
     if isinstance(of, Direction):
-        if of.vector.shape != (width,):
-            raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
-        real = [at for at, padded in enumerate(run.tokens.padding) if not padded] if rows == len(run.tokens) else None
-        row = (output if real is None else output[real]).mean(dim=0) if of.position is None else output[of.position]
-        return row @ of.vector.to(row)
+        return along(run, output, Along(of.vector, of.position))
+    rows = len(output)
+    if not -rows <= of.position < rows:
+        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
     if not chooses(run.runner.model):
         raise UnsupportedModel(
             f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"

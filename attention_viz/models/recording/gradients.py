@@ -25,13 +25,14 @@ from attention_viz.models.recording.runner import Runner, alike
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import shared_heads, widened
 from attention_viz.operation.terms import map_terms
+from attention_viz.trace.rerun import Along
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Relevance
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Run", "relevance"]
+__all__ = ["Run", "along", "relevance"]
 
 
 class Run(NamedTuple):
@@ -73,7 +74,7 @@ class _Tap(Recorder):
         return output
 
 
-def relevance(run: Run, of: tuple[int, int] | None) -> Relevance:
+def relevance(run: Run, of: tuple[int, int] | Along | None) -> Relevance:
     """Run once more, and tell how far each weight of each layer raised y; see `attention_viz.gradient`."""
     tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))
     try:
@@ -128,9 +129,12 @@ def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Te
     return (slopes * widened(_detached(call).weights)).clamp_min(0).float().cpu()
 
 
-def _asked(run: Run, output: Tensor, of: tuple[int, int] | None) -> tuple[Tensor, str]:
+def _asked(run: Run, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
     """The number y, and what it is in words."""
     output, model = widened(output), run.runner.model
+    if isinstance(of, Along):
+        where = "at the mean over all positions" if of.position is None else f"at position {of.position}"
+        return along(run, output, of), f"of the output {where} in a given direction"
     if of is not None:
         return _logit(run, output, *of)
     real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
@@ -148,6 +152,29 @@ def _asked(run: Run, output: Tensor, of: tuple[int, int] | None) -> tuple[Tensor
     if masks:
         return _logit(run, output, masks[0], int(output[masks[0]].argmax()))
     return output[real].amax(dim=1).sum(), "of the sum of the largest logit at every position"
+
+
+def along(run: Run, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
+    """How far an output goes in a direction.
+
+    Args:
+        run: whose output it is.
+        output: its rows.
+        of: the direction, and of which row.
+
+    Raises:
+        ShapeError: there is no such row, or the direction has another width.
+    """
+    rows, width = output.shape
+    if of.position is not None and not -rows <= of.position < rows:
+        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+    if of.vector.shape != (width,):
+        raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+    if of.position is not None:
+        return output[of.position] @ of.vector.to(output)
+    real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
+    chosen = output[real] if rows == len(run.tokens) else output
+    return chosen.mean(dim=0) @ of.vector.to(output)
 
 
 def _logit(run: Run, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
