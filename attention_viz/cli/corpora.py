@@ -3,7 +3,6 @@
 import os
 import time
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_viz.cli.arguments import MODEL, add_format, command_of, count, places
@@ -30,7 +29,8 @@ def add_scan(added: "Commands") -> None:
     command.add_argument(
         "corpus",
         metavar="CORPUS",
-        help="a .txt, .jsonl, .csv or .parquet file, a folder of these, or - for standard input",
+        help="a .txt, .jsonl, .csv or .parquet file, a folder of these, - for standard input, or hub:NAME for one "
+        "of the data sets on the hub",
     )
     command.add_argument(
         "--out", required=True, metavar="DIR", help="the folder that the tables go to; it is made if there is none"
@@ -88,13 +88,12 @@ def scan(arguments: Namespace) -> int:
     if arguments.address is not None:
         os.environ["RAY_ADDRESS"] = arguments.address
     split = "sentences" if arguments.sentences else "lines"
-    source = arguments.corpus if arguments.corpus == "-" else Path(arguments.corpus)
     length = 128 if arguments.length is None else arguments.length
     told = _Told()
     try:
         found = av.scan(
             pretrained(arguments.model),
-            av.Corpus(source, arguments.column, split, 4 * length),
+            av.Corpus(arguments.corpus, arguments.column, split, 4 * length),
             arguments.out,
             engine=arguments.engine,
             limit=arguments.limit,

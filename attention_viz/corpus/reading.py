@@ -1,4 +1,4 @@
-"""A corpus as texts, one after the other: from files of several kinds, a folder of them, standard input, or a list."""
+"""A corpus as texts, one after the other: from files of several kinds, a folder of them, the hub, or a list."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from attention_viz.corpus.hub import ON_HUB, hub_rows
 from attention_viz.errors import UnusableText
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Corpus:
     """Where texts come from, and how they are cut out of it.
 
     Attributes:
-        source: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, or the texts.
+        source: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, "hub:NAME" for a data
+            set on the hub, or the texts.
         column: which column, or field of a line of .jsonl, holds the text.
         split: "lines" for a text a line of a .txt; "sentences" for passages of the whole file, cut at sentence ends.
         longest: how many characters a passage has at most, where sentences are put together.
@@ -49,15 +51,19 @@ class Corpus:
 
     @property
     def again(self) -> bool:
-        """Whether it can be read a second time."""
+        """Whether it can be read a second time, and is near enough for that."""
         source = self.source
-        return (isinstance(source, str | PathLike) and str(source) != "-") or not isinstance(source, Iterator)
+        if isinstance(source, str | PathLike):
+            return str(source) != "-" and not _is_on_hub(source)
+        return not isinstance(source, Iterator)
 
     @property
     def name(self) -> str:
-        """What it is called: its file's or folder's name."""
+        """What it is called: its file's or folder's name, or that on the hub."""
         if not isinstance(self.source, str | PathLike):
             return "texts"
+        if _is_on_hub(self.source):
+            return str(self.source)
         return "standard input" if str(self.source) == "-" else Path(self.source).name
 
     def texts(self) -> Iterator[str]:
@@ -78,6 +84,8 @@ class Corpus:
             yield from self.source
         elif str(self.source) == "-":
             yield from self._of_lines(sys.stdin, "standard input")
+        elif _is_on_hub(self.source):
+            yield from self._of_rows(hub_rows(str(self.source)), str(self.source))
         else:
             for path in self._files(Path(self.source)):
                 yield from _KINDS[path.suffix.lower()](self, path)
@@ -143,13 +151,20 @@ class Corpus:
         except pyarrow.ArrowException as error:
             raise UnusableText(f"{path} can't be read as a table: {error}") from None
 
+    def _of_rows(self, rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
+        """The texts of rows that come one by one; the first tells the columns."""
+        for row in rows:
+            self._check_column(list(row), name)
+            if row[self.column] is not None:
+                yield row[self.column]
+
     def _of_frame(self, frame: "pandas.DataFrame", path: Path) -> Iterator[str]:
         self._check_column([str(name) for name in frame.columns], path)
         yield from frame[self.column].tolist()
 
-    def _check_column(self, columns: list[str], path: Path) -> None:
+    def _check_column(self, columns: list[str], name: str | Path) -> None:
         if self.column not in columns:
-            raise UnusableText(f"{path} has no column {self.column!r}; its columns are {', '.join(columns)}")
+            raise UnusableText(f"{name} has no column {self.column!r}; its columns are {', '.join(columns)}")
 
 
 _KINDS: dict[str, Callable[[Corpus, Path], Iterator[str]]] = {
@@ -158,6 +173,11 @@ _KINDS: dict[str, Callable[[Corpus, Path], Iterator[str]]] = {
     ".csv": Corpus.read_csv,
     ".parquet": Corpus.read_parquet,
 }
+
+
+def _is_on_hub(source: object) -> bool:
+    """Whether it is a name on the hub; a file of that name is asked for as a path."""
+    return isinstance(source, str) and source.startswith(ON_HUB)
 
 
 def _opened(path: Path) -> TextIO:

@@ -13,6 +13,7 @@ from attention_viz.corpus.hypotheses.language import read_hypothesis
 from attention_viz.corpus.hypotheses.testing import Tested, counted, put_to_the_test
 from attention_viz.corpus.opening import heads_in, read_folder
 from attention_viz.corpus.scanned import Scanned
+from attention_viz.corpus.site.made import told_of
 from attention_viz.corpus.site.maps import maps_of
 from attention_viz.corpus.site.parts import Site
 from attention_viz.corpus.site.writing import chosen_examples, write_site
@@ -166,7 +167,7 @@ class Scan(Scanned):
         runs = zip(map(int, kept.index), worker.runs(kept.tolist()), strict=True)
         maps = maps_of(list(worker.runs(self._by_lot(_MAPPED))), heads_in(self.manifest))
         site = Site(self.manifest["model"]["name"], self.manifest["corpus"], self.manifest["done"]["texts"])
-        write_site(Path(path), site, self._tables | {"examples": examples}, runs, maps)
+        write_site(Path(path), site, self._tables | {"examples": examples}, runs, maps, told_of(self.manifest))
         return Path(path) / "index.html"
 
     def _by_lot(self, count: int) -> list[str]:

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import torch
 
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.rows import Rows
+from attention_viz.corpus.shipped import scans
+from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
@@ -18,6 +22,8 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
+    from attention_viz.corpus.scan import Scan
+
 __all__ = ["LANGUAGE_MODEL", "TOY", "Twice"]
 
 # Letters of the text that are quoted of it.
@@ -25,6 +31,14 @@ _LONGEST = 160
 
 # The real one, and a toy in its place where the package with the real one isn't installed.
 LANGUAGE_MODEL, TOY = "SmolLM2-135M-Instruct", "induction"
+
+
+@cache
+def _scanned(path: Path) -> "Scan":
+    """A scan that ships, read once."""
+    from attention_viz.corpus.scan import Scan
+
+    return Scan.load(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +143,15 @@ class Twice:
             return None
         shares = trace.output[start:-1].float().softmax(dim=-1)
         return float(shares.gather(1, ids[start + 1 :, None]).mean())
+
+    def often(self, role: str, layer: int, head: int) -> str:
+        """In how many of the texts of the scan that ships a head is of a role; nothing of a model without one."""
+        path = scans().get(self.model)
+        if path is None or not self.real:
+            return ""
+        told = _scanned(path).roles.loc[(layer, head)]
+        could, holds = (int(told[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
+        return f"Over passages of Jane Austen’s novels, too: it is so in {holds} of the {could} that can show it."
 
     @property
     def quoted(self) -> str:

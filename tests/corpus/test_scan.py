@@ -239,6 +239,25 @@ def test_long_texts_are_cut_and_those_with_nothing_to_read_are_counted(tmp_path:
     assert found.texts["said"].tolist() == ["word" + " word" * 13, "a cat"]
 
 
+def test_what_leaves_nothing_to_read_is_no_corpus(tmp_path: Path) -> None:
+    for texts in ([], ["", " \n"]):
+        with pytest.raises(av.UnusableText, match="texts has no text; needed: one or more"):
+            av.scan(shipped("induction"), texts, tmp_path / "none")
+    found = av.scan(shipped("all-MiniLM-L6-v2"), ["\u200b"], tmp_path / "nothing", layers=[0])
+    assert found.manifest["done"] == {"texts": 1, "skipped": 1, "cut": 0, "tokens": 0}
+    assert found.table["entropy"].isna().all() and set(found.roles["role"]) == {"mixed"}
+
+
+def test_texts_in_many_scripts_are_read_as_they_are(tmp_path: Path) -> None:
+    texts = ["雨が降る。", "שלום עולם", "مرحبا بالعالم", "Привет, мир", "สวัสดี", "नमस्ते", "한국어", "👩‍👩‍👧 𝔘𝔫"]
+    model = shipped("SmolLM2-135M-Instruct")
+    # Half of a pair of surrogates is no text, and is counted apart.
+    found = av.scan(model, [*texts, "e\u0301\ud800"], tmp_path, layers=[0])
+    assert found.manifest["done"]["texts"] == len(texts) + 1 and found.manifest["done"]["skipped"] == 1
+    whole = av.head_table([model.trace(text, layers=[0]) for text in texts])
+    pandas.testing.assert_frame_equal(found.table, whole, atol=2e-5, check_dtype=False)
+
+
 def test_a_sample_of_the_queries_comes_with_its_error(tmp_path: Path) -> None:
     model, texts = shipped("all-MiniLM-L6-v2"), ["The cat sat because it was tired of the mat in the sun."] * 3
     found = av.scan(model, texts, tmp_path, rows=4, layers=[2]).table

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+import attention_viz as av
+from attention_viz.corpus.shipped import scans
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
 from attention_viz.lesson.exercise import Choice
@@ -50,6 +52,14 @@ def test_the_word_before(scene: Scene) -> None:
     names = Twice(scene).trace.query_tokens().written
     assert (found["word"], found["other"]) == (names[at + 1], names[at])
     assert found["weight"] == f"{float(diagonal[at]):.3f}"
+
+
+@pytest.mark.parametrize(("job", "role"), [("previous", "previous"), ("first", "first"), ("copying", "induction")])
+def test_how_often_it_is_so_is_what_the_scan_that_ships_counted(scene: Scene, job: str, role: str) -> None:
+    found = facts(scene, job)
+    told = av.Scan.load(scans()[LANGUAGE_MODEL]).roles.loc[(int(found["layer"]), int(found["head"]))]
+    holds, could = told[f"role {role}_holds"], told[f"role {role}_texts"]
+    assert f"it is so in {holds} of the {could} that can show it" in lesson_text("jobs", found)
 
 
 def test_heads_rest_on_a_token_with_a_small_value(scene: Scene) -> None:
@@ -98,7 +108,7 @@ def test_without_the_package_a_toy_stands_there_by_name(scene: Scene, monkeypatc
     shown = LESSONS["jobs"].show(replace(scene, choice="induction"))
     assert shown.facts["model"] == TOY
     text = lesson_text("jobs", shown.facts)
-    assert f"{LANGUAGE_MODEL} isn't installed here" in text and TEXT not in text
+    assert f"{LANGUAGE_MODEL} isn't installed here" in text and TEXT not in text and "Austen" not in text
     assert (shown.facts["layer"], shown.facts["head"]) == ("1", "1")
     exercise = EXERCISES["job"].make(scene, 0)
     assert f"{LANGUAGE_MODEL} isn't installed here" in exercise.question

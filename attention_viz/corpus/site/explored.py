@@ -3,7 +3,8 @@
 import base64
 import json
 
-from attention_viz.corpus.site.parts import Head
+from attention_viz.corpus.site.frame import SCRIPTS, page
+from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.explorer.source import page_source, style_sheet
 
 __all__ = ["explored_data", "explorer_page", "explorer_script", "explorer_style"]
@@ -25,14 +26,11 @@ def explorer_style() -> str:
     return style_sheet()
 
 
-def explorer_page() -> str:
+def explorer_page(site: Site) -> str:
     """The page; which example it shows stands behind the sign # in its address."""
-    return (
-        '<!doctype html>\n<html lang="en" data-theme="auto"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<title>An example in the explorer</title><link rel="stylesheet" href="style.css">'
-        '<link rel="stylesheet" href="explorer.css"></head><body><main class="explored"><h1 id="what">An example</h1>'
-        '<p><a id="back" href="index.html">All heads</a></p><div id="explorer"></div></main>'
-        '<script id="payload" type="application/octet-stream"></script><script src="explorer.js"></script></body>'
-        "</html>\n"
+    body = (
+        '<p class="back"><a id="back" href="index.html">All heads</a></p><h1 id="what">An example</h1>'
+        '<div id="explorer"></div><script id="payload" type="application/octet-stream"></script>'
+        f'<script src="explorer.js"></script>{SCRIPTS}'
     )
+    return page("An example in the explorer", site, body, more='<link rel="stylesheet" href="explorer.css">')

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from attention_viz.analysis.roles import ROLES
 from attention_viz.corpus.site.parts import Head, file_of
 
-__all__ = ["change_words", "most_of", "studied"]
+__all__ = ["change_words", "closest", "most_of", "near", "silence"]
 
-# So many heads are told to matter most.
+# So many heads are told to matter most, and so many pairs to be most alike.
 _MOST = 10
 
 
@@ -19,25 +20,52 @@ def most_of(heads: Sequence[Head]) -> str:
         return ""
     known.sort(key=lambda pair: -abs(float(pair[1]["change"])))
     lines = "".join(
-        f'<li><a href="{head.file}">Head {head.name}</a> {escape(change_words(silenced))}</li>'
+        f'<li><a href="{head.file}">Head {head.name}</a> <span class="m">{escape(ROLES[head.role].label)}</span> '
+        f"{escape(change_words(silenced))}</li>"
         for head, silenced in known[:_MOST]
     )
-    return f"<h2>The {min(_MOST, len(known))} heads that matter most</h2><ol>{lines}</ol>"
+    count = min(_MOST, len(known))
+    return f'<section><h2>The {count} heads that matter most</h2><ol class="plain">{lines}</ol></section>'
 
 
-def studied(head: Head) -> str:
-    """What becomes of the model without a head, and which heads are like it."""
-    parts = list[str]()
-    if head.silenced is not None:
-        parts.append(f"<p>{escape(change_words(head.silenced))}</p>")
-    if head.alike:
-        links = ", ".join(
-            f'<a href="{file_of(one["stream"], one["other_layer"], one["other_head"])}">'
-            f"{one['other_layer']}·{one['other_head']}</a> ({float(one['apart']):.2f})"
-            for one in head.alike
-        )
-        parts.append(f"<p>Heads like it, with how far their rows are apart (0 is equal, 1 the most): {links}.</p>")
-    return "".join(parts)
+def closest(heads: Sequence[Head]) -> str:
+    """The pairs of heads that are most alike; nothing of a scan that wasn't studied."""
+    pairs = {frozenset((head.file, _other(one))): (head, one) for head in heads for one in head.alike}
+    if not pairs:
+        return ""
+    names = {head.file: head.name for head in heads}
+    some = sorted(pairs.values(), key=lambda pair: float(pair[1]["apart"]))[:_MOST]
+    lines = "".join(
+        f'<li><a href="{head.file}">Head {head.name}</a> and <a href="{_other(one)}">{names[_other(one)]}</a>, '
+        f'<span class="m">{escape(ROLES[head.role].label)}</span>, {float(one["apart"]):.2f} apart</li>'
+        for head, one in some
+    )
+    return f'<section><h2>Heads that are most alike</h2><ol class="plain">{lines}</ol>{_APART}</section>'
+
+
+_APART = '<p class="note">How far their rows are apart: 0 is equal, 1 the most.</p>'
+
+
+def silence(head: Head) -> str:
+    """What becomes of the model without a head."""
+    return "" if head.silenced is None else f'<p class="note">{escape(change_words(head.silenced))}</p>'
+
+
+def near(head: Head) -> str:
+    """The heads that are like it, as bars: the shorter, the more."""
+    if not head.alike:
+        return ""
+    lines = "".join(
+        f'<li><a href="{_other(one)}">{one["other_layer"]}·{one["other_head"]}</a>'
+        f'<span class="b"><i style="width:{float(one["apart"]):.0%}"></i></span>'
+        f'<span class="v">{float(one["apart"]):.2f}</span></li>'
+        for one in head.alike
+    )
+    return f'<h2>Heads most like it</h2><ol class="bars">{lines}</ol>{_APART}'
+
+
+def _other(one: Mapping[str, Any]) -> str:
+    return file_of(one["stream"], one["other_layer"], one["other_head"])
 
 
 def change_words(silenced: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The files of a site, written into a folder."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from attention_viz.corpus.site.explored import explored_data, explorer_page, explorer_script, explorer_style
-from attention_viz.corpus.site.pages import head_page, index_page, search_data, style_sheet
+from attention_viz.corpus.site.frame import style_sheet
+from attention_viz.corpus.site.head import head_page
+from attention_viz.corpus.site.index import heads_data, index_page
 from attention_viz.corpus.site.parts import Example, Head, Site
 from attention_viz.corpus.site.rows import Row, Wanted, rows_of
 from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import ScanError
+from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.whole_file import write_whole
 
@@ -24,7 +27,7 @@ __all__ = ["chosen_examples", "write_site"]
 # Of the metrics that don't belong to a head's role so many of the strongest examples are shown.
 _OTHERS = 3
 # So many of those that do have their whole layer drawn by the explorer.
-_EXPLORED = 3
+_EXPLORED = 2
 _HERE = Path(__file__).parent
 
 
@@ -49,6 +52,7 @@ def write_site(
     tables: Mapping[str, Any],
     runs: Iterable[tuple[int, Trace]],
     maps: Mapping[tuple[str, int, int], str],
+    made: Sequence[tuple[str, str]],
 ) -> None:
     """Write a site.
 
@@ -56,30 +60,40 @@ def write_site(
         path: its folder, made where it isn't there.
         site: what it is of.
         tables: of the scan, and of its study where there is one; of the examples those that are shown, see
-            `chosen_examples`.
+            `chosen_examples`. They are written into the folder, too, but for texts of which nothing is shown.
         runs: the texts that they are of, by number.
         maps: of each head a picture of its queries and keys.
+        made: what is told of how it was made, each by its name.
 
     Raises:
         ScanError: a file can't be written.
     """
     found = [replace(head, picture=maps.get(_place(head.told), "")) for head in _heads(tables, runs)]
     files = {head.file: head_page(site, head) for head in found} | {
-        "index.html": index_page(site, found),
+        "index.html": index_page(site, found, made, [f"tables/{name}.csv" for name in tables]),
         "style.css": style_sheet((_HERE / "style.css").read_text("utf-8")),
-        "search.js": (_HERE / "search.js").read_text("utf-8"),
-        "search-data.js": search_data(found),
-        "explorer.html": explorer_page(),
+        "heads.js": (_HERE / "heads.js").read_text("utf-8"),
+        "heads-data.js": heads_data(found),
+        "explorer.html": explorer_page(site),
         "explorer.css": explorer_style(),
         "explorer.js": explorer_script() + (_HERE / "open.js").read_text("utf-8"),
     }
     files |= {f"explored/{Path(head.file).stem}.js": explored_data(head) for head in found}
+    files |= {f"tables/{name}.csv": to_csv(table) for name, table in _whole(tables).items()}
     try:
-        (path / "explored").mkdir(parents=True, exist_ok=True)
+        for folder in ("explored", "tables"):
+            (path / folder).mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             write_whole(path / name, text.encode("utf-8", "replace"))
     except OSError as error:
         raise ScanError(f"the site can't be written to {path}: {error.strerror or error}") from None
+
+
+def _whole(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables as they are given away: without what only says how the pages show them."""
+    shown = set(tables["examples"]["text"])
+    texts = tables["texts"]
+    return {**tables, "examples": tables["examples"].drop(columns="leads"), "texts": texts[texts["text"].isin(shown)]}
 
 
 def _heads(tables: Mapping[str, Any], runs: Iterable[tuple[int, Trace]]) -> Iterator[Head]:

@@ -64,6 +64,7 @@ def _show(scene: Scene) -> Shown:
         "other": twice.name(key),
         "weight": signed(weight),
         "finding": _finding(chosen, twice, layer, head),
+        "often": twice.often(metric, layer, head),
     }
     says = (
         f"{job}: in layer {layer}, head {head} of {twice.model}, “{facts['word']}” takes {facts['weight']} from "

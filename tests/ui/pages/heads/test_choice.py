@@ -1,5 +1,6 @@
 """What the Heads page reads from an address and writes back."""
 
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.ui.address.codec import modernised, read, write
@@ -51,6 +52,7 @@ def test_a_role_is_one_of_the_library_s_and_a_link_that_names_a_metric_alone_sho
     assert tuple(ROLES) == ROLE_NAMES
     screen = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&metric=next")
     assert screen.channel("heads-grid")["view"] == screen.address["view"] == "colours"
+    assert list(screen.picker("Metric").options) == [one.label for one in METRICS.values() if one.of != "patches"]
     screen = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&role=induction&metric=next&view=roles")
     assert screen.channel("heads-grid")["role"] == screen.address["role"] == "induction"
     assert screen.channel("heads-grid")["view"] == "roles"

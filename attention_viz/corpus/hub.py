@@ -1,0 +1,51 @@
+"""Data sets on the hub, read row by row over the network, by Hugging Face's package `datasets`."""
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from attention_viz.errors import UnusableText
+
+__all__ = ["ON_HUB", "hub_rows"]
+
+# What the name of such a corpus begins with, and the part of a data set that is read where none is named.
+ON_HUB = "hub:"
+_PART = "train"
+
+
+def hub_rows(name: str) -> Iterator[dict[str, Any]]:
+    """The rows of a data set, each when it is asked for.
+
+    Args:
+        name: "hub:NAME", "hub:NAME:PART", or "hub:NAME:SUBSET:PART" of one that comes in subsets; the part is "train"
+            where none is named.
+
+    Raises:
+        UnusableText: the name can't be read, `datasets` isn't installed, or the hub doesn't hand the data set out.
+    """
+    what, subset, part = _parts(name)
+    given = _datasets()
+    try:
+        yield from given.load_dataset(what, subset, split=part, streaming=True)
+    except Exception as error:  # it has errors of many packages, of no common kind
+        told = str(error).strip().split("\n")[0] or type(error).__name__
+        raise UnusableText(f"{name} can't be read from the hub: {told}") from error
+
+
+def _parts(name: str) -> tuple[str, str | None, str]:
+    """A data set's name on the hub, its subset, and the part that is read."""
+    what, *others = name.removeprefix(ON_HUB).split(":")
+    if not what or not all(others) or len(others) > 2:
+        raise UnusableText(f"{name!r} names no data set; needed: hub:NAME, hub:NAME:PART or hub:NAME:SUBSET:PART")
+    return what, others[0] if len(others) > 1 else None, others[-1] if others else _PART
+
+
+def _datasets() -> Any:
+    # By name: a type checker that doesn't have it would ask for it.
+    try:
+        return importlib.import_module("datasets")
+    except ImportError:
+        raise UnusableText(
+            "a data set on the hub was asked for, and the package datasets, which reads it, isn't installed; "
+            "pip install “attention-viz[datasets]” brings it"
+        ) from None

@@ -1,0 +1,125 @@
+"""The first page of a site: an atlas of the heads by what they do, those that matter most, and how it was made."""
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from math import isnan
+from typing import Any
+
+from attention_viz.analysis.roles import ROLES, roles_for
+from attention_viz.corpus.site.frame import SCRIPTS, page
+from attention_viz.corpus.site.parts import Head, Site
+from attention_viz.corpus.site.studied import closest, most_of
+
+__all__ = ["heads_data", "index_page"]
+
+
+def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]], files: Sequence[str]) -> str:
+    """The page.
+
+    Args:
+        site: what it is of.
+        heads: all of them.
+        made: what is told of how it was made, each by its name.
+        files: the names of the files with the tables.
+    """
+    streams = dict.fromkeys(str(head.told["stream"]) for head in heads)
+    atlases = "".join(
+        f'<section class="atlas-part"><h2>{escape(stream.capitalize())} <small>layer down, head across</small></h2>'
+        f"{_atlas([head for head in heads if head.told['stream'] == stream])}</section>"
+        for stream in streams
+    )
+    links = ", ".join(f'<a href="{name}">{name.rpartition("/")[2]}</a>' for name in files)
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in made)
+    said = (
+        "Each cell is a head, coloured by what it mostly does: the stronger the colour, the larger its share of that. "
+        "Press one for its examples."
+    )
+    body = (
+        f'<h1>{_finding(site, heads)}</h1><p class="say">{said}</p>'
+        f'<div class="cols first"><div>{atlases}</div><section><h2>Roles</h2>{_legend(heads)}</section></div>'
+        f'<div class="cols even" id="most">{most_of(heads)}{closest(heads)}</div>'
+        f'<section id="made"><h2>How it was made</h2><dl class="made">{facts}</dl>'
+        f"<p>All numbers as tables: {links}.</p></section>{SCRIPTS}"
+    )
+    return page(f"{site.model}: what its heads do", site, body)
+
+
+def _finding(site: Site, heads: Sequence[Head]) -> str:
+    """How many heads have a job, and which jobs are most frequent."""
+    counts = {name: sum(head.role == name for head in heads) for name, role in ROLES.items() if role.job}
+    most = [name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name]][:3]
+    told = ", ".join(f"{counts[name]} “{ROLES[name].label}”" for name in most)
+    count = sum(counts.values())
+    jobs = f"{count} of {site.model}’s {len(heads)} heads {'has' if count == 1 else 'have'} a job"
+    return f'{escape(jobs)}<span class="w">{escape(f": {told}" if told else "")}</span>'
+
+
+def _legend(heads: Sequence[Head]) -> str:
+    counts = {name: sum(head.role == name for head in heads) for name in ROLES}
+    return '<ul class="legend">{}</ul>'.format(
+        "".join(
+            f'<li><span class="role" style="--role:var(--role-{at})">{counts[name]}</span><span><b>'
+            f"{escape(role.label)}</b> {escape(role.meaning)}</span></li>"
+            for at, (name, role) in enumerate(ROLES.items())
+            if name in roles_for("word")
+        )
+    )
+
+
+def _atlas(heads: Sequence[Head]) -> str:
+    layers: dict[int, list[Head]] = {}
+    for head in heads:
+        layers.setdefault(int(head.told["layer"]), []).append(head)
+    rows = "".join(
+        f'<tr><th scope="row">{layer}</th>{"".join(f"<td>{_cell(head)}</td>" for head in some)}</tr>'
+        for layer, some in layers.items()
+    )
+    top = "".join(f'<th scope="col">{number}</th>' for number in range(max(map(len, layers.values()))))
+    return (
+        '<div class="wide"><table class="atlas"><tr><th><span class="hidden">layer</span></th>'
+        f"{top}</tr>{rows}</table></div>"
+    )
+
+
+def _cell(head: Head) -> str:
+    score = float(head.told["score"])
+    told = f"Head {head.name}: {ROLES[head.role].label}{'' if isnan(score) else f', {score:.2f}'}"
+    share = 0.0 if isnan(score) else min(1.0, max(0.0, score))
+    return (
+        f'<a class="role" href="{head.file}" style="--role:var(--role-{list(ROLES).index(head.role)});--s:{share:.2f}" '
+        f'title="{escape(told)}" aria-label="{escape(told)}">{"" if isnan(score) else f"{share:.2f}".lstrip("0")}</a>'
+    )
+
+
+def heads_data(heads: Sequence[Head]) -> str:
+    """What the search looks through and the small atlas shows: a script, since a page from a file may read no other."""
+    found = [
+        [
+            head.file,
+            f"Head {head.name} · {ROLES[head.role].label}",
+            " ".join(dict.fromkeys(_words_of(head))),
+            *_place_of(head),
+        ]
+        for head in heads
+    ]
+    # A closing tag in a text would end a script that stood in a page; in a file of its own it is text.
+    return f"window.HEADS = {json.dumps(found, ensure_ascii=True)};\n"
+
+
+def _place_of(head: Head) -> tuple[Any, ...]:
+    score = float(head.told["score"])
+    share = 0.0 if isnan(score) else round(min(1.0, max(0.0, score)), 2)
+    return (
+        str(head.told["stream"]),
+        int(head.told["layer"]),
+        int(head.told["head"]),
+        list(ROLES).index(head.role),
+        share,
+    )
+
+
+def _words_of(head: Head) -> Iterable[str]:
+    for one in head.examples:
+        yield one.row.asking or one.row.tokens[one.query]
+        yield one.row.tokens[one.key]

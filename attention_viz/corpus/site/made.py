@@ -1,0 +1,26 @@
+"""How a scan was made, as its manifest tells it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["told_of"]
+
+
+def told_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is worth telling of a scan, each by its name.
+
+    Args:
+        manifest: of a scan.
+    """
+    model, done, settings = manifest["model"], manifest["done"], manifest["settings"]
+    revision = f", revision {model['revision']}" if model.get("revision") else ""
+    rows, cut = settings["rows"], f"the end of {done['cut']:,} texts, beyond {settings['length']:,} tokens"
+    return [
+        ("Model", f"{model['name']}{revision}, in {model['dtype']}"),
+        ("sha256 of its weights", str(model["sha256"])),
+        ("Corpus", f"{manifest['corpus']}: {done['texts']:,} texts, {done['tokens']:,} tokens"),
+        ("Its fingerprint", str(manifest.get("fingerprint", ""))),
+        ("Left out", f"{cut}; {done['skipped']:,} texts with nothing to read"),
+        ("Measured", "every query of a text" if rows is None else f"{rows:,} queries of a text at most"),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())),
+    ]
