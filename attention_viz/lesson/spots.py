@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from attention_viz.lesson.links import trained_words
 from attention_viz.lesson.scene import Scene
 
-__all__ = ["Spot", "asking_words", "bar_spots", "line_spots", "row_spots"]
+__all__ = ["Spot", "asking_words", "bar_spots", "line_spots", "row_spots", "written_spots"]
 
 # Along a bar's row, in parts of the width.
 _ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
@@ -75,6 +75,20 @@ def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = Fals
         places = [(word, other) for word in range(words) for other in range(others) if options[word]]
         found += [Spot(*((a, b) if upright else (b, a)), options[a], axis) for a, b in places]
     return tuple(found)
+
+
+def written_spots(figure: go.Figure, name: str) -> tuple[Spot, ...]:
+    """The words that a figure writes with axes of their own, each of which chooses its place among them.
+
+    Args:
+        figure: the picture.
+        name: of its trace that is the words.
+    """
+    traces: list[Any] = list(figure.data)
+    found = [one for one in traces if one.name == name]
+    return tuple(
+        Spot(x, y, str(at), one.xaxis[1:]) for one in found for at, (x, y) in enumerate(zip(one.x, one.y, strict=True))
+    )
 
 
 def asking_words(scene: Scene) -> tuple[str, ...]:

@@ -122,7 +122,17 @@ def test_two_heads_are_told_by_their_largest_difference(trace: Trace) -> None:
     first, second = (f"{float(trace.weights(0, head)[query, key]):.2f}" for head in (0, 1))
     numbers = [[text for text, role in parts if role == "number"] for parts in (slide.ask, slide.tell)]
     assert numbers == [[first], [second]]
-    assert slide.source.startswith("scratch · layer 0, head 0 → scratch · layer 0, head 1")
+    assert slide.source.startswith("scratch · layer 0, head 0 → layer 0, head 1 · “the cat")
+    assert said(slide.ask).endswith(". And in the second?") and said(slide.tell).startswith("In the second, ")
+
+
+def test_the_chosen_pair_of_two_heads_comes_first_and_the_second_side_by_its_name(trace: Trace) -> None:
+    comparison = compare(trace, trace, 0, 0, other_head=1)
+    first, largest = compared_slides(comparison, (2, 1), called="in layer 0, head 1")
+    assert largest == compared_slides(comparison, called="in layer 0, head 1")[0]
+    weight = f"{float(trace.weights(0, 1)[2, 1]):.2f}"
+    assert said(first.tell) == f"In layer 0, head 1, “sat” gives {weight} to “cat”"
+    assert said(first.ask).endswith(". And in layer 0, head 1?")
 
 
 def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -> None:

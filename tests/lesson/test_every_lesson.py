@@ -82,7 +82,7 @@ def test_a_word_in_the_picture_that_is_pressed_asks(name: str, run: Run) -> None
 
 
 # In their pictures words can be pressed, too, where they stand.
-@pytest.mark.parametrize("name", ["roles", "heads", "cross", "older", "recurrent"])
+@pytest.mark.parametrize("name", ["roles", "heads", "limits", "cross", "older", "recurrent"])
 def test_what_a_press_in_the_picture_chooses_is_there_to_be_chosen(name: str, run: Run) -> None:
     lesson, scene = LESSONS[name], Scene(TEXT, run)
     shown = lesson.show(scene)

@@ -1,45 +1,56 @@
-"""A slide of where two heads differ most: the row with the largest difference, of the first and of the second."""
+"""Slides of two heads: of the chosen pair, and of where they differ most, each the row of the first and the second."""
 
 from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison, Side
-from attention_viz.analysis.slides.slide import Slide, begun, named, picture_of, source_of
+from attention_viz.analysis.slides.slide import Picture, Slide, begun, named, picture_of, source_of
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["compared_slides"]
 
 
-def compared_slides(comparison: Comparison) -> tuple[Slide, ...]:
-    """The largest difference of two heads: asked with the first head's row, answered with the second's.
+def compared_slides(
+    comparison: Comparison, pair: tuple[int, int] | None = None, *, called: str = "in the second"
+) -> tuple[Slide, ...]:
+    """A chosen pair in both heads, and where they differ most: asked with the first head's row, told with the second's.
 
     Words that both have are looked at, the same or one in the other's place; none where there are none. The source
     names both texts.
 
     Args:
         comparison: two heads on common axes.
+        pair: the places of a query and a key that come first, where both texts have them.
+        called: the second head's side in a sentence, such as "in the second sentence".
     """
-    queries, keys = comparison.queries, comparison.keys
     side = comparison.other
     tokens = side.trace.key_tokens(side.stream)
-    both = _words(queries, side.trace.query_tokens(side.stream)), _words(keys, tokens)
-    if not all(both):
+    rows, columns = _words(comparison.queries, side.trace.query_tokens(side.stream)), _words(comparison.keys, tokens)
+    if not rows or not columns:
         return ()
-    apart = comparison.difference[both[0]][:, both[1]].abs().nan_to_num()
+    apart = comparison.difference[rows][:, columns].abs().nan_to_num()
     row, column = divmod(int(apart.argmax()), apart.shape[1])
-    query, key = both[0][row], both[1][column]
+    chosen = [] if pair is None or pair[0] not in rows or pair[1] not in columns else [pair]
+    places = dict.fromkeys([*chosen, (rows[row], columns[column])])
+    return tuple(_slide(comparison, *place, called) for place in places)
+
+
+def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
+    """One cell of both heads."""
+    queries, keys = comparison.queries, comparison.keys
+    before, side = comparison.one, comparison.other
+    tokens = side.trace.key_tokens(side.stream)
     # In the words of the second text, whose row is the answer.
     theirs = [at for at, position in enumerate(keys.other) if position is not None]
     now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
     looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")
     seen = named(tokens, keys.other[key] or 0, "key")
-    before = comparison.one
     asking = named(before.trace.query_tokens(before.stream), queries.one[query] or 0, "query")
     asked = named(before.trace.key_tokens(before.stream), keys.one[key] or 0, "key")
     first, second = (f"{float(one[query, key]):.2f}" for one in (comparison.weights, comparison.other_weights))
-    ask = begun((*asking, (" gives ", ""), (first, "number"), (" to ", ""), *asked, (". And in the other?", "")))
-    tell = (("In the other, ", ""), *looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
+    ask = begun((*asking, (" gives ", ""), (first, "number"), (" to ", ""), *asked, (f". And {called}?", "")))
+    told = (*looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
+    tell = begun(((f"{called}, ", ""), *told))
     picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was)
-    source = f"{_said(comparison.one, side)} → {source_of(side.trace, _where(side), picture)}"
-    return (Slide(ask, tell, picture, source),)
+    return Slide(ask, tell, picture, _source(before, side, picture))
 
 
 def _words(axis: Axis, tokens: Tokens) -> list[int]:
@@ -48,11 +59,13 @@ def _words(axis: Axis, tokens: Tokens) -> list[int]:
     return [at for at in axis.both if axis.counted[at] and axis.other[at] in said]
 
 
-def _said(side: Side, other: Side) -> str:
-    """The first side, with its text where the second has another."""
-    if side.trace.provenance.text != other.trace.provenance.text:
-        return source_of(side.trace, _where(side), None)
-    return f"{side.trace.provenance.model} · {_where(side)}"
+def _source(one: Side, other: Side, picture: Picture) -> str:
+    """Both sides; of the second only what the first hasn't said, and the first with its text where they differ."""
+    model, where = one.trace.provenance.model, _where(one)
+    same = one.trace.provenance.text == other.trace.provenance.text
+    first = f"{model} · {where}" if same else source_of(one.trace, where, None)
+    second = source_of(other.trace, _where(other), picture).removeprefix(f"{model} · ")
+    return f"{first} → {second.removeprefix(f'{where} · ')}"
 
 
 def _where(side: Side) -> str:

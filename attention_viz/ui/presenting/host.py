@@ -129,9 +129,15 @@ def present_roles(drawn: Drawn, state: State, jobs: "pandas.DataFrame") -> None:
     present((*role_slides(drawn.trace, jobs, drawn.stream(state.stream)), *_slides(drawn, state)[:1]))
 
 
-def present_comparison(comparison: "Comparison") -> None:
-    """Hand over where the two heads that are compared differ most."""
-    present(compared_slides(comparison))
+def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
+    """Hand over the chosen pair in both heads that are compared, and where these differ most.
+
+    Args:
+        comparison: both heads.
+        pair: the places of the query and the key that are chosen; None where none are.
+        called: the second side in a sentence, such as "in the second sentence".
+    """
+    present(compared_slides(comparison, pair, called=called))
 
 
 def present_written(drawn: Drawn, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:

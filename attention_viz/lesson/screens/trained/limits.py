@@ -8,6 +8,7 @@ from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.spots import written_spots
 from attention_viz.lesson.words import in_words
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.trace import Trace
@@ -134,9 +135,12 @@ def _show(scene: Scene) -> Shown:
         f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); silencing head "
         f"{moving} moves the output most ({facts['most']})."
     )
-    figure = weight_and_effect(weights, moved, layer, theme=scene.theme)
-    figure.update_xaxes(title=escaped(f"weight from “{facts['word']}” to “{facts['other']}”"))
-    return Shown(facts, figure, says)
+    places = word_positions(trace)
+    # Every one of these places is a word's: a link is between two of them.
+    pair = places.index(query), places.index(other)
+    figure = weight_and_effect(weights, moved, layer, words=[labels[at] for at in places], pair=pair, theme=scene.theme)
+    figure.update_layout(xaxis_title_text=escaped(f"weight from “{facts['word']}” to “{facts['other']}”"))
+    return Shown(facts, figure, says, written_spots(figure, "words"))
 
 
 _CONTROL = Control("Layer", _options, lambda scene: next(reversed(_options(scene))))

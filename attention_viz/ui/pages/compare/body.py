@@ -26,6 +26,7 @@ from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_s
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
     apart_words,
+    called_words,
     claim,
     claimed,
     far_words,
@@ -74,7 +75,8 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
         with places.curve.container():
             show_curve(choice, state)
     if comparison is not None:
-        present_comparison(comparison)
+        pair = None if first is None else places_of_pair(comparison, first)
+        present_comparison(comparison, pair, called_words(choice, state))
         with export:
             _show_exports(choice, comparison)
         show_reading(second and second.shown, state)

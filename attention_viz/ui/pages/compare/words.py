@@ -9,10 +9,20 @@ from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["apart_words", "claim", "claimed", "far_words", "heads_words", "moved_words", "side_words", "token_words"]
+__all__ = [
+    "apart_words",
+    "called_words",
+    "claim",
+    "claimed",
+    "far_words",
+    "heads_words",
+    "moved_words",
+    "side_words",
+    "token_words",
+]
 
 # A change below this is none that could be seen.
 _NOTHING = 0.005
@@ -25,6 +35,21 @@ _PLACES = {
     "edit": ("before", "after"),
     "snapshots": ("at the first moment", "at the second"),
 }
+
+
+def called_words(choice: CompareChoice, state: State) -> str:
+    """The second side, as a sentence for a room calls it."""
+    return {
+        "sentences": f"in the second {'picture' if state.shown else 'sentence'}",
+        "models": f"in {sides(choice, state)[1].model}",
+        "heads": f"in {_head(sides(choice, state)[1])}",
+        "edit": "after the change",
+        "snapshots": f"after {choice.other_moment} steps of training instead of {choice.moment}",
+    }[choice.what]
+
+
+def _head(state: State) -> str:
+    return "all heads together" if readings.together(state) else f"layer {state.layer}, head {state.head}"
 
 
 def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:

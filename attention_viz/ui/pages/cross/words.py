@@ -28,7 +28,7 @@ def show_target(trace: Trace) -> None:
     own = bool(origin.generated)
     target = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).written), _LONGEST_TARGET)
     who = "The model says" if own else "It was told to say"
-    st.html(f'<p class="cross-said"><b>{who}</b><br><span data-testid="said">{html.escape(target)}</span></p>')
+    st.html(f'<p class="cross-said"><b>{who}</b> <span data-testid="said">{html.escape(target)}</span></p>')
 
 
 def show_alignment(trace: Trace, layer: int, head: int) -> None:

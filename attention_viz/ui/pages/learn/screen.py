@@ -173,7 +173,11 @@ def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Points that can't be seen, which Plotly hears presses on; each has its number."""
     unseen = {"marker": {"opacity": 0}}
     # A word that is drawn where a spot stands would be found in its stead.
-    figure.update_traces(hoverinfo="skip", hovertemplate=None, selector={"mode": "markers+text"})
+    axes = {spot.axis for spot in spots}
+    found: list[Any] = list(figure.select_traces({"mode": "markers+text"}))
+    for words in found:
+        if (words.xaxis or "x")[1:] in axes:
+            words.update(hoverinfo="skip", hovertemplate=None)
     for axis in dict.fromkeys(spot.axis for spot in spots):
         some = [(number, spot) for number, spot in enumerate(spots) if spot.axis == axis]
         figure.add_scatter(
