@@ -18,7 +18,7 @@ models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test fuzz check format models recorded scans families bench soak wheel clean
+.PHONY: help run dev setup test fuzz check format models recorded scans families bench soak wheel docs clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
@@ -35,6 +35,7 @@ help:
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
 	@echo 'make soak     thirty visitors come and go                  MINUTES=30 for how long'
 	@echo 'make wheel    build the package, app included, into dist/'
+	@echo 'make docs     make a site of the documents in site/, which needs no network'
 	@echo 'make clean    delete the environments and caches'
 	@echo
 	@echo 'MODELS=small leaves out the models of pictures and sound, 160 MB, from make run and all others.'
@@ -119,7 +120,13 @@ wheel:
 	@echo 'Building the package ...'
 	@.venv/bin/python -m hatchling build --target wheel --directory $(DIST)
 
+# What builds the site stays out of the app's environment, too.
+docs:
+	@$(setup) .venv-docs scripts/website/requirements.txt
+	@echo 'Building the site ...'
+	@.venv-docs/bin/python -m scripts.website
+
 clean:
-	@echo 'Deleting .venv, .venv-bench and caches ...'
-	@rm -rf .venv .venv-bench node_modules build dist .pytest_cache .ruff_cache .hypothesis
+	@echo 'Deleting .venv, .venv-bench, .venv-docs and caches ...'
+	@rm -rf .venv .venv-bench .venv-docs node_modules build dist site .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,56 @@
+"""Builds the documents as a site that needs no network: `make docs` runs it, in an environment that has mkdocs.
+
+Usage: python -m scripts.website [--out site]
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from scripts.website.asking import asked_elsewhere
+from scripts.website.staging import menu, stage
+
+__all__ = ["main"]
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    """Build it; 1 where a link leads nowhere or a page would ask another host for something."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.website", description="Build the documents as a site.")
+    parser.add_argument("--out", type=Path, default=ROOT / "site", help="the folder of the site, made anew")
+    out = parser.parse_args().out.resolve()
+    staged = ROOT / "build" / "website"
+    stage(ROOT, staged / "docs")
+    shutil.copy(HERE / "iframe-worker.js", staged / "docs")
+    configured = staged / "mkdocs.yml"
+    configured.write_text(json.dumps(_configuration(staged, out), indent=2), encoding="utf-8")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", configured]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # news of another program
+    if subprocess.run(command, cwd=ROOT, env=quiet, check=False).returncode:
+        return 1
+    if asked := sorted(asked_elsewhere(out)):
+        print("These would be asked of another host:", *asked, sep="\n  ", file=sys.stderr)
+        return 1
+    print(f"The site is in {out}: open {out / 'index.html'} in a browser, or put the folder on any web server.")
+    return 0
+
+
+def _configuration(staged: Path, out: Path) -> dict[str, object]:
+    """What mkdocs is told beside `mkdocs.yml`; a file of JSON is one of YAML, too."""
+    return {
+        "INHERIT": str(HERE / "mkdocs.yml"),
+        "docs_dir": str(staged / "docs"),
+        "site_dir": str(out),
+        "hooks": [str(HERE / "formulas.py")],
+        "nav": menu(ROOT),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
