@@ -45,11 +45,13 @@ class _Opened:
         found: what wrote it.
         wrote: the head that wrote most of it.
         silenced: what its heads are silenced by.
+        largest: the heads that are silenced unasked: those that wrote most, and the one that is told of.
     """
 
     found: Written
     wrote: Wrote | None = None
     silenced: Silenced | None = None
+    largest: tuple[tuple[int, int], ...] = ()
 
 
 def show_body(chosen: State, state: State, places: Places, height: int) -> None:
@@ -90,15 +92,29 @@ def show_body(chosen: State, state: State, places: Places, height: int) -> None:
     # The slide of heads of another text waits for their runs; the others wait for nothing.
     if not puts:
         _present(drawn, state, opened)
-    found: Patched | None = None
-    if opened is not None and opened.silenced is not None:
-        _tell_words(opened.silenced, places)
-        silence_all(opened.silenced, places)
-        found = put_all(opened.silenced, places)
-    if puts:
-        _present(drawn, state, opened, found)
     if not _untold(drawn, state):
         show_beneath(drawn, state, places.beneath)
+    # Last, since of a long text it takes the longest.
+    found = None if opened is None else _silence(opened, places)
+    if puts:
+        _present(drawn, state, opened, found)
+
+
+def _silence(opened: _Opened, places: Places) -> Patched | None:
+    """What becomes of the number without heads, and with another text's; None where none is put."""
+    silenced = opened.silenced
+    if silenced is None:
+        return None
+    _tell_words(silenced, places)
+    try:
+        with places.board:
+            silence_largest(silenced, opened.largest)
+    except AttentionVizError as error:
+        with places.board:
+            st.caption(plain(as_sentence(str(error))))
+        return None
+    silence_all(silenced, places)
+    return put_all(silenced, places)
 
 
 def _present(drawn: Drawn, state: State, opened: _Opened | None, found: Patched | None = None) -> None:
@@ -174,12 +190,8 @@ def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> _Opened:
         name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
         wrote = Wrote(stream, number, head, asked.at, contribution, found.total, name)
         silenced = Silenced(drawn, state, asked.of, name_of(packed), place)
-        try:
-            silence_largest(silenced, [*dict.fromkeys([*((layer, head) for layer, head, _ in listed), place])])
-        except AttentionVizError as error:
-            st.caption(plain(as_sentence(str(error))))
-            return _Opened(found, wrote)
-    return _Opened(found, wrote, silenced)
+    largest = dict.fromkeys([*((layer, head) for layer, head, _ in listed), place])
+    return _Opened(found, wrote, silenced, tuple(largest))
 
 
 def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[int, int]:
