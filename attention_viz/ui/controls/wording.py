@@ -66,7 +66,7 @@ def show_added(trace: "Trace") -> None:
     if words:
         st.session_state[_PLACE].caption(plain(f"{words}."))
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
-        st.caption("This text is too long for a link: a link opens without it.")
+        st.caption("A link leaves this text out: it is too long.")
 
 
 def _show_told(trace: "Trace") -> None:

@@ -171,7 +171,7 @@ def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool) 
     if difference:
         return "change"
     beyond = any(numpy.nanmax(blocks[side].values, initial=0.0) > largest for side in PARTS[:2])
-    return "weight, and beyond" if beyond else "weight"
+    return f"weight, alike from {largest:.2g} on" if beyond else "weight"
 
 
 def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, float]:

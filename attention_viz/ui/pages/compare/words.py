@@ -29,7 +29,7 @@ _NOTHING = 0.005
 _NAMED = 3
 # How the two sides are called in a sentence.
 _PLACES = {
-    "sentences": ("in the first", "in the second"),
+    "sentences": ("in the first sentence", "in the second"),
     "models": ("in the first model", "in the second"),
     "heads": ("in the first head", "in the second"),
     "edit": ("before", "after"),
@@ -184,7 +184,7 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
         (" looks at ", ""),
         (_said(comparison.keys, key), "key"),
     ]
-    here, there = _PLACES[choice.what]
+    here, there = _places(choice, comparison)
     told = [(f"{one:.2f}", "number") for one in numbers]
     if not any(map(math.isnan, numbers)):
         also = _replaced(comparison, query, key)
@@ -203,9 +203,16 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     ]
 
 
+def _places(choice: CompareChoice, comparison: Comparison) -> tuple[str, str]:
+    """How the two sides are called in a sentence."""
+    if choice.what == "sentences" and comparison.one.trace.seen.tensors:
+        return "in the first picture", "in the second"
+    return _PLACES[choice.what]
+
+
 def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
     """A chosen pair in the first text, and what stands there in the second."""
-    here, there = _PLACES[choice.what]
+    here, there = _places(choice, comparison)
     told: list[tuple[str, str]] = [
         (_said(comparison.queries, query), "query"),
         (" looks at ", ""),

@@ -138,7 +138,7 @@ def detected_words(detector: Detector, found: pandas.DataFrame, texts: int) -> s
     top, metric = found.iloc[0], METRICS[detector.metric]
     over = f", on average over {texts} texts" if texts > 1 else ""
     label = f"{metric.label[:1].lower()}{metric.label[1:]}"
-    return f"{detector.finds} Most so {_where(top)}: {label} {top[metric.unit]:.3f}{over}."
+    return f"{detector.finds} Most of all in {_where(top)}: {label} {top[metric.unit]:.3f}{over}."
 
 
 def _where(row: Any) -> str:

@@ -139,7 +139,7 @@ def _cells(matrix: Matrix, colours: Palette) -> go.Heatmap:
     values = numpy.where(numpy.isfinite(blocks.values), blocks.values, numpy.nan)
     sizes = numpy.abs(values[numpy.isfinite(values)])
     largest = _limit(sizes)
-    beyond = "and beyond" if not matrix.weights and sizes.max(initial=0.0) > largest else ""
+    beyond = f"alike beyond ±{largest:.2g}" if not matrix.weights and sizes.max(initial=0.0) > largest else ""
     gap = 1 if _printed(blocks) else 0
     named = not blocks.whole or values.size <= _NAMED_UP_TO
     deepest = 1.0 if matrix.weights and max(blocks.shape) <= _SCALE_TO_ONE_UP_TO else largest

@@ -100,4 +100,6 @@ def test_a_pair_of_pieces_is_told_as_the_pair_of_their_words_in_both_texts(scree
     screen.back_to(f"{address}&layer=0&head=4&query={query}&key={key}")
     first, second = (float(trace.weights(0, 4)[1, 4]) for trace in traces)
     told = re.sub("<[^>]*>", "", screen.part("compare-claim"))
-    assert told == f"“zoologists” looks at “river” {first:.2f} in the first; at “city” {second:.2f} in the second"
+    assert (
+        told == f"“zoologists” looks at “river” {first:.2f} in the first sentence; at “city” {second:.2f} in the second"
+    )

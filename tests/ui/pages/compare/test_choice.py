@@ -156,19 +156,21 @@ def test_the_claim_tells_what_differs_most_between_two_words() -> None:
     one, other = (model.trace(text) for text in ("The bank of the river was flooded", CompareChoice().other))
     weight = float(one.weights(0, 4)[2, 5]), float(other.weights(0, 4)[2, 5])
     told = claim(CompareChoice(), av.compare(one, other, 0, 4))
-    words = f"“bank” looks at “river” 0.58 in the first; at “city” {weight[1]:.2f} in the second"
+    words = f"“bank” looks at “river” 0.58 in the first sentence; at “city” {weight[1]:.2f} in the second"
     assert "".join(text for text, _ in told) == words
     assert [text for text, role in told if role == "number"] == ["0.58", f"{weight[1]:.2f}"]
     told = claim(CompareChoice(), av.compare(one, other, 0, 4, align="token"))
-    words = "“bank” looks at “river” 0.58 in the first; in the second, without it, most at “flooded” 0.37"
+    words = "“bank” looks at “river” 0.58 in the first sentence; in the second, without it, most at “flooded” 0.37"
     assert "".join(text for text, _ in told) == words
     back = claim(CompareChoice(), av.compare(other, one, 0, 4, align="token"))
-    assert "".join(text for text, _ in back).startswith("“bank” looks at “river” 0.58 in the second; in the first, ")
+    assert "".join(text for text, _ in back).startswith(
+        "“bank” looks at “river” 0.58 in the second; in the first sentence, "
+    )
     heads = claim(CompareChoice("heads"), av.compare(one, one, 0, 4, other_head=10))
     assert "".join(text for text, _ in heads).count(" in the first head, ") == 1
     chosen = claim(CompareChoice(), (found := av.compare(one, other, 0, 4)), (2, found.keys.place_of(5)))
     assert "".join(text for text, _ in chosen) == (
-        f"“bank” looks at “river” 0.58 in the first; at “city” {weight[1]:.2f} in the second"
+        f"“bank” looks at “river” 0.58 in the first sentence; at “city” {weight[1]:.2f} in the second"
     )
     assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
         ("Both sentences are the same: type another one, or change a word.", "")

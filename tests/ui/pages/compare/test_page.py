@@ -83,7 +83,7 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
     screen.mouse.click(box["x"] + 6.5 / 10 * box["width"], box["y"] + 2.5 / 10 * box["height"])
     screen.wait_for_url(re.compile("query=2&key=5"))
     idle(screen)
-    weights = f"“bank” looks at “river” {one.weights(5, 6)[2, 5]:.2f} in the first; at “city” "
+    weights = f"“bank” looks at “river” {one.weights(5, 6)[2, 5]:.2f} in the first sentence; at “city” "
     expect(screen.get_by_test_id("compare-claim")).to_contain_text(weights)
     # What is wrong with one side is told in its place, and the other stays.
     box_of_text = screen.get_by_label("Second sentence", exact=True)

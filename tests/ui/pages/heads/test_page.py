@@ -232,7 +232,7 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     expect(screen.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
     switch(screen, "Detector", idle)
     layer, head = table["previous"].idxmax()
-    best = f"Most so layer {layer}, head {head}: previous token {table['previous'].max():.3f}."
+    best = f"Most of all in layer {layer}, head {head}: previous token {table['previous'].max():.3f}."
     expect(screen.get_by_text(best)).to_be_visible()
     switch(screen, "Pattern", idle)
     expect(screen.get_by_text("Mark cells on the matrix beside")).to_be_visible()

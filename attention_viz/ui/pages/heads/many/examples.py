@@ -25,7 +25,7 @@ def in_html(examples: Sequence[Example], metric: str, address: Mapping[str, str]
     parts = [
         f"<p>The strongest by “{escape(metric)}”:</p>{_listed(strongest[:_SHOWN], address)}",
         _behind("More of the strongest", strongest[_SHOWN:], address),
-        _behind("By lot, from the tenth of the texts with least of it to that with most", by_lot, address),
+        _behind("By chance, from the tenth of the texts with the least of it to that with the most", by_lot, address),
     ]
     return f'<div class="heads-examples" data-testid="scan-examples">{"".join(parts)}</div>'
 

@@ -35,7 +35,7 @@ def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> No
     """
     HEADS_CHOICES.set(story=choice.story)
     st.text_input(
-        "A story: at which keys does a head look?",
+        "Your guess: at which keys does a head look?",
         key=HEADS_CHOICES.key("story"),
         placeholder=STORIES["induction"],
         max_chars=1_000,
@@ -85,4 +85,4 @@ def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bo
     ]
     st.dataframe(shown, hide_index=True, width="stretch")
     first, second = found.texts
-    st.caption(f"Heads are ranked on {first} texts; what is told is of {second} others.")
+    st.caption(f"Heads are ranked on {first} texts; these numbers are from {second} others.")
