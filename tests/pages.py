@@ -115,8 +115,8 @@ class Watched:
             self.problems.append(f"asked another host: {address}")
 
     def dress(self, dark: bool, width: int, height: int) -> Page:
-        """The page in the colours and the size that a test asks for."""
-        self.page.emulate_media(color_scheme="dark" if dark else "light")
+        """The page in the colours and the size that a test asks for, with motion, which one before may have stopped."""
+        self.page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="no-preference")
         self.page.set_viewport_size({"width": width, "height": height})
         return self.page
 

@@ -35,6 +35,8 @@ def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_
     camera.click()
     photo = screen.get_by_role("button", name="Take Photo")
     expect(photo).to_be_enabled(timeout=30_000)
+    # Pressed before the camera's first frame has come, the button takes nothing.
+    screen.wait_for_function("document.querySelector('video')?.readyState >= 2", timeout=30_000)
     photo.click()
     expect(screen.get_by_role("button", name="your photo")).to_be_visible(timeout=60_000)
     ready(screen)
