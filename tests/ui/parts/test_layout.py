@@ -138,7 +138,7 @@ def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Ca
     screen.get_by_label("Sentence", exact=True).fill("boat drifted " * 120)
     screen.get_by_label("Sentence", exact=True).press("Control+Enter")
     idle(screen)
-    expect(screen.get_by_text("Too long for a link")).to_be_visible()
+    expect(screen.get_by_text("A link leaves this text out")).to_be_visible()
     assert below() == before
     assert box(screen.get_by_test_id("explorer-search").get_by_role("button").last)["bottom"] <= 860
 
