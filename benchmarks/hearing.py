@@ -141,11 +141,12 @@ def _theirs(pipe: Any, spoken: Spoken) -> _Starts:
 
 
 def _own_parts(model: "av.AttentionModel") -> tuple[Any, Any]:
-    from transformers import AutoTokenizer, WhisperFeatureExtractor
+    from transformers import WhisperFeatureExtractor, WhisperTokenizer
 
     path = av.CATALOGUE[_MODEL].path
     assert path is not None
-    return WhisperFeatureExtractor.from_pretrained(path), AutoTokenizer.from_pretrained(path)
+    # The tokenizer that knows of times: any other writes words only.
+    return WhisperFeatureExtractor.from_pretrained(path), WhisperTokenizer.from_pretrained(path)
 
 
 def _pipeline(model: "av.AttentionModel") -> Any:
