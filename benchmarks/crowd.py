@@ -2,18 +2,24 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import attention_viz as av
+from attention_viz.models import CATALOGUE
+from attention_viz.serving.settings import Settings
 from benchmarks.passages import PASSAGES
 from benchmarks.report import Benchmark, Result, Table
 from benchmarks.serving import ROOT, Memory, serving
 from benchmarks.visitor import Answer, Visitor
 
-__all__ = ["BENCHMARK", "texts"]
+__all__ = ["BENCHMARK", "LONGEST", "texts"]
 
 _MODEL = "SmolLM2-135M-Instruct"
 _VISITORS, _TOKENS = 30, 2_000
+# The longest that the app reads, in a model of so many of its layers, so that all thirty are through in minutes.
+_LONGEST, _LAYERS = 8_192, 2
 # Seconds that a visitor waits for a page; the last one waits for all others' runs.
 _PATIENCE = 3_600
 # The server may take as many megabytes of its own, whoever comes; with the settings as they are.
@@ -28,9 +34,46 @@ def run(quick: bool) -> Result:
         RuntimeError: somebody got an error, or nobody was told to wait.
     """
     count, tokens = (3, 300) if quick else (_VISITORS, _TOKENS)
-    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full"}
+    return _measured(_MODEL, texts(count, tokens), tokens, {}, must_wait=not quick)
+
+
+def run_longest(quick: bool) -> Result:
+    """The same with the longest texts and few layers; in a quick run three with texts of 700 tokens.
+
+    Raises:
+        RuntimeError: somebody got an error, or nobody was told to wait.
+    """
+    count, tokens = (3, 700) if quick else (_VISITORS, _LONGEST)
+    with tempfile.TemporaryDirectory() as folder:
+        name = f"SmolLM2-of-{_LAYERS}-layers"
+        whole = _cut(Path(folder) / name)
+        # Room for as many of these traces as there would be for those of all layers.
+        room = Settings.trace_disk * _LAYERS // whole
+        settings = {"ATTENTION_VIZ_MODELS": folder, "ATTENTION_VIZ_TRACE_DISK": str(room)}
+        return _measured(name, texts(count, tokens), tokens, settings, must_wait=not quick)
+
+
+def _cut(folder: Path) -> int:
+    """The model's first layers as a folder; how many it has of them."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    path = CATALOGUE[_MODEL].path
+    assert path is not None
+    model = AutoModelForCausalLM.from_pretrained(path, num_hidden_layers=_LAYERS)
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(path).save_pretrained(folder)
+    layers = CATALOGUE[_MODEL].layers
+    assert isinstance(layers, int)
+    return layers
+
+
+def _measured(
+    model: str, sentences: Sequence[str], tokens: int, settings: Mapping[str, str], *, must_wait: bool
+) -> Result:
+    count = len(sentences)
+    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", **settings}
     with serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py")), in_full) as address:
-        visitors = [Visitor(address, {"model": _MODEL, "text": text}, _PATIENCE) for text in texts(count, tokens)]
+        visitors = [Visitor(address, {"model": model, "text": text}, _PATIENCE) for text in sentences]
         with Memory() as memory:
             answers = asyncio.run(_all_at_once(visitors))
     errors = [error for one in answers for error in one.errors]
@@ -38,7 +81,7 @@ def run(quick: bool) -> Result:
         raise RuntimeError(f"{len(errors)} errors for {count} visitors, such as {'; '.join(errors[:5])}")
     took = sorted(one.seconds for one in answers)
     places = [max(map(int, found)) for one in visitors if (found := _WAITING.findall(" ".join(one.waiting)))]
-    if not quick and not places:
+    if must_wait and not places:
         raise RuntimeError(f"{count} visitors came at once, and nobody was told to wait")
     rows = [
         ["the first of them has the page after", f"{took[0]:.0f} s"],
@@ -81,4 +124,14 @@ BENCHMARK = Benchmark(
         "machine. The benchmark fails if a page shows an error, or if nobody is told to wait."
     ),
     run=run,
+)
+
+LONGEST = Benchmark(
+    title="A crowd with the longest texts",
+    method=(
+        f"The same with texts of {_LONGEST:,} tokens, the longest that the app reads. So that all thirty are through "
+        f"in minutes, the model is the first {_LAYERS} layers of {_MODEL}, opened from a folder, and the room on disk "
+        "for traces is smaller in the same proportion, so that as many of them find room as of the whole model's."
+    ),
+    run=run_longest,
 )

@@ -47,4 +47,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "starting": starting.BENCHMARK,
     "classroom": classroom.BENCHMARK,
     "crowd": crowd.BENCHMARK,
+    "longest": crowd.LONGEST,
 }
