@@ -21,7 +21,7 @@ _STREAM = "cross"
 # A head aligns where it has this share of what the best one has, and there are so many at most.
 _NEAR, _MOST = 0.7, 8
 
-_Heads = Float[NDArray[np.float64], "head row frame"]
+_Heads = Float[np.ndarray, "head row frame"]
 
 
 @runtime_checkable
@@ -146,14 +146,14 @@ def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _measure(weights: Float[NDArray[np.float64], "row frame"]) -> float:
+def _measure(weights: Float[np.ndarray, "row frame"]) -> float:
     """The mean share of a token's weight that lies in its own stretch, of the best division into stretches."""
     bounds = _stretches(weights)
     inside = [weights[row, bounds[row] : bounds[row + 1]].sum() for row in range(len(weights))]
     return float(np.mean(inside))
 
 
-def _stretches(gain: Float[NDArray[np.float64], "row frame"]) -> Int[NDArray[np.int64], " bound"]:
+def _stretches(gain: Float[np.ndarray, "row frame"]) -> Int[np.ndarray, " bound"]:
     """At which frame each row's stretch begins, so that what lies in the stretches is as much as can be."""
     rows, frames = gain.shape
     best, steps = np.full(rows, -np.inf), np.zeros((frames, rows), dtype=bool)
@@ -171,7 +171,7 @@ def _stretches(gain: Float[NDArray[np.float64], "row frame"]) -> Int[NDArray[np.
     return bounds
 
 
-def _sharpened(heads: _Heads) -> Float[NDArray[np.float64], "row frame"]:
+def _sharpened(heads: _Heads) -> Float[np.ndarray, "row frame"]:
     """The mean of some heads, each frame by how far above its own mean over the tokens it is."""
     mean, spread = heads.mean(axis=1, keepdims=True), heads.std(axis=1, keepdims=True)
     return ((heads - mean) / (spread + 1e-9)).mean(axis=0)

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import NDArray
 
 __all__ = ["BANDS", "STEP", "spectrogram"]
 
@@ -16,7 +15,7 @@ _LINEAR, _PER_BAND, _LOG_STEP = 1000.0, 200.0 / 3, np.log(6.4) / 27
 _RANGE = 8.0
 
 
-def spectrogram(samples: Float[NDArray[np.float32], " sample"], rate: int) -> Float[NDArray[np.float64], "column band"]:
+def spectrogram(samples: Float[np.ndarray, " sample"], rate: int) -> Float[np.ndarray, "column band"]:
     """The logarithm of each band's power, from 0 for what is 80 dB below the loudest to 1 for that.
 
     Source: Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 2.2: 80 bands of
@@ -37,7 +36,7 @@ def spectrogram(samples: Float[NDArray[np.float32], " sample"], rate: int) -> Fl
 
 
 @functools.cache
-def _bands(rate: int) -> Float[NDArray[np.float64], "frequency band"]:
+def _bands(rate: int) -> Float[np.ndarray, "frequency band"]:
     """How much each frequency counts in each band: triangles of equal area."""
     edges = _to_hertz(np.linspace(_to_mel(0.0), _to_mel(rate / 2), BANDS + 2))
     frequencies = np.linspace(0, rate / 2, _WINDOW // 2 + 1)[:, None]
@@ -52,6 +51,6 @@ def _to_mel(hertz: float) -> float:
     return float(_LINEAR / _PER_BAND + np.log(hertz / _LINEAR) / _LOG_STEP)
 
 
-def _to_hertz(mel: Float[NDArray[np.float64], " edge"]) -> Float[NDArray[np.float64], " edge"]:
+def _to_hertz(mel: Float[np.ndarray, " edge"]) -> Float[np.ndarray, " edge"]:
     first = _LINEAR / _PER_BAND
     return np.where(mel < first, mel * _PER_BAND, _LINEAR * np.exp(_LOG_STEP * (mel - first)))

@@ -4,7 +4,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import NDArray
 
 from attention_viz.analysis.word_times import aligning_heads, said_words, word_times
 from attention_viz.lesson.scene import Scene
@@ -59,18 +58,18 @@ class Heard:
         return len(sound) / self.trace.seen.rate
 
     @cached_property
-    def rows(self) -> Float[NDArray[np.float64], "word frame"]:
+    def rows(self) -> Float[np.ndarray, "word frame"]:
         """What each word listens to before it is written, in that head: all frames, the silence after it, too."""
         layer, head = self.place
         weights = self.trace.weights(layer, head, _STREAM).detach().double().cpu().numpy()
         return np.stack([weights[list(rows)].mean(axis=0) for _, rows in said_words(self.trace)])
 
     @property
-    def begins(self) -> Float[NDArray[np.float64], " frame"]:
+    def begins(self) -> Float[np.ndarray, " frame"]:
         """When each frame begins."""
         return np.array([place[0] if place else np.inf for place in self.trace.key_tokens(_STREAM).place])
 
-    def during(self, word: int) -> Float[NDArray[np.float64], " word"]:
+    def during(self, word: int) -> Float[np.ndarray, " word"]:
         """What a word gives to the time of each word."""
         inside = [(self.begins >= start) & (self.begins < end) for start, end in self.times]
         return np.array([self.rows[word][one].sum() for one in inside])

@@ -4,7 +4,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
-from numpy.typing import NDArray
 
 from attention_viz.lesson.scene import Scene
 from attention_viz.models.inputs.media.shipped import SAMPLES
@@ -51,7 +50,7 @@ class Looked:
         region = touching(weights)
         return float(weights[region].sum() - region.mean()) if region.sum() >= _FEWEST else 0.0
 
-    def _given(self, place: tuple[int, int]) -> Float[NDArray[np.float64], "row column"]:
+    def _given(self, place: tuple[int, int]) -> Float[np.ndarray, "row column"]:
         row = self.trace.weights(*place)[_CLASS].detach().double().cpu().numpy()
         return over_patches(row, self.tokens)
 
@@ -61,7 +60,7 @@ class Looked:
         return self.trace.key_tokens()
 
     @cached_property
-    def weights(self) -> Float[NDArray[np.float64], "row column"]:
+    def weights(self) -> Float[np.ndarray, "row column"]:
         """What the class token gives to each patch in that head."""
         return self._given(self.place)
 
@@ -71,7 +70,7 @@ class Looked:
         return float(self.trace.weights(*self.place)[_CLASS, _CLASS])
 
     @cached_property
-    def region(self) -> Bool[NDArray[np.bool_], "row column"]:
+    def region(self) -> Bool[np.ndarray, "row column"]:
         """The patches that it looks at together."""
         return touching(self.weights)
 
@@ -85,7 +84,7 @@ class Looked:
         """Which part of the picture they are."""
         return float(self.region.mean())
 
-    def boxes(self, down: int, across: int) -> Float[NDArray[np.float64], "box_row box_column"]:
+    def boxes(self, down: int, across: int) -> Float[np.ndarray, "box_row box_column"]:
         """The sums of the weights in boxes of equal size."""
         rows = np.array_split(self.weights, down, axis=0)
         return np.array([[box.sum() for box in np.array_split(row, across, axis=1)] for row in rows])

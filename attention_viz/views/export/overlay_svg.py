@@ -4,7 +4,6 @@ import textwrap
 
 import numpy as np
 from jaxtyping import Bool, UInt8
-from numpy.typing import NDArray
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.tokens import Tokens
@@ -58,7 +57,7 @@ def _document(
     layer: int,
     head: int,
     position: int,
-    dots: UInt8[NDArray[np.uint8], "high wide 3"],
+    dots: UInt8[np.ndarray, "high wide 3"],
     most: float,
     *,
     column: bool,
@@ -87,7 +86,7 @@ def _document(
     )
 
 
-def _hatch(blocked: Bool[NDArray[np.bool_], "row column"], wide: int, high: int) -> str:
+def _hatch(blocked: Bool[np.ndarray, "row column"], wide: int, high: int) -> str:
     """Lines over the blocked patches; nothing where none is blocked."""
     if not blocked.any():
         return ""

@@ -6,7 +6,6 @@ import io
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Float, UInt8
-from numpy.typing import NDArray
 from PIL import Image
 
 from attention_viz.errors import TraceError
@@ -71,9 +70,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     return figure
 
 
-def over_patches(
-    line: Float[NDArray[np.float64], " position"], tokens: Tokens
-) -> Float[NDArray[np.float64], "row column"]:
+def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[np.ndarray, "row column"]:
     """The weights of the patches, where these are."""
     places = [(int(place[0]), int(place[1]), at) for at, place in enumerate(tokens.place) if place is not None]
     grid = np.zeros((max(row for row, _, _ in places) + 1, max(column for _, column, _ in places) + 1))
@@ -84,7 +81,7 @@ def over_patches(
 
 def blocked_patches(
     trace: Trace, layer: int, head: int, position: int, *, column: bool = False
-) -> Bool[NDArray[np.bool_], "row column"]:
+) -> Bool[np.ndarray, "row column"]:
     """Where the patches lie at which a position may not look; by column, those that may not look at it.
 
     Args:
@@ -103,7 +100,7 @@ def blocked_patches(
     return over_patches(shut.astype(np.float64), tokens) > 0
 
 
-def touching(weights: Float[NDArray[np.float64], "row column"]) -> Bool[NDArray[np.bool_], "row column"]:
+def touching(weights: Float[np.ndarray, "row column"]) -> Bool[np.ndarray, "row column"]:
     """The patches around the one with the most weight that touch each other and have at least half of what it has."""
     enough = weights >= _TOGETHER * weights.max()
     region = np.zeros_like(enough)
@@ -121,12 +118,12 @@ def touching(weights: Float[NDArray[np.float64], "row column"]) -> Bool[NDArray[
 
 
 def laid_over(
-    picture: UInt8[NDArray[np.uint8], "row column 3"],
-    grid: Float[NDArray[np.float64], "down across"],
+    picture: UInt8[np.ndarray, "row column 3"],
+    grid: Float[np.ndarray, "down across"],
     *,
     smooth: bool = True,
     dark: bool = False,
-) -> UInt8[NDArray[np.uint8], "high wide 3"]:
+) -> UInt8[np.ndarray, "high wide 3"]:
     """The picture's dots, grey and pale where there is no weight."""
     factor = max(1, _SIDE // max(picture.shape[:2]))
     size = picture.shape[1] * factor, picture.shape[0] * factor
@@ -144,18 +141,18 @@ def called(tokens: Tokens, position: int) -> str:
     return tokens.labels[position] if place is None else f"row {int(place[0]) + 1}, column {int(place[1]) + 1}"
 
 
-def png_data(dots: UInt8[NDArray[np.uint8], "high wide 3"]) -> str:
+def png_data(dots: UInt8[np.ndarray, "high wide 3"]) -> str:
     """Dots as an address that holds them, none changed."""
     return _data(dots, "png", optimize=True)
 
 
-def _data(dots: UInt8[NDArray[np.uint8], "high wide 3"], form: str, **how: int) -> str:
+def _data(dots: UInt8[np.ndarray, "high wide 3"], form: str, **how: int) -> str:
     content = io.BytesIO()
     Image.fromarray(dots).save(content, form.upper(), **how)
     return f"data:image/{form};base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
-def _hovered(grid: Float[NDArray[np.float64], "row column"]) -> go.Heatmap:
+def _hovered(grid: Float[np.ndarray, "row column"]) -> go.Heatmap:
     """The numbers under the pointer; nothing is seen of it."""
     return go.Heatmap(
         z=grid,
