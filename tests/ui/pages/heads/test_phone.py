@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
+from attention_viz.ui.pages.heads.choice import VIEWS
 from tests.conftest import OpenPage
 from tests.ui.pages.heads.test_page import plain_but
 
@@ -44,4 +45,10 @@ def test_the_pickers_of_two_metrics_have_room_for_what_they_say(stay: OpenPage) 
             said = picker.evaluate("node => node.scrollWidth <= node.clientWidth && node.value")
             assert said in ("Entropy", "Previous token")
         ways = screen.locator(".st-key-heads-view-row").get_by_test_id("stButtonGroup")
-        assert box(ways)["right"] <= width + 2
+        assert box(ways)["right"] <= width
+        # They stand on a line that scrolls, on which each can be brought into sight.
+        buttons = ways.locator("button").all()
+        assert len(buttons) == len(VIEWS)
+        for one in buttons:
+            one.scroll_into_view_if_needed()
+            assert box(one)["left"] >= 0 and box(one)["right"] <= width
