@@ -10,7 +10,7 @@ import attention_viz as av
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.settings import Settings
 from benchmarks.passages import PASSAGES
-from benchmarks.report import Benchmark, Result, Table
+from benchmarks.report import Benchmark, Result, Table, at_most
 from benchmarks.serving import ROOT, Memory, serving
 from benchmarks.visitor import Answer, Visitor
 
@@ -93,8 +93,7 @@ def _measured(
         ["memory of the server's own at most", f"{memory.own:,.0f} MB"],
         ["pages of files that stood in memory for it at most", f"{memory.files:,.0f} MB"],
     ]
-    verdict = "reached" if memory.own <= _MOST_MEMORY else "missed"
-    mark = f"The mark for the server's own memory, at most {_MOST_MEMORY:,} MB, is {verdict}: {memory.own:,.0f} MB."
+    mark = at_most("the server's own memory", memory.own, _MOST_MEMORY, "{:,.0f} MB")
     return Result([Table((f"{count} visitors, {tokens:,} tokens each", "measured"), rows)], [mark], ("websockets",))
 
 

@@ -12,7 +12,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.trace.trace import Trace
 from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
-from benchmarks.report import Benchmark, Result, Table
+from benchmarks.report import Benchmark, Result, Table, at_most
 
 __all__ = ["BENCHMARK", "naive_flow", "naive_links", "naive_metrics", "naive_norms"]
 
@@ -42,8 +42,7 @@ def run(quick: bool) -> Result:
         for name, mark in _MARKS.items()
     ]
     took = float(rows[1][-1].removesuffix(" ms"))
-    reached = "reached" if took <= _FINDINGS_MARK else "missed"
-    remarks.append(f"The mark for findings, at most {_FINDINGS_MARK:g} ms, is {reached}: {took:g} ms.")
+    remarks.append(at_most("findings", took, _FINDINGS_MARK, "{:g} ms"))
     return Result([Table(("what", "written at first ÷ ours", "ours"), rows)], remarks, ("scipy", "networkx"))
 
 

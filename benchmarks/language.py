@@ -11,7 +11,7 @@ import attention_viz as av
 from attention_viz.models import CATALOGUE
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
-from benchmarks.report import Benchmark, Result, Table
+from benchmarks.report import Benchmark, Result, Table, at_most
 
 __all__ = ["BENCHMARK"]
 
@@ -34,12 +34,7 @@ def run(quick: bool) -> Result:
         lengths, remarks = _lengths({24: 1, 48: 1} if quick else _ROUNDS)
     finally:
         torch.set_num_threads(threads)
-    return Result([loading, lengths], [_said("loading", loaded, _LOADED, "{:.2f} s"), *remarks])
-
-
-def _said(what: str, found: float, mark: float, pattern: str = "{:.2f}") -> str:
-    reached = "reached" if found <= mark else "missed"
-    return f"The mark for {what}, at most {pattern.format(mark)}, is {reached}: {pattern.format(found)}."
+    return Result([loading, lengths], [at_most("loading", loaded, _LOADED, "{:.2f} s"), *remarks])
 
 
 def _loading(rounds: int) -> tuple[Table, float]:
@@ -106,11 +101,11 @@ def _of_one_length(model: "av.AttentionModel", text: str, tokens: int, times: in
     over = {name: ratios(figures, spent["plain"]) for name, figures in spent.items()}
     metrics, base = Spread.of(spent["metrics"]), Spread.of(spent["plain"])
     shown = [over[name].write() for name in ("trace", "comparing", "metrics")]
-    said = [_said(f"a trace of {tokens:,} tokens", over["trace"].median, _TRACE)] if tokens in _ROUNDS else []
+    said = [at_most(f"a trace of {tokens:,} tokens", over["trace"].median, _TRACE)] if tokens in _ROUNDS else []
     if tokens in _COMPARED:
-        said.append(_said(f"comparing at {tokens:,} tokens", over["comparing"].median, _COMPARED[tokens]))
+        said.append(at_most(f"comparing at {tokens:,} tokens", over["comparing"].median, _COMPARED[tokens]))
     if tokens == _TABLE_AT:
-        said.append(_said(f"the metrics of all heads at {tokens:,} tokens", metrics.median, _TABLE, "{:.1f} s"))
+        said.append(at_most(f"the metrics of all heads at {tokens:,} tokens", metrics.median, _TABLE, "{:.1f} s"))
     return [f"{tokens:,}", *shown, f"{metrics.median:.2f} s", f"{base.median:.2f} s"], said
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, FilePayload, Locator, Page
 import attention_viz as av
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from benchmarks.measuring import Spread
-from benchmarks.report import Benchmark, Result, Table
+from benchmarks.report import Benchmark, Result, Table, at_most
 from benchmarks.serving import ROOT, chromium, serving
 from benchmarks.stopwatch import CLOCK, LEAST_TOLD, PAUSE, Way, in_app, open_page
 
@@ -59,15 +59,10 @@ def run(quick: bool) -> Result:
     tables.append(Table(("the pointer comes to a patch", "milliseconds"), named, "A patch's overlay"))
     slowest = max(Spread.of(pointed[name]).median for name in (_ACROSS, _OUTSIDE))
     remarks = [
-        _said("the first overlay, beyond a forward, in seconds", beyond.median, MARK_BEYOND, "{:.2f}"),
-        _said("a patch under the pointer, in milliseconds", slowest, MARK_POINTED, "{:.0f}"),
+        at_most("the first overlay, beyond a forward, in seconds", beyond.median, MARK_BEYOND),
+        at_most("a patch under the pointer, in milliseconds", slowest, MARK_POINTED, "{:.0f}"),
     ]
     return Result(tables, remarks, packages=("playwright",))
-
-
-def _said(what: str, found: float, mark: float, pattern: str) -> str:
-    reached = "reached" if found <= mark else "missed"
-    return f"The mark for {what}, at most {mark:g}, is {reached}: {pattern.format(found)}."
 
 
 def _first(model: "av.AttentionModel", browser: Browser, address: str, rounds: int) -> tuple[Spread, Spread]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["PAGE", "Benchmark", "Result", "Table", "sections", "to_markdown", "to_text", "write"]
+__all__ = ["PAGE", "Benchmark", "Result", "Table", "at_most", "sections", "to_markdown", "to_text", "write"]
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 _PACKAGES = ("torch", "transformers", "streamlit", "plotly")
@@ -52,6 +52,19 @@ class Benchmark:
     title: str
     method: str
     run: Callable[[bool], Result]
+
+
+def at_most(what: str, found: float, mark: float, pattern: str = "{:.2f}") -> str:
+    """The sentence on a mark that is not to be passed: whether it is reached, and with what.
+
+    Args:
+        what: the mark is for.
+        found: what was measured, a median as a rule.
+        mark: the most that is allowed.
+        pattern: how both are written, with the unit if there is one.
+    """
+    reached = "reached" if found <= mark else "missed"
+    return f"The mark for {what}, at most {pattern.format(mark)}, is {reached}: {pattern.format(found)}."
 
 
 def to_text(table: Table) -> str:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page
 import attention_viz as av
 from benchmarks.measuring import Spread, ratios
 from benchmarks.passages import PASSAGES, cut
-from benchmarks.report import Benchmark, Result, Table
+from benchmarks.report import Benchmark, Result, Table, at_most
 from benchmarks.serving import ROOT, chromium, serving
 from benchmarks.stopwatch import CLOCK, LEAST_TOLD, PAUSE, Way, in_app, open_page
 
@@ -84,9 +84,7 @@ def run(quick: bool) -> Result:
             slowest = {name: max(before, found[name].median) for name, before in slowest.items()}
     columns = ("tokens", "another head appears in", "milliseconds", "Plotly's ÷ this")
     remarks = [
-        f"The mark for {name.removeprefix(f'{_APP}, ')}, at most {mark} ms, is "
-        f"{'reached' if slowest[name] <= mark else 'missed'}: {slowest[name]:.0f} ms."
-        for name, mark in _MARKS.items()
+        at_most(name.removeprefix(f"{_APP}, "), slowest[name], mark, "{:.0f} ms") for name, mark in _MARKS.items()
     ]
     return Result([Table(columns, rows)], remarks, packages=("playwright",))
 

@@ -11,7 +11,7 @@ import torch
 import attention_viz as av
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
-from benchmarks.report import Benchmark, Result, Table
+from benchmarks.report import Benchmark, Result, Table, at_most
 
 __all__ = ["BENCHMARK"]
 
@@ -37,9 +37,9 @@ def run(quick: bool) -> Result:
     second = max(one.median for _, _, one, _ in measured)
     held = max(one for *_, one in measured)
     remarks = [
-        _said("a first number, in recorded passes", first, _FIRST),
-        _said("a second number, as a share of the first", second, _SECOND),
-        _said("what stays in memory meanwhile, in MB", held, _HELD, "{:.0f}"),
+        at_most("a first number, in recorded passes", first, _FIRST),
+        at_most("a second number, as a share of the first", second, _SECOND),
+        at_most("what stays in memory meanwhile, in MB", held, _HELD, "{:.0f}"),
     ]
     columns = ("tokens", "recorded pass", "a first number ÷ a pass", "a second number ÷ the first", "held")
     return Result([Table(columns, rows)], remarks)
@@ -81,11 +81,6 @@ def _resident() -> float:
     """What the process holds in memory, in megabytes."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def _said(what: str, found: float, mark: float, pattern: str = "{:.2f}") -> str:
-    reached = "reached" if found <= mark else "missed"
-    return f"The mark for {what}, at most {pattern.format(mark)}, is {reached}: {pattern.format(found)}."
 
 
 BENCHMARK = Benchmark(
