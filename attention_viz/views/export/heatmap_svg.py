@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.export.sheet import Sheet, wrapped
 from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.captions import caption, provenance_line
-from attention_viz.views.style.hatching import segments
+from attention_viz.views.style.hatching import svg_path
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, ink_on, on_ramp
 from attention_viz.views.style.wording import escaped, shortened, spread
@@ -212,10 +212,7 @@ def _png(pixels: UInt8[numpy.ndarray, "high wide 3"]) -> bytes:
 
 
 def _hatch(blocks: Blocks, cell: float) -> str:
-    lines = "".join(
-        f"M{(a[0] + 0.5) * cell:.1f} {(a[1] + 0.5) * cell:.1f}L{(b[0] + 0.5) * cell:.1f} {(b[1] + 0.5) * cell:.1f}"
-        for a, b in segments(blocks.blocked, blocks.size)
-    )
+    lines = svg_path(blocks.blocked, (cell, cell), size=blocks.size)
     return f'<path d="{lines}" stroke="{LIGHT.blocked}" fill="none"/>' if lines else ""
 
 

@@ -10,7 +10,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.seen.overlay import blocked_patches, called, laid_over, over_patches, png_data
 from attention_viz.views.style.captions import caption, provenance_line
-from attention_viz.views.style.hatching import segments
+from attention_viz.views.style.hatching import svg_path
 from attention_viz.views.style.theme import LIGHT, SANS
 from attention_viz.views.style.wording import escaped
 
@@ -88,15 +88,9 @@ def _document(
 
 def _hatch(blocked: Bool[np.ndarray, "row column"], wide: int, high: int) -> str:
     """Lines over the blocked patches; nothing where none is blocked."""
-    if not blocked.any():
-        return ""
     rows, columns = blocked.shape
-
-    def point(at: tuple[float, float]) -> str:
-        return f"{_MARGIN + (at[0] + 0.5) * wide / columns:.1f} {_MARGIN + _LINE + (at[1] + 0.5) * high / rows:.1f}"
-
-    lines = "".join(f"M{point(start)}L{point(end)}" for start, end in segments(blocked))
-    return f'<path d="{lines}" fill="none" stroke="{LIGHT.muted}" stroke-width="1.5"/>'
+    lines = svg_path(blocked, (wide / columns, high / rows), corner=(_MARGIN, _MARGIN + _LINE))
+    return f'<path d="{lines}" fill="none" stroke="{LIGHT.muted}" stroke-width="1.5"/>' if lines else ""
 
 
 def _frame(tokens: Tokens, position: int, wide: int, high: int) -> str:

@@ -1,6 +1,6 @@
 """Blocked cells are hatched, never just pale: diagonal lines over every cell a query may not look at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from attention_viz.views.style.theme import Palette
 
-__all__ = ["Segment", "add_hatch", "segments"]
+__all__ = ["Segment", "add_hatch", "segments", "svg_path"]
 
 # From (key, query) to (key, query), in cells, cell centres at whole numbers.
 Segment = tuple[tuple[float, float], tuple[float, float]]
@@ -25,6 +25,7 @@ def add_hatch(
     *,
     key: bool = True,
     size: tuple[int, int] = (1, 1),
+    line: Mapping[str, Any] | None = None,
 ) -> None:
     """Hatch the blocked cells, if there are any, and say in the legend what that means.
 
@@ -36,6 +37,7 @@ def add_hatch(
         colours: of the theme.
         key: whether the legend says it.
         size: rows and columns of a block.
+        line: colour and width of the lines where they are others, as on a photograph, where thin ones can't be seen.
     """
     if not blocked.any():
         return
@@ -45,7 +47,7 @@ def add_hatch(
         x=[x for start, end in lines for x in (start[0], end[0], None)],
         y=[y for start, end in lines for y in (start[1], end[1], None)],
         mode="lines",
-        line={"color": colours.blocked, "width": 1},
+        line={"color": colours.blocked, "width": 1} if line is None else dict(line),
         showlegend=False,
         **common,
     )
@@ -66,6 +68,28 @@ def segments(blocked: Bool[numpy.ndarray, "query key"], size: tuple[int, int] = 
     step = max(1, (queries + keys) // _LINES)
     found = [segment for diagonal in range(0, queries + keys - 1, step) for segment in _runs(blocked, diagonal)]
     return found if size == (1, 1) else [(_in_cells(start, size), _in_cells(end, size)) for start, end in found]
+
+
+def svg_path(
+    blocked: Bool[numpy.ndarray, "query key"],
+    cell: tuple[float, float],
+    *,
+    corner: tuple[float, float] = (0.0, 0.0),
+    size: tuple[int, int] = (1, 1),
+) -> str:
+    """The same lines as the path of an SVG document; empty where nothing is blocked.
+
+    Args:
+        blocked: True where a cell, or a block of cells, is blocked.
+        cell: width and height of a cell, in the document's units.
+        corner: where the first cell begins.
+        size: rows and columns of a block.
+    """
+
+    def point(at: tuple[float, float]) -> str:
+        return " ".join(f"{begin + (one + 0.5) * side:.1f}" for begin, one, side in zip(corner, at, cell, strict=True))
+
+    return "".join(f"M{point(start)}L{point(end)}" for start, end in segments(blocked, size))
 
 
 def _in_cells(point: tuple[float, float], size: tuple[int, int]) -> tuple[float, float]:

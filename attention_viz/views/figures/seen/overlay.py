@@ -50,9 +50,8 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     grid = over_patches(row.weights[0].detach().double().cpu().numpy(), tokens)
     dots = laid_over(picture.numpy(), grid, dark=theme == "dark")
     figure = go.Figure(_hovered(grid))
-    add_hatch(figure, blocked_patches(trace, layer, head, position), colours, key=False)
-    # Over a photograph the lines have to be stronger than over a page.
-    figure.update_traces(line={"color": colours.muted, "width": 1.5}, selector={"mode": "lines"})
+    shut, line = blocked_patches(trace, layer, head, position), {"color": colours.muted, "width": 1.5}
+    add_hatch(figure, shut, colours, key=False, line=line)
     title = (
         f"What is looked at from {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
     )
