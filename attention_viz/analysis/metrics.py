@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from attention_viz.analysis.rows import Rows
 
-__all__ = ["METRICS", "Metric"]
+__all__ = ["METRICS", "Metric", "metrics_for"]
 
 # The smallest number of full precision in float32.
 _TINY = 2.0**-126
@@ -191,3 +191,15 @@ METRICS: dict[str, Metric] = {
         _variance,
     ),
 }
+
+# What alone has the metrics that not everything has.
+_OWNERS = {"ids": "word", "patches": "patch"}
+
+
+def metrics_for(unit: str) -> tuple[str, ...]:
+    """The names of the metrics that what is read can have, in the order of `METRICS`.
+
+    Args:
+        unit: what is read: "word", "patch" or "frame".
+    """
+    return tuple(name for name, metric in METRICS.items() if _OWNERS.get(metric.of, unit) == unit)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from attention_viz.analysis.head_table import COUNT, ERROR
-from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.roles import ROLES, SHARES, role_of
+from attention_viz.analysis.metrics import METRICS, metrics_for
+from attention_viz.analysis.roles import SHARES, role_of, roles_for
 from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import Part
@@ -29,8 +29,8 @@ LEADING = {
 # The tables of a study, which lie beside those of the scan.
 STUDIED = ("silenced", "alike", "written")
 DECILES = tuple(range(10, 100, 10))
-# The metrics that a text can have: those of pictures stand in no table.
-_OF_TEXTS = tuple(name for name, metric in METRICS.items() if metric.of != "patches")
+# What only pictures have stands in no table.
+_METRICS, _ROLES = metrics_for("word"), roles_for("word")
 # How many texts are shown of each tenth of them: those where a head does least of it tell most of what it is not.
 _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
 
@@ -77,7 +77,7 @@ def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
         numbers[ERROR] = numpy.where(having, numpy.sqrt(tally.squares) / count, numpy.nan)
     for ending, found in {**numbers, COUNT: tally.queries, TEXTS: tally.count}.items():
         by_name = dict(zip(METRICS, found, strict=True))
-        columns |= {name + ending: by_name[name] for name in _OF_TEXTS}
+        columns |= {name + ending: by_name[name] for name in _METRICS}
     columns |= _deciles(tally)
     return pandas.DataFrame(columns | _roles(tally))
 
@@ -86,7 +86,7 @@ def _deciles(tally: Tally) -> dict[str, Any]:
     """Of each metric its deciles over the texts that were kept by lot: all, of a small corpus."""
     found = dict[str, Any]()
     for at, name in enumerate(METRICS):
-        if name not in _OF_TEXTS:
+        if name not in _METRICS:
             continue
         of_metric = tally.sample_mean[:, at].astype(numpy.float64)
         columns = numpy.full((len(DECILES), of_metric.shape[1]), numpy.nan)
@@ -105,7 +105,7 @@ def _roles(tally: Tally) -> dict[str, Any]:
     chosen = [role_of(dict(zip(SHARES, column.tolist(), strict=True))) for column in shares.T]
     found: dict[str, Any] = {"role": [role for role, _ in chosen], "score": [score for _, score in chosen]}
     for at, name in enumerate(SHARES):
-        if ROLES[name].of == "patch":
+        if name not in _ROLES:
             continue
         found |= {f"role {name}": shares[at]}
         found |= {f"role {name}{TEXTS}": count[at], f"role {name}{HOLDS}": tally.role_holds[at]}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attention_viz.analysis.comparison.align import ALIGNMENTS, Alignment
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.models import CATALOGUE, SNAPSHOTS, of_text
 from attention_viz.models.sources.snapshots import snapshot_name
 from attention_viz.serving import permissions as allowed
@@ -58,7 +58,7 @@ _BESIDE = {
 }
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
-CURVES = tuple(name for name, metric in METRICS.items() if metric.unit == "weight" and metric.of != "patches")
+CURVES = tuple(name for name in metrics_for("word") if METRICS[name].unit == "weight")
 
 
 def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:

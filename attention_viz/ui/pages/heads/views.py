@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz import views
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
@@ -41,13 +41,11 @@ def show_view(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
     """The metrics that what is read can have, and the one that an address asks for."""
-    unit = unit_of(atlas.trace.query_tokens(atlas.stream))
-    # Rows are what patches alone have; ids what words alone have.
-    missing = [of for of, own in (("patches", "patch"), ("ids", "word")) if own != unit]
     chosen = HEADS_CHOICES.key(name)
+    offered = {*metrics_for(unit_of(atlas.trace.query_tokens(atlas.stream))), st.session_state.get(chosen)}
     st.selectbox(
         label,
-        [one for one, metric in METRICS.items() if metric.of not in missing or one == st.session_state.get(chosen)],
+        [one for one in METRICS if one in offered],
         format_func=lambda one: METRICS[one].label,
         key=chosen,
         width=150,

@@ -6,7 +6,7 @@ from typing import Any
 import pandas
 
 from attention_viz.analysis.head_table import few_behind
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import Detector
 from attention_viz.edits.words import listed
@@ -79,7 +79,7 @@ def few_words(table: pandas.DataFrame) -> str:
 
 def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
     """Which metrics have no number for any head, and why; empty where each has one."""
-    there = [name for name in asked if name in table and METRICS[name].of != "patches"]
+    there = [name for name in asked if name in table and name in metrics_for("word")]
     none = [name for name in there if table[name].isna().to_numpy().all()]
     others = [METRICS[name].label for name in none if name != "special"]
     said = ["No token of this text is special, so Special tokens has no number."] if "special" in none else []
