@@ -47,19 +47,19 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
         threshold, whether it is a job, what it asks for, and, where no head has it, why; `role`: by head the place of
         its role there; `score`: by head the share that says so, None where there is none.
     """
-    unit = unit_of(trace.query_tokens(stream))
+    unit, resting = unit_of(trace.query_tokens(stream)), resting_words(trace, stream)
     names = roles_for(unit)
     return {
         "roles": [
             {
                 "name": name,
                 "colour": list(ROLES).index(name),
-                "label": _label(name, trace, stream),
+                "label": _label(name, unit, resting),
                 "meaning": ROLES[name].told(unit)[1],
                 "threshold": ROLES[name].threshold,
                 "job": ROLES[name].job,
-                "asks": _asks(name, trace, stream),
-                "none": "" if name in table["role"].tolist() else _why_none(name, trace, stream, table),
+                "asks": _asks(name, unit, resting),
+                "none": "" if name in table["role"].tolist() else _why_none(name, unit, trace, stream, table),
             }
             for name in names
         ],
@@ -81,27 +81,24 @@ def resting_words(trace: "Trace", stream: str) -> str:
     return " and ".join(f"“{name.strip(' ·')}”" if name in quoted else name for name in names)
 
 
-def _label(name: str, trace: "Trace", stream: str) -> str:
-    where = resting_words(trace, stream)
-    label, _ = ROLES[name].told(unit_of(trace.query_tokens(stream)))
-    return f"Rests on {where}" if name == "first" and where else label
+def _label(name: str, unit: str, resting: str) -> str:
+    return f"Rests on {resting}" if name == "first" and resting else ROLES[name].told(unit)[0]
 
 
-def _asks(name: str, trace: "Trace", stream: str) -> str:
+def _asks(name: str, unit: str, resting: str) -> str:
     """What has to be so of a head of this role, with its threshold."""
     threshold = f"≥ {ROLES[name].threshold:.2f}"
     if name == "first":
-        return f"{threshold} on {resting_words(trace, stream) or 'special tokens'}, no job above"
+        return f"{threshold} on {resting or 'special tokens'}, no job above"
     if name == "broad":
         return f"evenness {threshold}, no job above"
     if name == "mixed":
         return "no threshold is reached"
-    unit = unit_of(trace.query_tokens(stream))
     asks = _ASKS_OF_PATCHES if unit == "patch" and name in _ASKS_OF_PATCHES else _ASKS
     return f"{threshold} {asks[name].format(unit='token' if unit == 'word' else unit)}"
 
 
-def _why_none(name: str, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
+def _why_none(name: str, unit: str, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
     """Why no head has a role, in a sentence."""
     if name == "mixed":
         return "None: each has a role."
@@ -111,7 +108,7 @@ def _why_none(name: str, trace: "Trace", stream: str, table: "pandas.DataFrame")
     if not shares:
         if stream == "cross" and name not in ("punctuation", "first", "broad"):
             return "A text and itself are needed for it."
-        return _NOTHING.get(name, f"Too few {PLURALS[unit_of(trace.query_tokens(stream))]} to tell.")
+        return _NOTHING.get(name, f"Too few {PLURALS[unit]} to tell.")
     # A head may reach the threshold and do another thing more.
     most = max(shares)
     return (

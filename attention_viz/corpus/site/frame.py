@@ -8,7 +8,7 @@ from typing import Any
 from attention_viz.corpus.site.parts import Site
 from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette
 
-__all__ = ["SCRIPTS", "bar", "number", "page", "style_sheet", "table"]
+__all__ = ["SCRIPTS", "bar", "bars", "number", "page", "style_sheet", "table"]
 
 # What the search and the small atlas are drawn by, at the end of a page.
 SCRIPTS = '<script src="heads-data.js"></script><script src="heads.js"></script>'
@@ -51,6 +51,17 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
     )
     return f'<div class="wide" tabindex="0"><table><tr>{top}</tr>{body}</table></div>'
+
+
+def bars(rows: Iterable[tuple[str, float, float]]) -> str:
+    """Numbers as bars: each its name as HTML, how much of the width it takes, and the number."""
+    return '<ol class="bars">{}</ol>'.format(
+        "".join(
+            f'<li>{name}<span class="b"><i style="width:{part:.0%}"></i></span>'
+            f'<span class="v">{number(value, 2)}</span></li>'
+            for name, part, value in rows
+        )
+    )
 
 
 def number(value: Any, digits: int = 3) -> str:

@@ -8,7 +8,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.site.examples import listed, others
-from attention_viz.corpus.site.frame import SCRIPTS, number, page, table
+from attention_viz.corpus.site.frame import SCRIPTS, bars, number, page, table
 from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.corpus.site.studied import near, silence
 from attention_viz.corpus.tables import DECILES, HOLDS, LEADING, TEXTS
@@ -87,13 +87,11 @@ def _text_by_text(head: Head, metric: str) -> str:
     if all(isnan(one) for one in found):
         return f'{title}<p class="note">No text has what it asks for.</p>'
     top = max([one for one in found if not isnan(one)] + [1e-9])
-    rows = "".join(
-        f'<li><span>{decile} %</span><span class="b"><i style="width:{max(0.0, value) / top:.0%}"></i></span>'
-        f'<span class="v">{number(value, 2)}</span></li>'
-        for decile, value in zip(DECILES, found, strict=True)
+    rows = (
+        (f"<span>{decile} %</span>", max(0.0, value) / top, value) for decile, value in zip(DECILES, found, strict=True)
     )
     return (
-        f'{title}<ol class="bars">{rows}</ol><p class="note">So much or less is in the text’s mean of so many texts; '
+        f'{title}{bars(rows)}<p class="note">So much or less is in the text’s mean of so many texts; '
         f"in {escape(METRICS[metric].unit)}.</p>"
     )
 

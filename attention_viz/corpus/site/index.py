@@ -83,13 +83,18 @@ def _atlas(heads: Sequence[Head]) -> str:
 
 
 def _cell(head: Head) -> str:
-    score = float(head.told["score"])
+    score, share = float(head.told["score"]), _share(head)
     told = f"Head {head.name}: {ROLES[head.role].label}{'' if isnan(score) else f', {score:.2f}'}"
-    share = 0.0 if isnan(score) else min(1.0, max(0.0, score))
     return (
         f'<a class="role" href="{head.file}" style="--role:var(--role-{list(ROLES).index(head.role)});--s:{share:.2f}" '
         f'title="{escape(told)}" aria-label="{escape(told)}">{"" if isnan(score) else f"{share:.2f}".lstrip("0")}</a>'
     )
+
+
+def _share(head: Head) -> float:
+    """How strong its colour is: its share of what it does, 0 where there is none."""
+    score = float(head.told["score"])
+    return 0.0 if isnan(score) else min(1.0, max(0.0, score))
 
 
 def heads_data(heads: Sequence[Head]) -> str:
@@ -108,14 +113,12 @@ def heads_data(heads: Sequence[Head]) -> str:
 
 
 def _place_of(head: Head) -> tuple[Any, ...]:
-    score = float(head.told["score"])
-    share = 0.0 if isnan(score) else round(min(1.0, max(0.0, score)), 2)
     return (
         str(head.told["stream"]),
         int(head.told["layer"]),
         int(head.told["head"]),
         list(ROLES).index(head.role),
-        share,
+        round(_share(head), 2),
     )
 
 

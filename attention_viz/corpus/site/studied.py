@@ -5,12 +5,14 @@ from html import escape
 from typing import Any
 
 from attention_viz.analysis.roles import ROLES
+from attention_viz.corpus.site.frame import bars
 from attention_viz.corpus.site.parts import Head, file_of
 
 __all__ = ["change_words", "closest", "most_of", "near", "silence"]
 
 # So many heads are told to matter most, and so many pairs to be most alike.
 _MOST = 10
+_APART = '<p class="note">How far their rows are apart: 0 is equal, 1 the most.</p>'
 
 
 def most_of(heads: Sequence[Head]) -> str:
@@ -43,9 +45,6 @@ def closest(heads: Sequence[Head]) -> str:
     return f'<section><h2>Heads that are most alike</h2><ol class="plain">{lines}</ol>{_APART}</section>'
 
 
-_APART = '<p class="note">How far their rows are apart: 0 is equal, 1 the most.</p>'
-
-
 def silence(head: Head) -> str:
     """What becomes of the model without a head."""
     return "" if head.silenced is None else f'<p class="note">{escape(change_words(head.silenced))}</p>'
@@ -55,13 +54,11 @@ def near(head: Head) -> str:
     """The heads that are like it, as bars: the shorter, the more."""
     if not head.alike:
         return ""
-    lines = "".join(
-        f'<li><a href="{_other(one)}">{one["other_layer"]}·{one["other_head"]}</a>'
-        f'<span class="b"><i style="width:{float(one["apart"]):.0%}"></i></span>'
-        f'<span class="v">{float(one["apart"]):.2f}</span></li>'
-        for one in head.alike
+    known = [(one, float(one["apart"])) for one in head.alike]
+    rows = (
+        (f'<a href="{_other(one)}">{one["other_layer"]}·{one["other_head"]}</a>', apart, apart) for one, apart in known
     )
-    return f'<h2>Heads most like it</h2><ol class="bars">{lines}</ol>{_APART}'
+    return f"<h2>Heads most like it</h2>{bars(rows)}{_APART}"
 
 
 def _other(one: Mapping[str, Any]) -> str:

@@ -36,7 +36,6 @@ from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
-from attention_viz.views.style.wording import one_line
 
 __all__ = [
     "choose_kind",
@@ -53,9 +52,6 @@ __all__ = [
 
 # What the sentence is compared with until somebody types another, as this page last had it.
 _CONTRAST = "compare-contrast"
-
-# Letters of a file's name.
-_LONGEST_NAME = 60
 
 # The first model that the second one was last chosen for.
 _BESIDE = "compare-beside"
@@ -138,7 +134,7 @@ def _second_picture(choice: CompareChoice) -> None:
         "Second picture",
         "other_picture",
         names,
-        lambda name: SAMPLES[name].shows if name in SAMPLES else one_line(title_of(name), _LONGEST_NAME),
+        lambda name: SAMPLES[name].shows if name in SAMPLES else title_of(name),
     )
     ask_another(
         "Upload a second picture", "picture", choice.other_picture, lambda name: COMPARE_CHOICES.set(other_picture=name)

@@ -39,10 +39,11 @@ _PLACES = {
 
 def called_words(choice: CompareChoice, state: State) -> str:
     """The second side, as a sentence for a room calls it."""
+    second = sides(choice, state)[1]
     return {
         "sentences": f"in the second {'picture' if state.shown else 'sentence'}",
-        "models": f"in {sides(choice, state)[1].model}",
-        "heads": f"in {_head(sides(choice, state)[1])}",
+        "models": f"in {second.model}",
+        "heads": f"in {_head(second)}",
         "edit": "after the change",
         "snapshots": f"after {choice.other_moment} steps of training instead of {choice.moment}",
     }[choice.what]

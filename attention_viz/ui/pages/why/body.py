@@ -106,13 +106,12 @@ def _silence(opened: _Opened, places: Places) -> Patched | None:
     if silenced is None:
         return None
     _tell_words(silenced, places)
-    try:
-        with places.board:
+    with places.board:
+        try:
             silence_largest(silenced, opened.largest)
-    except AttentionVizError as error:
-        with places.board:
+        except AttentionVizError as error:
             st.caption(plain(as_sentence(str(error))))
-        return None
+            return None
     silence_all(silenced, places)
     return put_all(silenced, places)
 
