@@ -167,12 +167,17 @@ def share_cores(inside: int = 0) -> None:
 def long_text(tokens: int) -> Generator[None]:
     """Have this thread compute on all cores that no forward beside it takes, if a text is long enough to gain by it.
 
+    Afterwards the memory that was freed goes back to the system: each visitor comes in a thread of their own, and the
+    C library keeps for each what it freed.
+
     Args:
         tokens: how many it has.
     """
     if tokens < _LONG:
         yield
         return
+    from attention_viz.trace.resting import give_back
+
     before, _thread.long = getattr(_thread, "long", False), True
     share_cores(FORWARDS.computing)
     try:
@@ -180,6 +185,8 @@ def long_text(tokens: int) -> Generator[None]:
     finally:
         _thread.long = before
         share_cores(FORWARDS.computing)
+        if not before:
+            give_back()
 
 
 # Every forward of every model passes here: `Runner` enters it, whoever asked for the run.

@@ -5,6 +5,7 @@ their rows are ever looked at.
 """
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ __all__ = ["LATE", "LateOutput", "Make", "by_row", "first_rows", "whole_output"]
 LATE = "_late output"
 # Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
 _TOGETHER = 64
+# So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
+_MOST_HOLDING = 4
+# Those that do, the last to have made some at the end.
+_holders, _holding = list["weakref.ref[LateOutput]"](), threading.Lock()
 
 # Makes the output's rows from `start` to `stop`.
 Make = Callable[[int, int], Float[Tensor, "position width"]]
@@ -107,10 +112,19 @@ class LateOutput:
 
     def _kept(self, start: int) -> Tensor:
         with self._making:
-            if self._last is None or self._last[0] != start:
+            found = self._last
+            if found is None or found[0] != start:
                 self._check()
-                self._last = (start, self._block(start))
-            return self._last[1]
+                found = self._last = (start, self._block(start))
+                self._have_others_let_go()
+            return found[1]
+
+    def _have_others_let_go(self) -> None:
+        with _holding:
+            others = [one for holder in _holders if (one := holder()) is not None and one is not self]
+            _holders[:] = [weakref.ref(one) for one in (*others, self)][-_MOST_HOLDING:]
+            for one in others[: 1 - _MOST_HOLDING]:
+                one._last = None
 
     def _block(self, start: int) -> Tensor:
         return self._make(start, min(start + _TOGETHER, len(self)))

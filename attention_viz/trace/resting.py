@@ -19,7 +19,7 @@ from attention_viz.operation.terms import map_terms
 if TYPE_CHECKING:
     from typing import IO
 
-__all__ = ["RestingFile", "bytes_of", "is_resting", "set_aside"]
+__all__ = ["RestingFile", "bytes_of", "give_back", "is_resting", "set_aside"]
 
 # What a call has of its own.
 _OWN = ("query", "key", "value")
@@ -54,7 +54,7 @@ class RestingFile:
         """The call with its query, key and value in the file; its masks, which layers share, stay where they are."""
         self._taken += 1
         if self._taken % _EVERY == 0:
-            _give_back()
+            give_back()
         return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
 
     def put(self, tensor: Tensor) -> Tensor:
@@ -122,8 +122,11 @@ def set_aside(tensor: Tensor) -> None:
         _advise(base.data_ptr(), base.nbytes())
 
 
-def _give_back() -> None:
-    """Have the C library give memory that was freed back to the system, where it knows how."""
+def give_back() -> None:
+    """Have the C library give memory that was freed back to the system, where it knows how.
+
+    By itself it keeps some for each thread, in pieces that another thread's next text doesn't fill.
+    """
     with contextlib.suppress(OSError, AttributeError, TypeError):
         _ = ctypes.CDLL(None).malloc_trim(0)
 
