@@ -16,17 +16,13 @@ from attention_viz.models.described import Described
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.media.beside import Beside
+from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut, laid_out_of
 from attention_viz.models.inputs.media.laid_out import LaidOut
+from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.padding import padded
-from attention_viz.models.inputs.text import (
-    Reading,
-    Wording,
-    count_tokens,
-    read,
-    read_target,
-    token_limit,
-)
+from attention_viz.models.inputs.text import Reading, Wording, count_tokens, read, read_target, token_limit
 from attention_viz.models.recording.batched_edits import batch_outputs
 from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
@@ -64,7 +60,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     _inputs: Inputs
     _provenance: Provenance
     reader: Reader | None = None
-    _laid_out: LaidOut | None = None
+    _laid_out: LaidOut | BesideLaidOut | None = None
 
     @classmethod
     def of(
@@ -79,7 +75,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         name = provenance.model
         example = None if reader is None else reader.example()
         runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
-        laid_out = None if reader is None else LaidOut.of(reader, runner, anatomy)
+        laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
         tracer, inputs = Tracer(name, runner, anatomy, tokenizer), Inputs(name, hf_model, limit)
         facts = ModelFacts(
             anatomy.by_stream(anatomy.heads),
@@ -124,6 +120,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         text: str | Thing,
         second_text: str | None = None,
         *,
+        picture: Picture | None = None,
         target: str | None = None,
         edits: Sequence[Edit] = (),
         layers: Sequence[int] | None = None,
@@ -139,6 +136,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         Args:
             text: what to read: a text; or a `Picture`, a `Sound`, or tensors by name, where the model reads such.
             second_text: a second sentence, for encoders that read pairs.
+            picture: the picture beside the text, of a model that reads both.
             target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
@@ -157,8 +155,9 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
                 to keep that are none, named twice, or not there.
         """
         keep = self._tracer.anatomy.calls_of(layers)
-        if not isinstance(text, str):
-            return self._trace_shown(text, second_text, target, edits, keep)
+        if picture is not None or not isinstance(text, str):
+            thing = Beside.of(text, picture) if picture is not None or isinstance(text, str) else text
+            return self._trace_shown(thing, second_text, target, edits, keep)
         self._check_reads_text()
         if target is not None and not self.answers:
             raise UnsupportedModel(
@@ -208,9 +207,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         Raises:
             ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
         """
-        if self.answers:
-            return None
-        if self.reader is not None:
+        if self.answers or self.reader is not None:
             return None
         origin = before.provenance
         if origin.generated:

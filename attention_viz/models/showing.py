@@ -12,6 +12,8 @@ from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSoun
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import nobody_speaks
+from attention_viz.models.inputs.media.beside import Beside, BesideReader
+from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut
 from attention_viz.models.inputs.media.given import Given
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.picture import Picture
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Showing", "Thing"]
 
 # What a model may be shown in place of a text.
-Thing = Picture | Sound | Mapping[str, Tensor]
+Thing = Picture | Sound | Beside | Mapping[str, Tensor]
 
 
 class Showing(ABC):
@@ -41,7 +43,7 @@ class Showing(ABC):
     name: str
     reader: Reader | None
     tokenizer: "PreTrainedTokenizerBase | None"
-    _laid_out: LaidOut | None
+    _laid_out: LaidOut | BesideLaidOut | None
     _tracer: Tracer
     _inputs: Inputs
     _provenance: Provenance
@@ -62,6 +64,8 @@ class Showing(ABC):
         Raises:
             UnusableText: that is so.
         """
+        if isinstance(self.reader, BesideReader):
+            _ = self.reader.read("")  # says what it needs
         if self.reader is not None:
             how = {"picture": "av.Picture(path)", "sound": "av.Sound(path)"}.get(self.reads, "tensors by name")
             raise UnusableText(
@@ -71,6 +75,8 @@ class Showing(ABC):
     def _given(self, thing: Thing) -> Given:
         if self.reader is not None:
             return self.reader.read(thing)
+        if isinstance(thing, Beside):
+            raise UnusablePicture(f"{self.name} reads text alone, and a picture was given: {thing.picture!r}")
         if isinstance(thing, Picture):
             raise UnusablePicture(f"{self.name} reads text, and a picture was given: {thing!r}")
         if isinstance(thing, Sound):
@@ -90,11 +96,13 @@ class Showing(ABC):
             raise UnusableText(f"a second text was given beside {thing!r}, and {self.name} reads one thing at a time")
         given, laid_out = self._given(thing), self._laid_out
         provenance = replace(self._provenance, picture=given.picture, sound=given.sound, told=given.told, target=target)
+        provenance = replace(provenance, text=thing.text if isinstance(thing, Beside) else None)
         tensors = self._tracer.runner.inputs(given.tensors)
 
         def source(recorded: Pass) -> Tokens:
-            count = self._lengths(recorded).get(laid_out.stream if laid_out else "", 0)
-            return numbered(count) if laid_out is None else laid_out.tokens(tensors, count)
+            if not isinstance(laid_out, LaidOut):
+                return numbered(0)
+            return laid_out.tokens(tensors, self._lengths(recorded).get(laid_out.stream, 0))
 
         if self.answers:
             return self._with_silence(self._answer(tensors, source, target, edits, provenance, keep, given.seen))
@@ -129,7 +137,9 @@ class Showing(ABC):
         ids = tensors.get("input_ids")
         found = dict[str, Tokens]()
         for stream, count in lengths.items():
-            if self._laid_out is not None and stream == self._laid_out.stream:
+            if isinstance(self._laid_out, BesideLaidOut):
+                found[stream] = self._laid_out.tokens(stream, tensors, count, self.tokenizer)
+            elif self._laid_out is not None and stream == self._laid_out.stream:
                 found[stream] = source
             elif ids is not None and ids.shape[1] == count:
                 found[stream] = label_ids(self.tokenizer, [int(one) for one in ids[0].tolist()])

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import PreTrainedTokenizerBase as Tokenizer
+from attention_viz.models.inputs.media.beside import BesideReader, reads_both
 from attention_viz.models.inputs.media.choosing import example_reader, main_input, reader_of
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.model import AttentionModel
@@ -43,7 +44,8 @@ def wrap(
         hf_model: any transformers model: an encoder, a causal decoder or an encoder–decoder of text, or one of pictures
             or sounds.
         tokenizer: what turns text into its tokens; without one, use `trace_ids`. Of a model of pictures or sounds its
-            processor: `trace` then takes an `av.Picture` or an `av.Sound`.
+            processor: `trace` then takes an `av.Picture` or an `av.Sound`; or, of a model that reads a text beside a
+            picture, a text and `picture=`.
         inputs: of a model that reads anything else, an example of the tensors that its forward takes, by name, of one
             row each; `trace` then takes such. What a position stands for is told where it can be proved; else positions
             have numbers.
@@ -72,6 +74,8 @@ def _means(
     words = cast("PreTrainedTokenizerBase | None", given if is_words else getattr(given, "tokenizer", None))
     if inputs is not None:
         return words, example_reader(name, model, inputs)
+    if not is_words and reads_both(model, given):
+        return words, BesideReader(name, model, given)
     if not is_words and main_input(model) != "input_ids":
         return words, reader_of(name, model, given)
     return words if is_words or words is not None else given, None

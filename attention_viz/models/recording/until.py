@@ -1,25 +1,48 @@
 """The start of a run, as far as one attention call."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.runner import Runner
 
-__all__ = ["call_of"]
+__all__ = ["UNCHANGED", "Changed", "call_of"]
 
 
-def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int) -> Call:
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """What is changed inside a model while it runs.
+
+    Attributes:
+        edits: the changes.
+        places: of each call, its stream and its place there.
+    """
+
+    edits: Sequence[Edit] = ()
+    places: Sequence[tuple[str, int]] = ()
+
+
+UNCHANGED = Changed()
+
+
+def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Changed = UNCHANGED) -> Call:
     """The call of one number, head first, of a run that goes no further.
+
+    Args:
+        runner: runs the model.
+        inputs: what to run.
+        number: the call's place among all.
+        changed: what is changed inside.
 
     Raises:
         UnsupportedModel: the run made fewer calls.
     """
-    recorder = _UntilRecorder(keep=(number,), last=number)
+    recorder = _UntilRecorder(changed.edits, changed.places, (number,), last=number)
     with contextlib.suppress(_EnoughError):
         _ = runner.run_open(recorder, inputs)
     if not (calls := recorder.calls()):

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.until import call_of
+from attention_viz.models.recording.until import UNCHANGED, Changed, call_of
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
     from attention_viz.models.recording.runner import Runner
 
-__all__ = ["Grid", "Line", "frames", "numbered", "patches"]
+__all__ = ["Grid", "Line", "frames", "moved", "numbered", "patches"]
 
 CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
 
@@ -81,7 +81,9 @@ def numbered(count: int) -> Tokens:
     return Tokens(tuple(map(str, range(count))), None, spelling=("text",) * count)
 
 
-def patches(runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, call: int = 0) -> Grid:
+def patches(
+    runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, call: int = 0, inside: Changed = UNCHANGED
+) -> Grid:
     """Find out how a picture's patches stand.
 
     Args:
@@ -90,6 +92,7 @@ def patches(runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: in
         name: of its pixels.
         count: how many positions there are.
         call: which attention call is the first of the tower.
+        inside: what is changed inside the model meanwhile.
 
     Raises:
         UnsupportedModel: that can't be told, or isn't so.
@@ -115,7 +118,7 @@ def patches(runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: in
         part[..., row * height : (row + 1) * height, column * width : (column + 1) * width] = 1
         return pixels + part * (1 + pixels.abs())
 
-    found = {place: _moved(runner, inputs, name, changed(place), call) for place in tried}
+    found = {place: moved(runner, inputs, name, changed(place), call, inside) for place in tried}
     starts = {position - (row * columns + column) for (row, column), position in found.items()}
     (before, *others) = sorted(starts)
     if others or before < 0 or before + rows * columns > count:
@@ -157,7 +160,7 @@ def frames(
         # By turns up and down, so that no norm over time takes it out again.
         return values + part.reshape(shape).to(values) * (1 + values.abs()) * _turns(values, axis)
 
-    found = {share: _moved(runner, inputs, name, changed(share), call) for share in (0.2, 0.5, 0.8)}
+    found = {share: moved(runner, inputs, name, changed(share), call) for share in (0.2, 0.5, 0.8)}
     off = max(abs(position / count - share) for share, position in found.items())
     if off > max(0.03, 2 / count):
         raise UnsupportedModel(
@@ -173,10 +176,21 @@ def _turns(values: Tensor, axis: int) -> Tensor:
     return (1.0 - 2.0 * (torch.arange(values.shape[axis]) % 2)).reshape(shape).to(values)
 
 
-def _moved(runner: "Runner", inputs: Mapping[str, Tensor], name: str, changed: Tensor, call: int) -> int:
-    """The position whose query changes most."""
+def moved(
+    runner: "Runner", inputs: Mapping[str, Tensor], name: str, changed: Tensor, call: int, inside: Changed = UNCHANGED
+) -> int:
+    """The position whose query changes most.
+
+    Args:
+        runner: runs the model.
+        inputs: an example.
+        name: of what is changed in it.
+        changed: what stands there instead.
+        call: in which attention call.
+        inside: what is changed inside the model meanwhile.
+    """
     before, after = (
-        call_of(runner, {**inputs, name: one}, call).attention.query.detach() for one in (inputs[name], changed)
+        call_of(runner, {**inputs, name: one}, call, inside).attention.query.detach() for one in (inputs[name], changed)
     )
     return int((after - before).flatten(2).square().sum(dim=(0, 2)).argmax())
 
