@@ -16,7 +16,6 @@ from attention_viz.models.described import Described
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
-from attention_viz.models.inputs.media.beside import Beside
 from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut, laid_out_of
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.picture import Picture
@@ -130,8 +129,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     ) -> Trace:
         """Run a text, a picture or a sound through the model with our attention and keep what it computed.
 
-        What takes more than ten seconds says first how much it will hold and how long it may take, and then on standard
-        error how far it is.
+        What takes more than ten seconds says first how much it will hold and take, then on standard error how far it is.
 
         Args:
             text: what to read: a text; or a `Picture`, a `Sound`, or tensors by name, where the model reads such.
@@ -148,7 +146,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
 
         Raises:
             UnusableText: nothing to read in it, no tokenizer to read it with, or a model that reads something else.
-            UnusablePicture, UnusableSound: one for a model that reads none, or that its processor can't read.
+            UnusablePicture, UnusableSound: one for a model that reads none, or that it can't read.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
             ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there; or layers
@@ -156,8 +154,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         """
         keep = self._tracer.anatomy.calls_of(layers)
         if picture is not None or not isinstance(text, str):
-            thing = Beside.of(text, picture) if picture is not None or isinstance(text, str) else text
-            return self._trace_shown(thing, second_text, target, edits, keep)
+            return self._trace_shown(text, picture, second_text, target, edits, keep)
         self._check_reads_text()
         if target is not None and not self.answers:
             raise UnsupportedModel(
@@ -171,9 +168,8 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             )
         reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat))
         self._inputs.check_ids(reading.tokens.numbers)
-        provenance = replace(
-            self._provenance, text=text, second_text=second_text, special_tokens=special_tokens, chat=chat
-        )
+        provenance = replace(self._provenance, text=text, second_text=second_text)
+        provenance = replace(provenance, special_tokens=special_tokens, chat=chat)
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
             return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)

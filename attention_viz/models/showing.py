@@ -85,13 +85,15 @@ class Showing(ABC):
 
     def _trace_shown(
         self,
-        thing: Thing,
+        shown: str | Thing,
+        picture: Picture | None,
         beside: str | None,
         target: str | None,
         edits: Sequence[Edit],
         keep: frozenset[int] | None,
     ) -> Trace:
-        """The trace of something that is no text; see `AttentionModel.trace`."""
+        """The trace of something that is no text, or not alone; see `AttentionModel.trace`."""
+        thing = shown if picture is None and not isinstance(shown, str) else Beside.of(shown, picture)
         if beside is not None:
             raise UnusableText(f"a second text was given beside {thing!r}, and {self.name} reads one thing at a time")
         given, laid_out = self._given(thing), self._laid_out
