@@ -129,7 +129,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     ) -> Trace:
         """Run a text, a picture or a sound through the model with our attention and keep what it computed.
 
-        What takes more than ten seconds says first how much it will hold and take, then on standard error how far it is.
+        What takes over ten seconds says first how much it will hold and take, then on standard error how far it is.
 
         Args:
             text: what to read: a text; or a `Picture`, a `Sound`, or tensors by name, where the model reads such.
