@@ -1,14 +1,19 @@
-"""What a browser asks for of a long text after its first picture: a head at a time, and which heads link two tokens."""
+"""What is asked for of a long text after its first picture: a head at a time, which heads link two tokens, a file."""
 
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, long_text
+from attention_viz.serving.runs import draw
 
 if TYPE_CHECKING:
+    from attention_viz.serving.request import Request
     from attention_viz.serving.runs import Drawn
+    from attention_viz.trace.trace import Trace
 
-__all__ = ["head_of", "ranking_of"]
+__all__ = ["head_of", "lent", "ranking_of"]
 
 # The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
 _MOST_BYTES = 96_000_000
@@ -51,6 +56,24 @@ def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] |
         found = rank_heads(drawn.trace, stream, query, key)[:_MOST_RANKED]
     ranked = [{"layer": layer, "head": head, "weight": weight} for layer, head, weight in found]
     return {"of": drawn.long_id, "stream": stream, "query": query, "key": key, "ranked": ranked}
+
+
+def lent(drawn: "Drawn", request: "Request", longest: int) -> "Callable[[], Trace]":
+    """What gives the run on the screen to whoever makes a file of it later, and doesn't keep it until then.
+
+    Each visitor's page waits for a button to be pressed, and by keeping its run for that, all visitors' runs would be
+    in memory, whatever the limit. Where it had to go, the text runs once more.
+
+    Args:
+        drawn: what is on the screen, as `draw` gave it.
+        request: what was asked for.
+        longest: how many tokens of it were read at most.
+    """
+    trace = drawn.trace
+    if drawn.fit is None or trace.seen.tensors:  # a file, a picture or a sound, which their visitor keeps anyway
+        return lambda: trace
+    kept = weakref.ref(trace)
+    return lambda: kept() or draw(request, longest=longest).trace
 
 
 def _pack(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:

@@ -1,13 +1,15 @@
 """A long text on the server: which pages read how much of it, and what the browser is handed of it."""
 
+import gc
 import json
+import weakref
 
 import pytest
 
 from attention_viz.explorer import payload
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.long_texts import head_of, ranking_of
+from attention_viz.serving.long_texts import head_of, lent, ranking_of
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import Drawn, draw, is_drawn
 from attention_viz.serving.settings import Settings
@@ -83,3 +85,15 @@ def test_no_head_is_ranked_by_a_blocked_cell_or_for_another_text(drawn: Drawn) -
     assert found is not None and found["ranked"] == []
     assert ranking_of(drawn, {**asked, "of": "another"}) is None
     assert ranking_of(drawn, None) is None
+
+
+def test_a_file_that_is_offered_keeps_no_run_that_had_to_go(request_: Request) -> None:
+    found = draw(request_, longest=24)
+    before, weights, later = weakref.ref(found.trace), found.trace.weights(0, 0).clone(), lent(found, request_, 24)
+    assert later() is found.trace
+    del found
+    runs._traces.discard(lambda _: True)
+    gc.collect()
+    assert before() is None
+    again = later()
+    assert len(again.query_tokens()) == 24 and again.weights(0, 0).equal(weights)

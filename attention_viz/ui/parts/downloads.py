@@ -70,6 +70,12 @@ BUTTONS: dict[str, tuple[str, str, str, Callable[[Trace, str, int, int], bytes]]
 }
 
 
+def _made(
+    make: Callable[[Trace, str, int, int], bytes], later: Callable[[], Trace], stream: str, layer: int, head: int
+) -> bytes:
+    return make(later(), stream, layer, head)
+
+
 def _place(trace: Trace, layer: int, head: int) -> str:
     """Which head of which layer, and how it is read where it isn't the weights that are shown."""
     read = trace.provenance.reading
@@ -87,6 +93,7 @@ def show_downloads(
     instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
     run: Trace | None = None,
     first: Callable[[], None] = lambda: None,
+    later: Callable[[], Trace] | None = None,
 ) -> None:
     """The menu "Export": a button for each file, and the link.
 
@@ -102,7 +109,10 @@ def show_downloads(
         instead: by label, what makes a file that this page fills in its own way.
         run: the whole run, to open again with *Open a trace*, where the screen shows a part or a reading of it.
         first: draws what a page itself has to take away, above all else.
+        later: gives the trace when a button is pressed; by default it is kept until the page shows something else.
     """
+    # What is handed to buttons lives as long as the page does.
+    later = later or (lambda: trace)
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
     refusal = too_large(trace, stream, layer)
     with st.popover("Export", key="export"):
@@ -112,7 +122,7 @@ def show_downloads(
             ending, media, help_text, make = BUTTONS[label]
             st.download_button(
                 label,
-                data=instead.get(label) or functools.partial(make, trace, stream, layer, head),
+                data=instead.get(label) or functools.partial(_made, make, later, stream, layer, head),
                 file_name=f"{name}.{ending}",
                 mime=media,
                 help=refusal if refused else help_text,
@@ -120,4 +130,7 @@ def show_downloads(
                 on_click="ignore",
                 key=f"download-{ending}",
             )
-        show_more_formats(trace, stream, layer, head, name, run or trace, tables=not refusal)
+        model = model_part(run or trace)
+        show_more_formats(
+            later, stream, layer, head, name, later if run is None else lambda: run, model, tables=not refusal
+        )

@@ -48,22 +48,31 @@ _NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, 
 
 
 def show_more_formats(
-    trace: Trace, stream: str, layer: int, head: int, name: str, run: Trace, *, tables: bool = True
+    trace: Callable[[], Trace],
+    stream: str,
+    layer: int,
+    head: int,
+    name: str,
+    run: Callable[[], Trace],
+    model: str,
+    *,
+    tables: bool = True,
 ) -> None:
     """What else can be taken away of the head on the screen: pictures, weights, the run, the link.
 
     Args:
-        trace: what is on the screen.
+        trace: gives what is on the screen, when a file of it is made.
         stream: of the head on the screen.
         layer: of the head on the screen.
         head: the head on the screen.
         name: of the files, without an ending.
-        run: the whole run, to be opened again.
+        run: likewise the whole run, to be opened again.
+        model: the model's name as a part of a file's.
         tables: whether the head is small enough for a table of its weights.
     """
 
     def picture(form: str) -> bytes:
-        return printed(heatmap_svg(trace, layer, head, stream), (form,))[form]
+        return printed(heatmap_svg(trace(), layer, head, stream), (form,))[form]
 
     drawn = at_hand() is not None
     if not drawn:
@@ -73,12 +82,12 @@ def show_more_formats(
         if drawn:
             _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
             _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
-            whole = f"attention_{model_part(run)}_all_heads"
-            _button("All heads (PDF)", whole, "pdf", lambda: all_heads_bytes(run, stream), refusals, key="all-heads")
+            whole = f"attention_{model}_all_heads"
+            _button("All heads (PDF)", whole, "pdf", lambda: all_heads_bytes(run(), stream), refusals, key="all-heads")
         if tables:
-            _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace.table(layer, head, stream)))
-        file = f"attention_{model_part(run)}_trace"
-        _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run), refusals)
+            _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace().table(layer, head, stream)))
+        file = f"attention_{model}_trace"
+        _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run()), refusals)
     st.caption("*Tensors* are of this head alone. *Trace* is the whole run, every head of it: *Open a trace* reads it.")
     _show_link()
 

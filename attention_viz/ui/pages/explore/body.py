@@ -55,7 +55,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         present_findings(shown, state)
         show_region(whole, drawn, state, choice, places.below)
         with places.downloads:
-            show_read_downloads(drawn if is_raw(state) else stepped, shown, state)
+            show_read_downloads(drawn if is_raw(state) else stepped, shown, state, SETTINGS.longest_text)
     found = find_candidates(drawn, state, back)
     writes = show_candidates(places.candidates, drawn, found, state, uncut_words(drawn, state, back))
     if not found:

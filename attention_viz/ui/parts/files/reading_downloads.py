@@ -2,7 +2,9 @@
 
 import functools
 
+from attention_viz.serving.long_texts import lent
 from attention_viz.serving.runs import Drawn
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.tensors import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -13,7 +15,7 @@ from attention_viz.ui.parts.files.seen_downloads import instead_of_page, show_se
 __all__ = ["show_read_downloads"]
 
 
-def show_read_downloads(drawn: Drawn, shown: Drawn, state: State) -> None:
+def show_read_downloads(drawn: Drawn, shown: Drawn, state: State, longest: int = SETTINGS.longest_study) -> None:
     """A button each.
 
     Table, picture and explorer are of the reading, by name. The tensors are those of the recorded head, from query to
@@ -23,12 +25,14 @@ def show_read_downloads(drawn: Drawn, shown: Drawn, state: State) -> None:
         drawn: what was recorded.
         shown: the same as it is read.
         state: what the pickers say.
+        longest: how many tokens of a text were read at most.
     """
     stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):
         page = instead_of_page(drawn, stream, state.layer, head)
         first = functools.partial(show_seen_downloads, drawn, state)
-        show_downloads(drawn.trace, stream, state.layer, head, instead=page, first=first)
+        later = lent(drawn, state.request, longest)
+        show_downloads(drawn.trace, stream, state.layer, head, instead=page, first=first, later=later)
         return
     tensors = {"Tensors (safetensors)": lambda: _tensors(drawn.trace, shown.trace, stream, state)}
     show_downloads(shown.trace, stream, state.layer, head, instead=tensors, run=drawn.trace)
