@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy
 from jaxtyping import Bool, Float
@@ -107,12 +108,15 @@ def call_blocks(
         most: how many cells are drawn one by one.
     """
 
-    def rows(some: slice) -> tuple[numpy.ndarray, numpy.ndarray]:
-        part = call if some == slice(0, shape[0]) else call.rows(some)
-        return (weights_of if numbers is None else numbers)(part), blocked_of(part)
-
     shape = (call.shape[-2], call.shape[-1])
-    return blocks_of(shape, rows, most)
+    return blocks_of(shape, partial(_rows, call, weights_of if numbers is None else numbers), most)
+
+
+def _rows(
+    call: Attention, numbers: Callable[[Attention], numpy.ndarray], some: slice
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    part = call if some == slice(0, call.shape[-2]) else call.rows(some)
+    return numbers(part), blocked_of(part)
 
 
 def matrix_blocks(

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -143,8 +144,8 @@ def _followed(twin: Twin, where: Written) -> Generator[None]:
     handles: list[Any] = []
     for name, module in model.named_modules():
         activation = _is_activation(module)
-        handles.append(module.register_forward_pre_hook(_enter(where, name, activation)))
-        handles.append(module.register_forward_hook(_leave(where, name, activation, module is body)))
+        handles.append(module.register_forward_pre_hook(partial(_enter, where, name, activation)))
+        handles.append(module.register_forward_hook(partial(_leave, where, name, activation, module is body)))
     try:
         yield
     finally:
@@ -152,24 +153,26 @@ def _followed(twin: Twin, where: Written) -> Generator[None]:
             handle.remove()
 
 
-def _enter(where: Written, name: str, activation: bool) -> Any:
-    def enter(_module: nn.Module, _inputs: object) -> None:
-        where.stack.append(name)
-        where.activations += activation
-
-    return enter
+def _enter(where: Written, name: str, activation: bool, _module: nn.Module, _inputs: object) -> None:
+    where.stack.append(name)
+    where.activations += activation
 
 
-def _leave(where: Written, name: str, activation: bool, is_body: bool) -> Any:
-    def leave(_module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-        where.stack.pop()
-        where.activations -= activation
-        where.done |= is_body
-        if activation and where.in_head(name) and isinstance(output, Tensor) and inputs and inputs[0].requires_grad:
-            return scaled(inputs[0], output)
-        return None
-
-    return leave
+def _leave(
+    where: Written,
+    name: str,
+    activation: bool,
+    is_body: bool,
+    _module: nn.Module,
+    inputs: tuple[Any, ...],
+    output: Any,
+) -> Any:
+    where.stack.pop()
+    where.activations -= activation
+    where.done |= is_body
+    if activation and where.in_head(name) and isinstance(output, Tensor) and inputs and inputs[0].requires_grad:
+        return scaled(inputs[0], output)
+    return None
 
 
 def _is_activation(module: nn.Module) -> bool:
