@@ -14,7 +14,7 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
     """The positions of a query and a key: those of what was found in the head, else of its strongest link of two words.
 
     A decoder's first token, which is looked at for want of anything else, doesn't count; where no two words are linked,
-    any two tokens are.
+    any two tokens are, and of a text of one word its word with itself.
 
     Args:
         trace: the run.
@@ -41,5 +41,13 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
         silent += [0] if axis == 1 and stream == "decoder" else []
         if len(set(silent)) < weights.shape[axis]:
             weights.index_fill_(axis, weights.new_tensor(silent).long(), -1)
+    if weights.max() < 0:
+        return _first_plain(queries), _first_plain(keys)
     query, key = divmod(int(weights.argmax()), weights.shape[1])
     return query, key
+
+
+def _first_plain(words: Words) -> int:
+    """The first position that the text itself has; the first of all where the tokenizer added every one."""
+    mute = words.are("special", "padding")
+    return next((place for place, word in enumerate(words.of_position) if not mute[word]), 0)

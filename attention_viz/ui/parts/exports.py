@@ -119,7 +119,7 @@ def show_figure_exports(
     def picture(form: str) -> bytes:
         return printed(figure_maker(), (form,), trace, layer=layer, head=head, stream=stream)[form]
 
-    with contextlib.nullcontext() if title else st.popover("Export", type="tertiary", key=f"export-{name}"):
+    with contextlib.nullcontext() if title else st.popover("Export", key=f"export-{name}"):
         if title:
             st.caption(title)
         drawn, file = at_hand() is not None, f"{name}_{model_part(trace)}"

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
 from attention_viz.views.style.wording import shortened, spread
 
-__all__ = ["FOLDS", "arrange", "label_axes", "labelled_axis", "note_of", "number_axis"]
+__all__ = ["FOLDS", "arrange", "label_axes", "labelled_axis", "lower", "note_of", "number_axis"]
 
 # What a figure says in `layout.meta` whose panels stand below each other where a page is narrow.
 FOLDS = "panels fold"
@@ -15,6 +15,8 @@ FOLDS = "panels fold"
 # How many tokens are named down the side of a matrix, and how many across.
 _NAMED_UP_TO = 30
 _NAMED_ACROSS = 18
+# How high a named row has to be, and what stands above and below the rows, in pixels.
+_ROW, _AROUND = 11, 130
 # Beside each other where the picture is 220 pixels wide, as on a phone.
 _LETTERS_ACROSS = 38
 
@@ -71,6 +73,16 @@ def label_axes(figure: go.Figure, across: dict[str, Any], down: dict[str, Any]) 
     """Give a picture of one matrix its two axes, of which it has none yet; quicker than to change them."""
     layout: Any = figure.layout
     layout.xaxis, layout.yaxis = across, down
+
+
+def lower(figure: go.Figure, height: int) -> go.Figure:
+    """Make a picture with tokens down its side less high than it is: as many of them are named as then find room."""
+    figure.update_layout(height=height)
+    for axis in figure.select_yaxes():
+        if axis.ticktext is not None:
+            kept = spread(len(axis.ticktext), max(1, (height - _AROUND) // _ROW))
+            axis.tickvals, axis.ticktext = [axis.tickvals[at] for at in kept], [axis.ticktext[at] for at in kept]
+    return figure
 
 
 def note_of(figure: go.Figure) -> str:

@@ -7,6 +7,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.analysis.findings.finding import FINDING_KINDS
+from attention_viz.analysis.findings.link import link_of
 from attention_viz.analysis.readings import read
 from attention_viz.errors import ShapeError
 from attention_viz.models.model import AttentionModel
@@ -291,3 +292,9 @@ def test_other_counts_than_whole_ones_from_1_on_are_refused() -> None:
     for count in (0, -1, 1.5, True, "5"):
         with pytest.raises(ShapeError, match="findings were asked for; it has to be a whole number, 1 or more"):
             av.findings(trace, count)  # type: ignore[arg-type]
+
+
+def test_a_head_of_a_text_of_one_word_is_told_by_that_word_and_not_by_what_the_tokenizer_added() -> None:
+    trace = planted(tokens_of(["[CLS]", "cat", "[SEP]"]), {(0, 1, 0, 0): 0.9, (0, 1, 1, 2): 0.8})
+    assert link_of(trace, "encoder", 0, 1, av.findings(trace)) == (1, 1)
+    assert link_of(planted(tokens_of(["[CLS]", "[SEP]"]), {}), "encoder", 0, 0) == (0, 1)

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {ownOutputs} from "../../../attention_viz/explorer/static/masks/board.js";
+import {looksBack, ownOutputs} from "../../../attention_viz/explorer/static/masks/board.js";
 import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
 import {
   actsIn,
@@ -125,4 +125,10 @@ test("the deepest colour is the largest number's, and in a long text that of all
   assert.deepEqual([drawnNumbers(long, "difference").end, drawnNumbers(long, "difference").beyond], [0.01, true]);
   many.fill(0.9, 0, 51);
   assert.deepEqual([drawnNumbers(long, "before").end, drawnNumbers(long, "before").beyond], [1, false]);
+});
+
+test("a model that lets no token look ahead is told from one that does", () => {
+  const ground = (/** @type {string} */ rows) => /** @type {any} */ ({own: cells(rows), columns: 3});
+  assert.ok(looksBack(ground("100 110 111")));
+  assert.ok(!looksBack(ground("110 111 011")));
 });

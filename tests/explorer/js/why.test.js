@@ -26,6 +26,7 @@ test("a word that stands in the text twice is told apart", () => {
   const words = ["John", "and", "John"];
   assert.equal(wordAt(words, 1), "“and”");
   assert.equal(wordAt(words, 2), "the second “John”");
+  assert.equal(wordAt(new Array(60).fill("the"), 51), "the 52nd “the”");
   assert.equal(
     looksAt(
       [

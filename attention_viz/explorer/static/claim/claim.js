@@ -1,6 +1,7 @@
 // What the picture says, in a sentence.
 
 import {element} from "../parts/element.js";
+import {whichOf} from "../data/ordinal.js";
 import {findingIn} from "../data/pair.js";
 import {threeDigits} from "../data/scale.js";
 
@@ -11,8 +12,6 @@ import {threeDigits} from "../data/scale.js";
  */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
-
-const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 
 /**
  * The sentence, large, and beside it where it is seen.
@@ -116,9 +115,7 @@ function partsOf({parts}) {
  */
 function named(axis, place, role) {
   const {labels, spellings} = axis;
-  const same = labels.flatMap((label, at) => (label === labels[place] ? [at] : []));
-  const which = ORDINALS[same.indexOf(place)];
-  const before = same.length > 1 && which ? `the ${which} ` : "";
+  const before = whichOf(labels, place);
   const {mark, text} = spellings[place];
   const shown = element("bdi", {class: role}, `\u201c${mark === "\u00b7" ? text : mark + text}\u201d`);
   return {before, shown, nodes: before ? [before, shown] : [shown]};

@@ -217,6 +217,14 @@ export function wordless({header: {keys}}) {
 }
 
 /**
+ * Whether the model lets no token look at a later one.
+ * @param {Ground} ground
+ */
+export function looksBack({own, columns}) {
+  return !own.some((open, at) => open === 1 && at % columns > Math.floor(at / columns));
+}
+
+/**
  * How many cells are blocked that the model leaves open.
  * @param {Matrices} matrices
  */

@@ -1,6 +1,6 @@
 // The parts of the page of masks, and how they are drawn from what is known.
 
-import {countCut, isAtHand, matricesOf, ownOutputs} from "./board.js";
+import {countCut, isAtHand, looksBack, matricesOf, ownOutputs} from "./board.js";
 import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
 import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
@@ -69,9 +69,9 @@ const MOST_ROOM = 860;
 // What stands beside the bars of the outputs.
 const BESIDE = {whole: 400, next: 490};
 
-/** @type {Record<string, (number: number) => string>} */
+/** @type {Record<string, (number: number, back: boolean) => string>} */
 const NUMBER_WORDS = {
-  window: (number) => (number <= 1 ? "only itself" : `${number - 1} each side`),
+  window: (number, back) => (number <= 1 ? "only itself" : `${number - 1} ${back ? "before it" : "each side"}`),
   prefix: (number) => `${number} open to all`,
 };
 
@@ -167,7 +167,7 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   for (const button of presets.buttons) button.disabled = locked !== "";
   const {mask} = choice;
   const number = mask === "window" ? choice.window : mask === "prefix" ? choice.prefix : null;
-  stepper.show(mask, number, number === null ? "" : NUMBER_WORDS[mask](number));
+  stepper.show(mask, number, number === null ? "" : NUMBER_WORDS[mask](number, looksBack(ground)));
   sizer.show(
     "Size of the brush",
     Math.min(sheet.frame.cell.width, sheet.frame.cell.height) < 12 ? size : null,

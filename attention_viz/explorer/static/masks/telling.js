@@ -2,6 +2,7 @@
 
 import {countCut, percent, wordless} from "./board.js";
 import {heaviestCut, largestOf} from "./rules.js";
+import {whichOf} from "../data/ordinal.js";
 import {threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
 
@@ -31,14 +32,14 @@ export function claimOf(ground, matrices, run, none) {
  * @param {{query: number, key: number, weight: number}} cut
  */
 function cutParts({header, columns}, {open, before, after}, {query, key, weight}) {
-  const from = () => token(header.queries.tokens[query], "av-query");
-  const to = (/** @type {number} */ at) => token(header.keys.tokens[at], "av-keys");
-  const lost = [from(), " loses ", to(key), " (", number(weight), ")"];
+  const from = capital(token(header.queries.tokens, query, "av-query"));
+  const to = (/** @type {number} */ at) => token(header.keys.tokens, at, "av-keys");
+  const lost = [...from, " loses ", ...to(key), " (", number(weight), ")"];
   if (!open.subarray(query * columns, (query + 1) * columns).includes(1)) return [...lost, " and may look nowhere"];
   if (!after) return lost;
   const [was, is] = [before, after].map((matrix) => largestOf(matrix, query, columns));
   const more = was === is ? " and looks more at " : " and turns to ";
-  return [...lost, more, to(is), " (", number(after[query * columns + is]), ")"];
+  return [...lost, more, ...to(is), " (", number(after[query * columns + is]), ")"];
 }
 
 /**
@@ -61,9 +62,9 @@ function outputParts({header}, run, query) {
 function nothingCut({own}, run) {
   const most = run ? Math.max(...run.outputs) : 0;
   if (run && most > 0) {
-    const said = token(run.said[run.outputs.indexOf(most)], "av-query");
+    const said = token(run.said, run.outputs.indexOf(most), "av-query");
     const far = element("strong", {class: "av-claim-number"}, percent(most));
-    return ["In this head nothing is blocked; the output moves most at ", said, ", by ", far, "."];
+    return ["In this head nothing is blocked; the output moves most at ", ...said, ", by ", far, "."];
   }
   if (!run) return ["In this head nothing is blocked; what the mask does elsewhere is being run \u2026"];
   if (own.includes(0)) return ["The model blocks all these cells already: it changes nothing here."];
@@ -71,12 +72,24 @@ function nothingCut({own}, run) {
 }
 
 /**
- * A token in a sentence: without the mark of the space before it.
- * @param {string} text
+ * A token in a sentence: which of several, and its text without the mark of the space before it.
+ * @param {string[]} tokens
+ * @param {number} at
  * @param {string} role
+ * @returns {[string, HTMLElement]}
  */
-function token(text, role) {
-  return element("bdi", {class: role}, `\u201c${text.replace(/^\u00b7(?=.)/u, "")}\u201d`);
+function token(tokens, at, role) {
+  const text = tokens[at].replace(/^\u00b7(?=.)/u, "");
+  return [whichOf(tokens, at), element("bdi", {class: role}, `\u201c${text}\u201d`)];
+}
+
+/**
+ * A token that begins a sentence.
+ * @param {[string, HTMLElement]} parts
+ * @returns {[string, HTMLElement]}
+ */
+function capital([which, shown]) {
+  return [which.slice(0, 1).toUpperCase() + which.slice(1), shown];
 }
 
 /** @param {number} weight */

@@ -14,7 +14,9 @@ import {entryTold, exponentials, weightTold} from "./told.js";
 /** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number}} RowSpans */
 
 const GAP = 34;
+// How wide a sign is, of a word and of what is small.
 const SIGN = 7.9;
+const SMALL_SIGN = 6.6;
 
 /**
  * @param {Scene} scene
@@ -202,8 +204,9 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
   }
   const low = one.entry * unit;
   if (one.kind === "others") {
-    const range = `${written(one.entry, 1)} to ${written(one.most, 1)}`;
-    scene.add(tags, label(spans.scores + 4, y + 4, "av-small av-muted", range));
+    const [range, rounded] = [1, 0].map((digits) => `${written(one.entry, digits)} to ${written(one.most, digits)}`);
+    const fits = 4 + range.length * SMALL_SIGN < spans.full;
+    scene.add(tags, label(spans.scores + 4, y + 4, "av-small av-muted", fits ? range : rounded));
     return;
   }
   scene.add(tags, bar(zero, y - thick / 2, low, thick, `av-solid ${isChosen ? "av-k" : "av-less av-middling"}`));

@@ -1,5 +1,7 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
+import {whichOf} from "../data/ordinal.js";
+
 /**
  * A line of the sum: what wrote it, and how much; `head` where it is one.
  * @typedef {{label: string, number: number, head: [number, number] | null}} SumLine
@@ -70,11 +72,7 @@ export function tiny(number) {
  * @param {number} at
  */
 export function wordAt(words, at) {
-  const word = words[at];
-  const same = words.flatMap((one, place) => (one === word ? [place] : []));
-  if (same.length === 1) return `“${word}”`;
-  const order = ["first", "second", "third"][same.indexOf(at)] ?? `${same.indexOf(at) + 1}th`;
-  return `the ${order} “${word}”`;
+  return `${whichOf(words, at)}“${words[at]}”`;
 }
 
 /**

@@ -42,6 +42,7 @@ from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.presenting.host import present_comparison
+from attention_viz.views.style.axes import lower
 from attention_viz.views.style.wording import escaped
 
 __all__ = ["show_body"]
@@ -193,10 +194,10 @@ def _pressable(comparison: Comparison, first: Run, figure: go.Figure, title: str
     points: Any = figure.data[-1]
     # The points lie over the cells, and say what these would.
     points.update(hoverinfo="text", hovertext=told)
-    figure.update_layout(title_text=escaped(title), height=HEIGHT)
+    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
     show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))
 
 
 def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:
-    figure.update_layout(title_text=escaped(title), height=HEIGHT)
+    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
     show_picture(figure, key, alt)

@@ -19,6 +19,7 @@ from attention_viz.ui.pages.compare.words import heads_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import compared_heads
+from attention_viz.views.style.axes import lower
 
 __all__ = ["show_heads"]
 
@@ -42,7 +43,7 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     chosen = (other.layer, other.head)
     words = heads_words(apart, chosen)
     figure = compared_heads(one.trace, other.trace, apart, other.stream, chosen=chosen, theme=theme_name())
-    figure.update_layout(height=_HEIGHT)
+    lower(figure, _HEIGHT)
     layers, heads = apart.shape
     add_targets(figure, [(layer, head) for layer in range(layers) for head in range(heads)], size=18)
     show_to_click(figure, "compare-heads", words, functools.partial(take_head, choice))

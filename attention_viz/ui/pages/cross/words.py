@@ -16,7 +16,10 @@ _LONGEST_TARGET = 400
 def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
     """Of each word that was said: itself, the word of the source that it looks at most, and with what weight."""
     weights = trace.weights(layer, head, _STREAM)
-    target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    target, keys = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM)
+    # The space in "0.74 s" is no part of what anybody typed.
+    places = zip(keys.written, keys.place, strict=True)
+    read = [word if place is None else word.replace("␣", " ") for word, place in places]
     best = weights.max(dim=-1)
     pairs = zip(target, best.indices.tolist(), best.values.tolist(), strict=True)
     return [(word, read[place], weight) for word, place, weight in pairs]

@@ -26,6 +26,7 @@ from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.parts.writes import hold_writes
+from attention_viz.views.style.axes import lower
 from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["export_one", "show_one"]
@@ -140,7 +141,7 @@ def _matrix(shown: Drawn, state: State, stream: str) -> go.Figure:
         figure = views.heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
     else:
         figure = heatmap(trace, state, stream, theme)
-    return figure.update_layout(height=_HEIGHT, title_text="", margin_t=8)
+    return lower(figure, _HEIGHT).update_layout(title_text="", margin_t=8)
 
 
 def _show_vectors(atlas: Atlas, state: State) -> None:

@@ -24,6 +24,7 @@ from attention_viz.ui.parts.likelier import predicted, show_likelier
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import changed_heads, changed_outputs, difference, head_effects
+from attention_viz.views.style.axes import lower
 
 __all__ = ["show_what_if"]
 
@@ -130,7 +131,7 @@ def _show_scale(before: Drawn, state: State, exports: DeltaGenerator) -> None:
     figure = head_effects(before.trace, moved, stream, chosen=chosen, theme=theme_name())
     layers = sorted({layer for layer, _ in known})
     add_targets(figure, [(layers.index(layer), head) for layer, head in known], size=18)
-    figure.update_layout(height=_HEIGHT)
+    lower(figure, _HEIGHT)
     with picture:
         show_to_click(figure, "what-if-effects", words, lambda cell: take_head((layers[cell[0]], cell[1])))
     with description:
@@ -183,4 +184,4 @@ def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: 
 
 
 def _show(figure: go.Figure, key: str, description: str) -> None:
-    show_picture(figure.update_layout(height=_HEIGHT), key, description)
+    show_picture(lower(figure, _HEIGHT), key, description)
