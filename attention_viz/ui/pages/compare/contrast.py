@@ -31,15 +31,18 @@ def exchanged(text: str) -> str:
     """A text with two of its words in each other's place; as it is where it has no two words that differ.
 
     Two names are taken first, then two words after an article ("the cat sees a dog"), then two words that say
-    something; then any two; of each the first.
+    something; then any two; of each the first, if need be two that follow each other.
     """
     words = list(_WORD.finditer(text))
     telling = [word for word in words if word[0].lower() not in _HOLD_TOGETHER]
     names = [word for word in telling if word[0][0].isupper() and not _begins(text, word.start())]
     named = [word for before, word in pairwise(words) if before[0].lower() in _ARTICLES and word in telling]
-    for found in (names, named, telling, words):
+    # Of two that follow each other it looks as if one was left out and put in again: they have no counterparts.
+    following = {(one.start(), other.start()) for one, other in pairwise(words)}
+    for found, apart in ((names, True), (named, True), (telling, True), (telling, False), (words, False)):
         for one, other in combinations(found[:_TRIED], 2):
-            if one[0].lower() != other[0].lower():
+            follow = (one.start(), other.start()) in following
+            if one[0].lower() != other[0].lower() and not (apart and follow):
                 return f"{text[: one.start()]}{other[0]}{text[one.end() : other.start()]}{one[0]}{text[other.end() :]}"
     return text
 

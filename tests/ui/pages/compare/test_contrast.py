@@ -75,6 +75,7 @@ def test_a_sentence_of_ones_own_is_compared_with_its_own_words() -> None:
         ("The bank of the river was flooded", "The river of the bank was flooded"),
         ("It rained. Then Mary's dog saw John.", "It rained. Then John's dog saw Mary."),
         ("she and he", "and she he"),
+        ("The cat sat because it was tired", "The tired sat because it was cat"),
         ("well, well", "well, well"),
         ("דג גדול", "גדול דג"),
         ("🙂 2 < 3 🙂\n", "🙂 3 < 2 🙂\n"),
