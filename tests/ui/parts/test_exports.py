@@ -58,6 +58,8 @@ def test_more_formats_hold_the_head_on_the_screen_and_its_link(page: OpenPage, t
     screen = page(f"/?model=induction&text={MOON.replace(' ', '+')}&layer=1&head=1")
     expect(open_menu(screen, "Export").get_by_role("button", name="Picture (SVG)")).to_be_visible()
     link = screen.get_by_test_id("stCode").inner_text().strip()
+    # A link to hand out is in sight, below all files.
+    expect(screen.get_by_test_id("stCode")).to_be_in_viewport(ratio=1)
     assert urlsplit(link)[:3] == urlsplit(screen.url)[:3]
     expect(screen.get_by_text("This link works on this machine only")).to_be_visible()
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(screen.url).query)
