@@ -111,6 +111,6 @@ def _why_none(name: str, unit: str, trace: "Trace", stream: str, table: "pandas.
         return _NOTHING.get(name, f"Too few {PLURALS[unit]} to tell.")
     # A head may reach the threshold and do another thing more.
     most = max(shares)
-    return (
-        f"None: the largest is {most:.2f}." if most < ROLES[name].threshold else "None: those do something else more."
-    )
+    if most >= ROLES[name].threshold:
+        return "None: those do something else more."
+    return f"None: the largest is {most:.2f}.".replace("-", "−")

@@ -95,7 +95,7 @@ def test_roles_are_those_of_the_library_and_a_role_that_no_head_has_says_why() -
     assert reasons["punctuation"] == "Too little punctuation in this text."
     for name, words in reasons.items():
         if words.startswith("None: the largest is"):
-            assert words == f"None: the largest is {table[name].max():.2f}."
+            assert words == f"None: the largest is {table[name].max():.2f}.".replace("-", "−")
 
 
 def test_a_head_rests_on_special_tokens_and_where_none_looks_ahead_on_the_first() -> None:

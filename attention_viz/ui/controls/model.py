@@ -1,5 +1,6 @@
 """The model: from the catalogue, from a folder on this machine, or from the hub, which tells its size first."""
 
+import shlex
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -157,9 +158,14 @@ def _ask_folder() -> None:
     )
     if not options or "model_refused" in st.session_state:
         none = "" if found else "No model is there yet. "
+        # The reader's own path, and nothing of this machine's: who types may be anybody in the room.
+        path = shlex.quote(st.session_state.get("folder_refused", "/the/folder"))
         st.caption(
-            f"{none}Models are read from the folder “models” beside the app, or from those that the variable "
-            "ATTENTION_VIZ_MODELS names when the app is started."
+            plain(
+                f"{none}Models are read from the folder “models” beside the app, or from those that the variable "
+                f"ATTENTION_VIZ_MODELS names when the app is started: ATTENTION_VIZ_MODELS={path} attention-viz app; "
+                "in a checkout, make run instead of attention-viz app."
+            )
         )
 
 
@@ -197,6 +203,8 @@ def _take(name: str | None, source: str) -> None:
         show_model(allowed.canonical_name(name))
     else:
         st.session_state["model_refused"] = reason
+        if source == "folder":
+            st.session_state["folder_refused"] = one_line(name, 200)
 
 
 def _load(state: State) -> bool:

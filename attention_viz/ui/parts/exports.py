@@ -27,7 +27,16 @@ from attention_viz.views.export.browsers import at_hand
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.sheet import Sheet
 
-__all__ = ["all_heads_bytes", "csv_bytes", "model_part", "show_figure_exports", "show_more_formats", "trace_bytes"]
+__all__ = [
+    "all_heads_bytes",
+    "csv_bytes",
+    "model_part",
+    "show_figure_exports",
+    "show_link",
+    "show_more_formats",
+    "show_run_exports",
+    "trace_bytes",
+]
 
 # Of a model's name in a file's: file systems take 255 bytes for all of it.
 # The largest run that is made into a file here, in memory.
@@ -86,10 +95,44 @@ def show_more_formats(
             _button("All heads (PDF)", whole, "pdf", lambda: all_heads_bytes(run(), stream), refusals, key="all-heads")
         if tables:
             _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace().table(layer, head, stream)))
-        file = f"attention_{model}_trace"
-        _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run()), refusals)
+        _trace_button(run, model, refusals)
     st.caption("*Tensors* are of this head alone. *Trace* is the whole run, every head of it: *Open a trace* reads it.")
-    _show_link()
+    show_link()
+
+
+def show_run_exports(run: Callable[[], Trace], model: str) -> None:
+    """The whole run, to be opened again, and the link; for a page whose menu has files of its own.
+
+    Args:
+        run: gives the run, of which a page shows a part, when its file is made.
+        model: the model's name as a part of the file's.
+    """
+    st.caption("Every head of this run: *Open a trace* reads it.")
+    refusals = st.empty()
+    _trace_button(run, model, refusals)
+    show_link()
+
+
+def show_link() -> None:
+    """The address of what is on the screen, to be copied."""
+    st.caption("Link to this screen")
+    if opening.opened() is not None:
+        st.caption("A link can't carry a trace from a file.")
+        return
+    parameters = st.query_params.to_dict()
+    st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
+    if "text" not in parameters:
+        st.caption("The text is too long for a link: whoever opens it has to paste it.")
+    if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
+        st.caption(
+            "This link works on this machine only: for others in the room, first open the app at this machine's "
+            "address in the network."
+        )
+
+
+def _trace_button(run: Callable[[], Trace], model: str, refusals: DeltaGenerator) -> None:
+    file = f"attention_{model}_trace"
+    _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run()), refusals)
 
 
 def show_figure_exports(
@@ -218,20 +261,3 @@ def _telling(make: Callable[[], bytes], place: DeltaGenerator) -> Callable[[], b
             raise
 
     return made
-
-
-def _show_link() -> None:
-    """The address of what is on the screen, to be copied."""
-    st.caption("Link to this screen")
-    if opening.opened() is not None:
-        st.caption("A link can't carry a trace from a file.")
-        return
-    parameters = st.query_params.to_dict()
-    st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
-    if "text" not in parameters:
-        st.caption("The text is too long for a link: whoever opens it has to paste it.")
-    if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
-        st.caption(
-            "This link works on this machine only: for others in the room, first open the app at this machine's "
-            "address in the network."
-        )

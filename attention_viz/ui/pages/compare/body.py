@@ -36,7 +36,7 @@ from attention_viz.ui.pages.compare.words import (
 )
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import arrive, show_problem
-from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.exports import show_figure_exports, show_link
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.selection import take_pair
@@ -173,9 +173,15 @@ def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comp
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
     """Both heads and their difference as one picture, and every number as a table."""
-    show_figure_exports(
-        f"compare-{choice.what}", lambda: views.compare(comparison), comparison.table, comparison.one.trace
-    )
+    with st.popover("Export", key="export"):
+        show_figure_exports(
+            f"compare-{choice.what}",
+            lambda: views.compare(comparison),
+            comparison.table,
+            comparison.one.trace,
+            title="Both and their difference",
+        )
+        show_link()
 
 
 def _show_alone(choice: CompareChoice, run: Run, place: DeltaGenerator, second: bool) -> None:

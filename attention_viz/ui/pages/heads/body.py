@@ -22,6 +22,7 @@ from attention_viz.ui.pages.heads.what_if import show_what_if
 from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
+from attention_viz.ui.parts.exports import model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of, settle_selection
@@ -66,6 +67,7 @@ def show_body(
             export_view(atlas, state, choice)
             export_one(atlas, state, choice)
             exports = st.container()
+            show_run_exports(lambda: drawn.trace, model_part(drawn.trace))
         badge = Badge()
     with picture.container():
         writes = _show_parts(atlas, drawn, state, choice, exports)

@@ -1,6 +1,7 @@
 """The chosen head silenced, its pair, and its queries and keys: what the page says is what the library gives."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer
 BANK = "The bank of the river was flooded"
 
 
-def test_silencing_the_chosen_head_tells_the_next_word_before_and_after() -> None:
+def test_silencing_the_chosen_head_tells_the_next_word_before_and_after(tmp_path: Path) -> None:
     model = av.load("induction")
     before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Ablate(1, 1)])
     found = likelier(before, after, len(before.output) - 1)
@@ -30,6 +31,9 @@ def test_silencing_the_chosen_head_tells_the_next_word_before_and_after() -> Non
     rows = re.findall(r"heads-number\">([0-9.]+) → ([0-9.]+)<", screen.part("silenced"))
     assert (f"{found[0][1]:.3f}", f"{found[0][2]:.3f}") in rows
     assert f"moves by {float(moved_output(before, after).mean()):.2%} of its length" in screen.words
+    # Whoever is here takes the whole run away from here, too, as it was before anything was silenced.
+    (tmp_path / "run").write_bytes(screen.download("Trace (safetensors)"))
+    assert torch.equal(av.Trace.load(tmp_path / "run").weights(1, 1), before.weights(1, 1))
     screen.press("Let this head speak")
     assert "silence" not in screen.address
 
