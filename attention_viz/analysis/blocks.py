@@ -107,7 +107,6 @@ def call_blocks(
         numbers: what is drawn of a call; its weights by default.
         most: how many cells are drawn one by one.
     """
-
     shape = (call.shape[-2], call.shape[-1])
     return blocks_of(shape, partial(_rows, call, weights_of if numbers is None else numbers), most)
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {ordinal, whichOf} from "../../../attention_viz/explorer/static/data/ordinal.js";
+import {ordinal, whichOf} from "../../../attention_viz/explorer/static/claim/ordinal.js";
 
 test("numbers count as people say them", () => {
   const said = [1, 2, 10, 11, 12, 13, 21, 22, 23, 52, 111, 113, 121].map(ordinal);

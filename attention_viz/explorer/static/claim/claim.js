@@ -1,7 +1,7 @@
 // What the picture says, in a sentence.
 
 import {element} from "../parts/element.js";
-import {whichOf} from "../data/ordinal.js";
+import {whichOf} from "./ordinal.js";
 import {findingIn} from "../data/pair.js";
 import {threeDigits} from "../data/scale.js";
 

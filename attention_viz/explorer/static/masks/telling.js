@@ -2,7 +2,7 @@
 
 import {countCut, percent, wordless} from "./board.js";
 import {heaviestCut, largestOf} from "./rules.js";
-import {whichOf} from "../data/ordinal.js";
+import {whichOf} from "../claim/ordinal.js";
 import {threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
 

@@ -1,6 +1,6 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
-import {whichOf} from "../data/ordinal.js";
+import {whichOf} from "../claim/ordinal.js";
 
 /**
  * A line of the sum: what wrote it, and how much; `head` where it is one.
