@@ -7,7 +7,7 @@ exp(logit − normaliser). Sinks are in the normalisers. Two maps of at most 512
 drawn from: one with the largest weight of each block, one with the mean of those that are not blocked.
 
 Where a bias has a number of its own for each cell, as it has where positions are compared with words, the weights of
-that one head travel instead, in steps: of 8,192 tokens some ten megabytes.
+that one head travel instead, in steps so fine that none is off by 1e-5.
 """
 
 import json
@@ -30,6 +30,8 @@ __all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "pack_head", "runs_of"]
 
 # The most weights of one head that travel as weights: in the browser two bytes each, 134 megabytes.
 MOST_WEIGHTS_OF_A_HEAD = 8192 * 8192
+# Such weights travel as so many even steps from 0 to 1, two bytes each.
+WEIGHT_STEPS = 65_535
 # A mean is drawn and never told as a number: even steps of its logarithm, half a hundredth each, down to 1e-8.
 MEAN_CODES, FAINTEST_MEAN = 4000, 1e-8
 # The most runs of open cells that a row has on average; with more, the pattern travels as bits.
@@ -115,16 +117,35 @@ def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
     """A bias in few numbers: one for each key, or for each distance; "cells" where it has one for each cell."""
     if call.bias is None:
         return None
-    bias = _float32(call.bias)
-    bias = np.broadcast_to(bias, call.shape)
+    bias = np.broadcast_to(_float32(call.bias), call.shape)
     if not bias.any():
         return None
-    if all(np.array_equal(bias[0], bias[row]) for row in range(1, len(bias))):
-        return {"along": "key", "at": body.add_numbers(bias[0])}
-    if all(np.array_equal(bias[row, 1:], bias[row - 1, :-1]) for row in range(1, len(bias))):
-        # From the key furthest behind the last query to the key furthest ahead of the first.
-        return {"along": "distance", "at": body.add_numbers(np.concatenate([bias[:0:-1, 0], bias[0]]))}
+    allowed = None if call.allowed is None else np.broadcast_to(call.allowed.cpu().numpy(), call.shape)
+    for along in ("key", "distance"):
+        if (numbers := _numbers_along(along, bias, allowed)) is not None:
+            return {"along": along, "at": body.add_numbers(numbers)}
     return "cells"
+
+
+def _numbers_along(
+    along: str, bias: Float[np.ndarray, "query key"], allowed: Bool[np.ndarray, "query key"] | None
+) -> Float[np.ndarray, " n"] | None:
+    """A number for each key, or for each distance from the furthest behind on; None where open cells differ in it.
+
+    What a blocked cell has is nothing that anybody computes with.
+    """
+    queries, keys = bias.shape
+    count = keys if along == "key" else queries + keys - 1
+    numbers, known = np.zeros(count, np.float32), np.zeros(count, bool)
+    for row in range(queries):
+        start = 0 if along == "key" else queries - 1 - row
+        found, seen = numbers[start : start + keys], known[start : start + keys]
+        differs = (found != bias[row]) & seen
+        if (differs if allowed is None else differs & allowed[row]).any():
+            return None
+        np.copyto(found, bias[row], where=~seen if allowed is None else allowed[row] & ~seen)
+        seen |= True if allowed is None else allowed[row]
+    return numbers
 
 
 def _pattern(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> int | None:
@@ -170,7 +191,9 @@ def _weights(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> di
             f"the head has a bias with a number for each of its {queries:,} × {keys:,} cells; the explorer draws at "
             f"most {MOST_WEIGHTS_OF_A_HEAD:,} cells of such a head: {int(MOST_WEIGHTS_OF_A_HEAD**0.5):,} tokens"
         )
-    steps = np.empty((keys, queries), np.uint16)
+    steps = np.empty((keys, queries), "<u2")
     for rows in row_slices(queries, keys):
-        steps[:, rows] = steps_of(weights_of(call.rows(rows))).T
-    return {"blocked": _pattern(call, body, masks, closed=closed), "weights": _numbers(steps, body)}
+        steps[:, rows] = np.rint(weights_of(call.rows(rows)) * np.float32(WEIGHT_STEPS)).T
+    high, low = (steps >> 8).astype(np.uint8), steps.astype(np.uint8)
+    weights = {"high": body.add(high.tobytes()), "low": body.add(low.tobytes()), "steps": WEIGHT_STEPS}
+    return {"blocked": _pattern(call, body, masks, closed=closed), "weights": weights}

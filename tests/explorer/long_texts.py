@@ -24,6 +24,7 @@ NAMES = (
     "drawn",
     "distance",
     "keys",
+    "ahead",
     "cells",
     "shared",
     "wide",
@@ -56,6 +57,8 @@ def call_of(name: str) -> Attention:
         "drawn": {"allowed": drawn},
         "distance": {"bias": (0.1 * distance.abs().float().sqrt() * -1)[None], "allowed": causal},
         "keys": {"bias": random(1, 1, keys).expand(1, queries, keys)},
+        # As MPT has ALiBi: a number for each key, and 0 where nobody may look.
+        "ahead": {"bias": (0.01 * torch.arange(keys).expand(1, queries, keys)).where(causal, 0), "allowed": causal},
         "cells": {"bias": random(1, queries, keys), "allowed": causal},
         "shared": {"allowed": causal},
         "wide": {"allowed": causal},

@@ -26,8 +26,8 @@ import {Strongest} from "./strongest.js";
  */
 
 /**
- * The weights themselves as numbers of intervals (key, query), where a head's bias has as many numbers as they are.
- * @typedef {{queries: number, keys: number, open: OpenKeys | null, weights: Uint16Array}} KnownWeights
+ * The weights themselves (key, query) in so many even steps from 0 to 1, where a head's bias has as many numbers.
+ * @typedef {{queries: number, keys: number, open: OpenKeys | null, weights: Uint16Array, steps: number}} KnownWeights
  */
 
 // Up to so many cells each is computed; of more the map is drawn.
@@ -83,7 +83,7 @@ export class ComputedHead {
   }
 
   /** Whether its weights are computed, not come in steps. */
-  get isExact() {
+  get isComputed() {
     return !("weights" in this.terms);
   }
 
@@ -99,7 +99,7 @@ export class ComputedHead {
    */
   open(query, key) {
     const {terms} = this;
-    if ("weights" in terms) return this.values[terms.weights[key * terms.queries + query]];
+    if ("weights" in terms) return terms.weights[key * terms.queries + query] / terms.steps;
     const {width, scale, softcap, bias, normalisers, queries} = terms;
     let logit = innerProduct(terms.query, query * width, terms.key, key * width, width) * scale;
     if (softcap !== null) logit = softcap * Math.tanh(logit / softcap);

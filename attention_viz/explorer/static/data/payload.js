@@ -54,7 +54,8 @@
  * @property {{high: Place, low: Place, codes: number, faintest: number}} means  the mean of each, in steps of its logarithm
  * @property {Place} sums
  * @property {number | null} blocked  the number of a mask
- * @property {{high: Place, low: Place}} [weights]  where its terms are as many; then it has nothing of what follows
+ * @property {{high: Place, low: Place, steps: number}} [weights]  in even steps from 0 to 1, where its terms are as
+ *   many; then it has nothing of what follows
  * @property {number} width
  * @property {number} scale
  * @property {number | null} softcap
@@ -162,6 +163,18 @@ export async function readSteps(payload, {high, low}) {
   const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
   const steps = new Uint16Array(upper.length);
   for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
+  return steps;
+}
+
+/**
+ * Two planes joined to whole numbers of sixteen bits.
+ * @param {{body: Uint8Array}} payload
+ * @param {{high: Place, low: Place}} places
+ */
+export async function readFineSteps(payload, {high, low}) {
+  const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
+  const steps = new Uint16Array(upper.length);
+  for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 8) | lower[i];
   return steps;
 }
 

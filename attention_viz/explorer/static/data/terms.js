@@ -3,7 +3,7 @@
 import {BlockMap, MeanMap} from "./blockmap.js";
 import {ComputedHead} from "./computed.js";
 import {readOpenKeys} from "./pattern.js";
-import {numbersAt, readPayload, readPlane, readSteps} from "./payload.js";
+import {numbersAt, readFineSteps, readPayload, readPlane, readSteps} from "./payload.js";
 
 /**
  * @import {OpenKeys} from "./pattern.js"
@@ -50,7 +50,7 @@ export async function readHead(payload, entry, masks, values) {
   const map = new BlockMap(numbers, blocked, size, down, values.length - 2);
   const means = new MeanMap(averages, blocked, size, down, entry.means);
   const floats = new Float32Array(sums.buffer, sums.byteOffset, queries);
-  const weights = entry.weights ? await readSteps(payload, entry.weights) : null;
+  const weights = entry.weights ? await readFineSteps(payload, entry.weights) : null;
   return new ComputedHead(termsOf(payload, entry, open, weights), floats, map, means, entry.most, values);
 }
 
@@ -62,7 +62,7 @@ export async function readHead(payload, entry, masks, values) {
  */
 function termsOf(payload, entry, open, weights) {
   const {queries, keys} = entry;
-  if (weights !== null) return {queries, keys, open, weights};
+  if (weights !== null && entry.weights) return {queries, keys, open, weights, steps: entry.weights.steps};
   const {width, scale, softcap, bias} = entry;
   return {
     ...{queries, keys, open, width, scale, softcap},

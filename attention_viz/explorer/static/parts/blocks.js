@@ -127,7 +127,7 @@ function beginWith(work, whole, rows, columns, begin) {
 /**
  * The blocks that the whole's don't stand for: of a part, or where tokens are hidden; null where they do.
  *
- * Weights that came in steps have no means: those of the whole, which were made of the weights themselves, stay.
+ * Of weights that came in steps faint means are off: those of the whole, which were made of the weights themselves, stay.
  * @param {BlockView} view
  * @param {ComputedHead} head
  * @param {BlockMap} whole
@@ -136,7 +136,7 @@ function beginWith(work, whole, rows, columns, begin) {
  */
 function anew({now}, head, whole, rows, columns) {
   if (rows.length === head.queries && columns.length === head.keys) return null;
-  if (whole === head.means && !head.isExact) return null;
+  if (whole === head.means && !head.isComputed) return null;
   const all = rows.length === now.rows.length && columns.length === now.columns.length;
   return new (all ? WithoutHidden : Part)(head, whole, rows, columns);
 }
@@ -179,10 +179,10 @@ function isSame(one, other) {
  * @param {Places} columns
  * @param {number} deepest
  */
-function wording({store, recording, now}, blocks, rows, columns, deepest) {
+function wording({store, now}, blocks, rows, columns, deepest) {
   const {head} = now;
   if (!(head instanceof ComputedHead)) return "";
-  const single = `by itself, exact to ${(head.isExact ? 1e-5 : recording.header.error).toFixed(5)}`;
+  const single = "by itself, exact to 0.00001";
   if (!inBlocks(head, rows, columns)) return `Each weight ${single}`;
   const size = (blocks ?? head.map).size.join(" \u00d7 ");
   const hides = now.rows.length < head.queries || now.columns.length < head.keys;
