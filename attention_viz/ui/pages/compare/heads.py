@@ -19,6 +19,7 @@ from attention_viz.ui.pages.compare.words import heads_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import compared_heads
+from attention_viz.views.figures.heads.grid_of_heads import is_turned
 from attention_viz.views.style.axes import lower
 
 __all__ = ["show_heads"]
@@ -45,7 +46,8 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     figure = compared_heads(one.trace, other.trace, apart, other.stream, chosen=chosen, theme=theme_name())
     lower(figure, _HEIGHT)
     layers, heads = apart.shape
-    add_targets(figure, [(layer, head) for layer in range(layers) for head in range(heads)], size=18)
+    cells = [(layer, head) for layer in range(layers) for head in range(heads)]
+    add_targets(figure, cells, turned=is_turned(layers, heads), size=18)
     show_to_click(figure, "compare-heads", words, functools.partial(take_head, choice))
     st.caption(plain(f"{words} A click on a head chooses it."))
 

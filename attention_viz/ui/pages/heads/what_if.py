@@ -24,6 +24,7 @@ from attention_viz.ui.parts.likelier import predicted, show_likelier
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import changed_heads, changed_outputs, difference, head_effects
+from attention_viz.views.figures.heads.grid_of_heads import is_turned
 from attention_viz.views.style.axes import lower
 
 __all__ = ["show_what_if"]
@@ -130,7 +131,9 @@ def _show_scale(before: Drawn, state: State, exports: DeltaGenerator) -> None:
     picture, description = st.columns([2, 1], vertical_alignment="center")
     figure = head_effects(before.trace, moved, stream, chosen=chosen, theme=theme_name())
     layers = sorted({layer for layer, _ in known})
-    add_targets(figure, [(layers.index(layer), head) for layer, head in known], size=18)
+    cells = [(layers.index(layer), head) for layer, head in known]
+    heads = max(before.trace.head_count(layer, stream) for layer in layers)
+    add_targets(figure, cells, turned=is_turned(len(layers), heads), size=18)
     lower(figure, _HEIGHT)
     with picture:
         show_to_click(figure, "what-if-effects", words, lambda cell: take_head((layers[cell[0]], cell[1])))

@@ -15,6 +15,8 @@ __all__ = ["changed_heads"]
 def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """How much weight moved in every head: layers down, heads across, from 0 to 1.
 
+    Where there are many more layers than heads, layers stand across and heads down.
+
     Raises:
         TraceError: the traces aren't of the same tokens and layers.
     """

@@ -30,6 +30,8 @@ def compared_heads(
 ) -> go.Figure:
     """How far apart two runs are, head by head: layers down, heads across, mean Jensen–Shannon divergence in bits.
 
+    Where there are many more layers than heads, layers stand across and heads down.
+
     Args:
         one: the first run.
         other: the second, whose heads these are.

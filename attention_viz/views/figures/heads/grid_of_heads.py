@@ -1,4 +1,4 @@
-"""A number for each head as one picture: layers down, heads across."""
+"""A number for each head as one picture: layers down, heads across, or on its side where there are many layers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from attention_viz.views.style.numbers import add_numbers
 from attention_viz.views.style.theme import Palette, colour_scale
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["framed", "grid_of_heads"]
+__all__ = ["framed", "grid_of_heads", "is_turned"]
 
 # Up to this many heads and layers, each cell's number stands in it.
 _PRINTED_UP_TO = 16
@@ -31,7 +31,7 @@ def grid_of_heads(
     bar: dict[str, Any],
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """The picture of a number for each head: layers down, heads across, each coloured by its own.
+    """The picture of a number for each head: layers down, heads across, each coloured by its own; see `is_turned`.
 
     Args:
         values: (layer, head), NaN for heads that aren't there.
@@ -45,12 +45,13 @@ def grid_of_heads(
         bar: the colour bar, from `colour_bar`.
         chosen: row and column to frame.
     """
+    turned = is_turned(*values.shape)
     cells = go.Heatmap(
-        z=values,
+        z=values.T if turned else values,
         zmin=0,
         zmax=full,
         colorscale=colour_scale(stops),
-        hovertext=said,
+        hovertext=list(zip(*said, strict=True)) if turned else said,
         hovertemplate="%{hovertext}<extra></extra>",
         xgap=1,
         ygap=1,
@@ -60,17 +61,26 @@ def grid_of_heads(
     if max(values.shape) <= _PRINTED_UP_TO:
         add_numbers(figure, written)
     arrange(figure, title, colours)
-    heads, names = [str(head) for head in range(values.shape[1])], [escaped(layer) for layer in layers]
+    named = {
+        "head": [str(head) for head in range(values.shape[1])],
+        "layer": [escaped(layer) for layer in layers],
+    }
+    across, down = ("layer", "head") if turned else ("head", "layer")
     label_axes(
         figure,
-        labelled_axis(heads, "head", colours.ink, colours, vertical=False),
-        labelled_axis(names, "layer", colours.ink, colours, vertical=True),
+        labelled_axis(named[across], across, colours.ink, colours, vertical=False),
+        labelled_axis(named[down], down, colours.ink, colours, vertical=True),
     )
     if chosen is not None:
-        row, column = chosen
+        row, column = reversed(chosen) if turned else chosen
         edges = {"x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
         figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
     return figure
+
+
+def is_turned(layers: int, heads: int) -> bool:
+    """Whether layers stand across and heads down: pages are wide, and with many layers each row would be a strip."""
+    return layers > _PRINTED_UP_TO and layers > 2 * heads
 
 
 def framed(chosen: tuple[int, int] | None, layers: Sequence[int]) -> tuple[int, int] | None:

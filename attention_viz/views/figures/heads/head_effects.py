@@ -27,6 +27,8 @@ def head_effects(
 ) -> go.Figure:
     """Layers down, heads across, coloured by how far the output moved when that head was changed.
 
+    Where there are many more layers than heads, layers stand across and heads down.
+
     Args:
         trace: the run without a change.
         moved: by (layer, head), the mean of `changes.moved_output`; heads that weren't tried are left out.

@@ -31,6 +31,8 @@ def head_grid(
 ) -> go.Figure:
     """Layers down, heads across, coloured by a metric.
 
+    Where there are many more layers than heads, layers stand across and heads down.
+
     Args:
         trace: what was recorded.
         metric: a name in `METRICS`.
