@@ -9,6 +9,7 @@ out are among ours.
 import argparse
 import copy
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,8 +23,9 @@ from torch import Tensor
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
+from scripts.seen.building import broken, seen_families, tiny_seen
+from scripts.seen.reading import UnreadError, example_of
 from scripts.tiny import Family, scaled
-from scripts.tiny_seen import example_of, seen_families, tiny_seen
 from scripts.trying import SCALES, SEEN, TooLongError, at_most, cell, first_line, tells, tried
 
 __all__ = ["TABLE", "Seen", "try_seen"]
@@ -74,10 +76,13 @@ def try_seen(family: Family) -> Seen:
 
 
 def _tried(family: Family) -> Seen:
+    unread = ""
     try:
         model, inputs = _ready(family)
+    except _UnreadModelError as error:
+        model, inputs, unread = error.model, error.inputs, str(error)
     except (Exception, SystemExit) as error:
-        return Seen(family, "not built", reason=first_line(error))
+        return Seen(family, "not built", reason=_why_not(family, error))
     shapes = {name: "×".join(map(str, one.shape)) for name, one in inputs.items()}
     reads = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if "mask" not in name)
     found, reason = None, ""
@@ -95,7 +100,17 @@ def _tried(family: Family) -> Seen:
             break
     if found is None:
         return Seen(family, "refused", reads, reason=reason)
+    if unread:  # nothing would show in its numbers
+        return Seen(family, "not built", reads, reason=unread)
     return _compared(Seen(family, "exact", reads), *found, inputs)
+
+
+class _UnreadModelError(ValueError):
+    """The first of a family's models runs, and it makes no difference with what."""
+
+    def __init__(self, model: Any, error: UnreadError) -> None:
+        super().__init__(str(error))
+        self.model, self.inputs = model, error.inputs
 
 
 def _ready(family: Family) -> tuple[Any, dict[str, Tensor]]:
@@ -104,9 +119,20 @@ def _ready(family: Family) -> tuple[Any, dict[str, Tensor]]:
     for model in tiny_seen(family):
         try:
             return model, example_of(model)
+        except UnreadError as error:
+            errors.append(_UnreadModelError(model, error))
         except Exception as error:  # whatever a family's own code says to what it can't read
             errors.append(error)
-    raise errors[0]
+    raise next((one for one in errors if isinstance(one, _UnreadModelError)), errors[0])
+
+
+def _why_not(family: Family, error: BaseException) -> str:
+    """Why a family can't be built here, by name."""
+    if package := re.search(r"requires the (\S+) library", str(error)):
+        return f"needs the package {package[1]}, which isn't among those that are installed"
+    if (own := broken(family)) is not None:
+        return f"transformers itself can't build it from its own default configuration: {first_line(own)}"
+    return f"nothing was found that it reads: {first_line(error)}"
 
 
 def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
@@ -165,8 +191,9 @@ def _text(results: Sequence[Seen]) -> str:
         "further from a run in float64 than twice eager itself is. *Handed out*: of so many layers the model itself "
         "returned weights, and each of them is one of ours, too. *Patches*: which part of the picture each position "
         "stands for was proved by changing it; else positions have numbers. *Refused*: `av.wrap` says why and nothing "
-        "is drawn. *Not built*: no model could be made from the family's default configuration with small sizes, or "
-        "nothing was found that it reads, so nothing is claimed.",
+        "is drawn. *Not built*: the row says why, which is a package that isn't installed, a class that transformers "
+        "itself can't build from its own default configuration, a small model to which the picture makes no "
+        "difference, or what its own code says to every input that was tried; nothing is claimed of it.",
         "",
         f"**{', '.join(f'{counts[outcome]} {outcome}' for outcome in _OUTCOMES)}, of {len(results)}.**",
         "",

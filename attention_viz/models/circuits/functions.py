@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 __all__ = [
     "ADDS",
@@ -17,6 +17,8 @@ __all__ = [
     "QUOTIENTS",
     "held",
     "is_frozen",
+    "is_learned",
+    "marked",
     "tensors_in",
     "without_gradient",
 ]
@@ -94,3 +96,14 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from tensors_in(value)
         elif isinstance(value, dict):
             yield from tensors_in(value.values())
+
+
+def marked(found: object, name: str) -> None:
+    """Set an attribute of some name on every tensor of what a function gave."""
+    for one in tensors_in((found,)):
+        setattr(one, name, True)
+
+
+def is_learned(tensor: Tensor) -> bool:
+    """Whether a tensor is a parameter or a view of one."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)

@@ -32,12 +32,17 @@ from attention_viz.models.circuits.functions import (
     QUOTIENTS,
     held,
     is_frozen,
+    is_learned,
+    marked,
     tensors_in,
     without_gradient,
 )
 from attention_viz.models.circuits.linear_steps import STEPS, clipped, scaled
 
-__all__ = ["Leaf", "Ledger", "Written", "origin_of"]
+__all__ = ["READ", "Leaf", "Ledger", "Written", "origin_of"]
+
+# On what is made of a picture or a sound that is read: it is embedded, as words are, from where it is first added to.
+READ = "_attention_viz_read"
 
 _ORIGIN = "_attention_viz_origin"
 _FETCHED = "_attention_viz_fetched"
@@ -136,20 +141,20 @@ class Ledger(TorchFunctionMode):
         tensors = list(tensors_in((args, named)))
         for one in tensors:
             self._close(one)
-        live = [one for one in tensors if one.requires_grad]
-        if not live or name in ("__get__", "__set__", "backward"):
+        live, read = [one for one in tensors if one.requires_grad], any(getattr(one, READ, False) for one in tensors)
+        if not (live or (read and name in ADDS)) or name in ("__get__", "__set__", "backward"):
             return self._marked(func(*args, **named), args, tensors, name)
         # Some models turn gradients off on their way.
         with torch.enable_grad():
             if self._where.activations:
                 return self._cut(func, args, named, name)
             found = self._apply(func, name, args, named, live)
+        if not live:
+            return found
         if name not in PROJECTS and (all if name in ADDS else any)(getattr(one, _FETCHED, False) for one in live):
-            for one in tensors_in((found,)):
-                setattr(one, _FETCHED, True)
+            marked(found, _FETCHED)
         if all(getattr(one, _PLACED, False) for one in live) and not any(_origin(one) for one in tensors):
-            for one in tensors_in((found,)):
-                setattr(one, _PLACED, True)
+            marked(found, _PLACED)
         return found
 
     def _close(self, one: Tensor) -> None:
@@ -243,7 +248,7 @@ class Ledger(TorchFunctionMode):
         learned = isinstance(one, nn.Parameter)
         # What nothing was computed for and has a row for each token, such as waves that count them.
         if one.ndim > 1 and (learned or one.shape[-2] > 1):
-            return self.leaf(one, "position")
+            return self.leaf(one, "embedding" if getattr(one, READ, False) else "position")
         return self.leaf(one, "bias" if learned else "constant")
 
     def _divided(self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -268,12 +273,14 @@ class Ledger(TorchFunctionMode):
 
     def _marked(self, found: Any, args: Sequence[Any], tensors: Sequence[Tensor], name: str) -> Any:
         """What is made of what is held fixed comes from the same step."""
+        if any(getattr(one, READ, False) for one in tensors):
+            marked(found, READ)
         if is_frozen(name, args):
             return found
         origins = [origin for one in tensors if (origin := _origin(one)) is not None]
         if not origins:
             return found
-        computed = sum(not _is_learned(one) for one in tensors)
+        computed = sum(not is_learned(one) for one in tensors)
         mixes = any(one.mixes for one in origins) or (
             name in MIXING or (computed > 1 and name in ("matmul", "__matmul__", "bmm", "einsum"))
         )
@@ -287,11 +294,6 @@ def origin_of(tensor: Tensor) -> str | None:
     """The module whose nonlinear step a number that is held fixed comes from; None where it comes from none."""
     found = _origin(tensor)
     return None if found is None else found.path
-
-
-def _is_learned(tensor: Tensor) -> bool:
-    """Whether a tensor is a parameter or a view of one, such as its transpose."""
-    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
 
 
 def _origin(tensor: Tensor) -> _Origin | None:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_viz.models.circuits.ledger import Leaf, Ledger, Written, origin_of
+from attention_viz.models.circuits.ledger import READ, Leaf, Ledger, Written, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs.returned import output_of
@@ -123,6 +123,9 @@ def _opened(run: Run, late: frozenset[str]) -> Opened:
         twin.recorded(scribe, run.name, "can't be opened into what wrote its numbers", slopes=True),
     ):
         inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
+        for one in inputs.values():
+            if one.is_floating_point():
+                setattr(one, READ, True)
         output = output_of(model(**inputs, **twin.settings))
     return Opened(tuple(ledger.leaves), tuple(scribe.heard), output)
 

@@ -1,6 +1,6 @@
-"""Any transformers family of pictures or sounds as a tiny model with random weights, and something for it to read."""
+"""Something that a model of pictures or sounds reads, of whatever family it is."""
 
-import importlib
+import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -10,49 +10,17 @@ import torch
 from torch import Tensor
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.modeling_utils import PreTrainedModel
-from transformers.models.auto import modeling_auto
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from scripts.tiny import VOCABULARY, Family, part_of, small_changes
+from scripts.seen.inputs import MORE, READS, noise
+from scripts.tiny import VOCABULARY, scaled
 
-__all__ = ["example_of", "seen_families", "tiny_seen"]
+__all__ = ["PICTURES", "SOUNDS", "UnreadError", "example_of"]
 
 # Where models take pictures and sounds, by the name of that in their forward.
-_PICTURES = ("pixel_values", "pixel_values_videos")
-_SOUNDS = ("input_features", "input_values")
-# Of these tasks the first whose class a family has is the one that is tried; one that writes words before one that
-# doesn't.
-_TASKS = ("MODEL_FOR_SPEECH_SEQ_2_SEQ", "MODEL_FOR_IMAGE_TEXT_TO_TEXT", "MODEL", "MODEL_FOR_BACKBONE")
-# Parameters of the largest model that is made, where a family's configuration can't be made small.
-_LARGEST = 60_000_000
-_SIZES: dict[str, Any] = {
-    "image_size": 32,
-    "patch_size": 8,
-    "num_frames": 4,
-    "frames_per_clip": 4,
-    "crop_size": 32,
-    "num_mel_bins": 16,
-    "max_length": 64,
-    "num_conv_pos_embeddings": 16,
-    "num_conv_pos_embedding_groups": 4,
-    "num_position_embeddings": 64,
-    "input_feat_per_channel": 16,
-    "conv_channels": 16,
-    "num_queries": 5,
-    "num_detection_tokens": 5,
-    "frequency_stride": 8,
-    "time_stride": 8,
-}
-_LISTS: dict[str, Any] = {"image_size": [32, 32], "patch_size": [8, 8], "tubelet_size": [2, 8, 8]}
-# What single families need besides.
-_ODD: dict[str, dict[str, Any]] = {"gemma3": {"mm_tokens_per_image": 16}}
+PICTURES = ("pixel_values", "pixel_values_videos")
+SOUNDS = ("input_features", "input_values")
 # What says which frames of a sound are some.
 _MASKS = ("input_features_mask", "feature_attention_mask")
-# Instead of a backbone of another package one of transformers itself.
-_WITHOUT_TIMM: dict[str, Any] = {
-    "backbone_config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16],
-                        "depths": [1, 1, 1, 1], "out_features": ["stage2", "stage3", "stage4"]},
-}  # fmt: skip
 # What some take beside the pixels.
 _MORE_OF_A_PICTURE: dict[str, Callable[[int], Tensor]] = {
     "image_sizes": lambda side: torch.tensor([[side, side]]),
@@ -63,81 +31,24 @@ _MORE_OF_A_PICTURE: dict[str, Callable[[int], Tensor]] = {
 _IDS = (11, 22, 33, 44, 55, 66, 77)
 
 
-def seen_families() -> Iterator[Family]:
-    """Every family of the installed transformers whose forward takes a picture or a sound, with one of its classes."""
-    for name in sorted(CONFIG_MAPPING):
-        found = (getattr(modeling_auto, f"{task}_MAPPING_NAMES", {}).get(name) for task in _TASKS)
-        named = next((one for one in found if one), None) or part_of(name)
-        chosen = named[0] if isinstance(named, tuple | list) else named
-        if chosen and _reads(chosen):
-            yield Family(name, chosen)
+class UnreadError(ValueError):
+    """A model ran, and nothing that it says depends on the picture or the sound.
 
-
-def _reads(model_class: str) -> bool:
-    try:
-        named = inspect.signature(getattr(importlib.import_module("transformers"), model_class).forward).parameters
-    except (AttributeError, ImportError):
-        return False
-    return bool({*_PICTURES, *_SOUNDS} & {*named})
-
-
-def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
-    """A family's models that may be tried, the same weights every time: a tiny one, and as it is by default.
-
-    Raises:
-        ValueError: it can't be made, or is too large.
+    Attributes:
+        inputs: with what it ran.
     """
-    model_class = getattr(importlib.import_module("transformers"), family.model_class)
-    errors, made = list[Exception](), 0
-    for changes in _ways(model_class.config_class()):
-        try:
-            config = model_class.config_class(**changes)
-            with torch.device("meta"):
-                size = sum(one.numel() for one in model_class(config).parameters())
-            if size > _LARGEST:
-                raise ValueError(f"it has {size / 1e6:.0f} million parameters, and the most that is tried is 60")
-            torch.manual_seed(seed)
-            model = model_class(config).float().eval()
-        except Exception as error:  # whatever a family's own code says to sizes that don't fit
-            errors.append(error)
-        else:
-            made += 1
-            yield model
-    if not made:
-        raise errors[0]
 
-
-def _ways(usual: PreTrainedConfig) -> Iterator[dict[str, Any]]:
-    """What may be said instead of a configuration's own values."""
-    backbone = getattr(usual, "backbone_config", None)
-    own = _WITHOUT_TIMM if getattr(backbone, "model_type", "").startswith("timm") else {}
-    changes = {**_changes(usual), **own, **_ODD.get(usual.model_type, {})}
-    if "decoder" in changes and isinstance(changes["decoder"], dict):
-        changes["decoder"] |= {"is_decoder": True, "add_cross_attention": True}
-    yield changes
-    yield own
-
-
-def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
-    """As of a text, with the sizes of pictures and sounds, the parts nested in it, too."""
-    changes = small_changes(usual)
-    told = usual.to_dict()
-    for name, size in _SIZES.items():
-        if isinstance(told.get(name), int) and not isinstance(told[name], bool):
-            changes[name] = size
-    for name, sizes in _LISTS.items():
-        if isinstance(told.get(name), list | tuple) and len(told[name]) == len(sizes):
-            changes[name] = sizes
-    for name in usual.sub_configs:
-        if isinstance(part := getattr(usual, name, None), PreTrainedConfig):
-            changes[name] = {"model_type": part.model_type, **_changes(part)}
-    return changes
+    def __init__(self, inputs: dict[str, Tensor]) -> None:
+        """With what it ran."""
+        super().__init__("what it says doesn't depend on the picture or the sound")
+        self.inputs = inputs
 
 
 def example_of(model: PreTrainedModel) -> dict[str, Tensor]:
     """Something that a model reads: the first of what its forward may want with which it runs.
 
     Raises:
+        UnreadError: it ran, and it makes no difference with what.
         ValueError: it ran with none; the message is the first of its own.
     """
     errors = list[Exception]()
@@ -149,13 +60,16 @@ def example_of(model: PreTrainedModel) -> dict[str, Tensor]:
             except Exception as error:  # whatever a family's own code says to what it can't read
                 errors.append(error)
             else:
-                errors.append(ValueError("what it says doesn't depend on the picture or the sound"))
+                errors.append(UnreadError(whole))
     raise _telling(errors) if errors else ValueError("its forward takes neither a picture nor a sound")
 
 
 def _telling(errors: list[Exception]) -> Exception:
     """Of many errors the one that says most of a family: the first that isn't of something left out."""
-    return next((one for one in errors if "missing" not in str(one) and "NoneType" not in str(one)), errors[0])
+    unread = next((one for one in errors if isinstance(one, UnreadError)), None)
+    return unread or next(
+        (one for one in errors if "missing" not in str(one) and "NoneType" not in str(one)), errors[0]
+    )
 
 
 def _run(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Any:
@@ -164,28 +78,33 @@ def _run(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Any:
 
 
 def _is_read(model: PreTrainedModel, inputs: dict[str, Tensor]) -> bool:
-    """Whether what a model says depends on the picture or the sound that it is given."""
-    other = {name: one.flip(-1) if name in (*_PICTURES, *_SOUNDS) else one for name, one in inputs.items()}
+    """Whether what a model says depends on the picture or the sound that it is given.
+
+    Also with larger weights, where at their usual size rounding loses it.
+    """
+    other = {name: one.flip(-1) if name in (*PICTURES, *SOUNDS) else one for name, one in inputs.items()}
+    return any(_differ(one, inputs, other) for one in (model, scaled(copy.deepcopy(model), 4)))
+
+
+def _differ(model: PreTrainedModel, inputs: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     told, again = (_tensors(_run(model, one)) for one in (inputs, other))
     return any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(told, again, strict=True))
 
 
 def _tensors(found: Any) -> list[Tensor]:
     if isinstance(found, Tensor):
-        return [found] if found.is_floating_point() else []
+        return [found]
     values = found.values() if isinstance(found, dict) else found if isinstance(found, tuple | list) else ()
     return [one for part in values for one in _tensors(part)]
 
 
-def _noise(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
-
-
 def _candidates(model: PreTrainedModel) -> Iterator[dict[str, Tensor]]:
     named = inspect.signature(model.forward).parameters
-    sound, picture = ([one for one in names if one in named] for names in (_SOUNDS, _PICTURES))
+    if (reads := READS.get(model.config.model_type)) is not None:
+        yield reads()
+    sound, picture = ([one for one in names if one in named] for names in (SOUNDS, PICTURES))
     for name in sorted((*picture, *sound), key=lambda one: one != model.main_input_name):
-        for inputs in _pictures(model, name) if name in _PICTURES else _sounds(model, name):
+        for inputs in _pictures(model, name) if name in PICTURES else _sounds(model, name):
             yield inputs
             if name == "input_features":
                 long = torch.ones(1, max(inputs[name].shape[1:]), dtype=torch.long)
@@ -206,10 +125,10 @@ def _pictures(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
         one, film = (1, colours, side, side), (1, frames, colours, side, side)
         moving = "video" in name or getattr(part, "num_frames", None) or getattr(part, "frames_per_clip", None)
         for shape in (film, one) if moving else (one, (1, 1, colours, side, side), film):
-            yield {name: _noise(*shape)}
+            yield {name: noise(*shape)}
             for more in _MORE_OF_A_PICTURE:
                 if more in named:
-                    yield {name: _noise(*shape), more: _MORE_OF_A_PICTURE[more](side)}
+                    yield {name: noise(*shape), more: _MORE_OF_A_PICTURE[more](side)}
 
 
 def _in_patches(part: Any, name: str, grid: str, colours: int) -> Iterator[dict[str, Tensor]]:
@@ -217,9 +136,9 @@ def _in_patches(part: Any, name: str, grid: str, colours: int) -> Iterator[dict[
     size = getattr(part, "patch_size", 8)
     size = size if isinstance(size, int) else 8
     for times in (getattr(part, "temporal_patch_size", 2) or 1, 1):
-        yield {name: _noise(16, colours * times * size**2), grid: torch.tensor([[1, 4, 4]])}
-    yield {name: _noise(1, 16, colours * size**2), grid: torch.tensor([[1, 4, 4]])}
-    yield {name: _noise(16, colours, size, size), grid: torch.tensor([[1, 4, 4]])}
+        yield {name: noise(16, colours * times * size**2), grid: torch.tensor([[1, 4, 4]])}
+    yield {name: noise(1, 16, colours * size**2), grid: torch.tensor([[1, 4, 4]])}
+    yield {name: noise(16, colours, size, size), grid: torch.tensor([[1, 4, 4]])}
 
 
 def _sounds(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
@@ -229,8 +148,8 @@ def _sounds(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
     window = 2 * (getattr(part, "max_source_positions", None) or 32)
     length = getattr(part, "max_length", None)
     lengths = [*dict.fromkeys((window, length if isinstance(length, int) else 64, 64, 100))]
-    spectra = [{name: _noise(1, *shape)} for long in lengths for shape in ((bins, long), (long, bins))]
-    waves = [{name: 0.1 * _noise(*shape)} for long in (4000, 16_000) for shape in ((1, long), (1, 1, long))]
+    spectra = [{name: noise(1, *shape)} for long in lengths for shape in ((bins, long), (long, bins))]
+    waves = [{name: 0.1 * noise(*shape)} for long in (4000, 16_000) for shape in ((1, long), (1, 1, long))]
     yield from (waves + spectra if name == "input_values" else spectra + waves)
 
 
@@ -245,6 +164,7 @@ def _part(config: Any, kind: str) -> Any:
 def _with_text(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
     """The same with what a forward takes beside a picture or a sound: a text with places for it, what is said of it."""
     named = inspect.signature(model.forward).parameters
+    inputs = {**inputs, **{name: one for name, one in MORE.items() if name in named}}
     needed = "input_ids" in named and named["input_ids"].default is inspect.Parameter.empty
     if "decoder_input_ids" in named and not needed:
         yield {**inputs, "decoder_input_ids": torch.tensor([[1, 7, 9, 12]])}
@@ -258,7 +178,7 @@ def _with_text(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[di
         if "decoder_input_ids" in named:
             whole["decoder_input_ids"] = torch.tensor([[1, 7, 9, 12]])
         if "mm_token_type_ids" in named:
-            whole["mm_token_type_ids"] = (ids == _placeholder(model.config, inputs)).long()
+            whole["mm_token_type_ids"] = torch.isin(ids, _placeholder(model.config, inputs) or -1).long()
         yield {name: one for name, one in whole.items() if name in named}
 
 
@@ -283,7 +203,15 @@ def _places_wanted(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterato
 def _placeholder(config: Any, inputs: dict[str, Tensor]) -> int | None:
     """The id that stands for a part of a picture or a sound."""
     kinds = ("video", "image") if "pixel_values_videos" in inputs else ("image",)
-    kinds = ("audio", "speech") if {*_SOUNDS} & {*inputs} else kinds
+    kinds = ("audio", "speech") if {*SOUNDS} & {*inputs} else kinds
     names = [f"{kind}_token_{ending}" for kind in kinds for ending in ("id", "index")]
-    places = (config, getattr(config, "thinker_config", None))
-    return next((found for one in places for name in names if isinstance(found := getattr(one, name, None), int)), None)
+    inner = [getattr(config, name, None) for name in ("thinker_config", "vlm_config", "encoder")]
+    return next(
+        (
+            found
+            for one in (config, *inner)
+            for name in names
+            if isinstance(found := getattr(one, name, None), int) and not isinstance(found, bool)
+        ),
+        None,
+    )

@@ -1,0 +1,142 @@
+"""Any transformers family of pictures or sounds as a tiny model with random weights."""
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.modeling_utils import PreTrainedModel
+from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from scripts.seen.changes import CHANGES, merged
+from scripts.seen.reading import PICTURES, SOUNDS
+from scripts.tiny import Family, part_of, small_changes
+
+__all__ = ["broken", "seen_families", "tiny_seen"]
+
+# Of these tasks the first whose class a family has is the one that is tried; one that writes words before one that
+# doesn't.
+_TASKS = ("MODEL_FOR_SPEECH_SEQ_2_SEQ", "MODEL_FOR_IMAGE_TEXT_TO_TEXT", "MODEL", "MODEL_FOR_BACKBONE")
+# Parameters of the largest model that is made, where a family's configuration can't be made small.
+_LARGEST = 100_000_000
+_SIZES: dict[str, Any] = {
+    "image_size": 32,
+    "patch_size": 8,
+    "num_frames": 4,
+    "frames_per_clip": 4,
+    "crop_size": 32,
+    "num_mel_bins": 16,
+    "max_length": 64,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 4,
+    "num_position_embeddings": 64,
+    "input_feat_per_channel": 16,
+    "conv_channels": 16,
+    "num_queries": 5,
+    "num_detection_tokens": 5,
+    "frequency_stride": 8,
+    "time_stride": 8,
+}
+_LISTS: dict[str, Any] = {"image_size": [32, 32], "patch_size": [8, 8], "tubelet_size": [2, 8, 8]}
+# Instead of a backbone of another package one of transformers itself.
+_WITHOUT_TIMM: dict[str, Any] = {
+    "backbone_config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16],
+                        "depths": [1, 1, 1, 1], "out_features": ["stage2", "stage3", "stage4"]},
+}  # fmt: skip
+# Those that no other backbone fits.
+_ONLY_WITH_TIMM = ("edgetam_vision_model",)
+
+
+def seen_families() -> Iterator[Family]:
+    """Every family of the installed transformers whose forward takes a picture or a sound, with one of its classes."""
+    for name in sorted(CONFIG_MAPPING):
+        found = (getattr(modeling_auto, f"{task}_MAPPING_NAMES", {}).get(name) for task in _TASKS)
+        named = next((one for one in found if one), None) or part_of(name)
+        chosen = named[0] if isinstance(named, tuple | list) else named
+        if chosen and _reads(chosen):
+            yield Family(name, chosen)
+
+
+def _reads(model_class: str) -> bool:
+    try:
+        named = inspect.signature(getattr(importlib.import_module("transformers"), model_class).forward).parameters
+    except (AttributeError, ImportError):
+        return False
+    return bool({*PICTURES, *SOUNDS} & {*named})
+
+
+def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
+    """A family's models that may be tried, the same weights every time: a tiny one, and as it is by default.
+
+    Raises:
+        ValueError: it can't be made, or is too large.
+    """
+    model_class = getattr(importlib.import_module("transformers"), family.model_class)
+    errors, made = list[Exception](), 0
+    for changes in _ways(model_class.config_class()):
+        try:
+            config = model_class.config_class(**changes)
+            with torch.device("meta"):
+                size = sum(one.numel() for one in model_class(config).parameters())
+            if size > _LARGEST:
+                raise ValueError(f"it has {size / 1e6:.0f} million parameters, and the most that is tried is 100")
+            torch.manual_seed(seed)
+            model = _filled(model_class(config).float().eval())
+        except Exception as error:  # whatever a family's own code says to sizes that don't fit
+            errors.append(error)
+        else:
+            made += 1
+            yield model
+    if not made:
+        raise errors[0]
+
+
+def broken(family: Family) -> Exception | None:
+    """What a family's class says to its own default configuration, where it can't be made of it; else None."""
+    model_class = getattr(importlib.import_module("transformers"), family.model_class)
+    try:
+        with torch.device("meta"):
+            model_class(model_class.config_class())
+    except Exception as error:  # whatever a family's own code says
+        return error
+    return None
+
+
+def _filled(model: PreTrainedModel) -> PreTrainedModel:
+    """A model without matrices of zeros, through which nothing of a picture would come."""
+    with torch.no_grad():
+        for weights in model.parameters():
+            if weights.ndim > 1 and weights.numel() and not bool(weights.any()):
+                weights.normal_(0, 0.02)
+    return model
+
+
+def _ways(usual: PreTrainedConfig) -> Iterator[dict[str, Any]]:
+    """What may be said instead of a configuration's own values."""
+    backbone = getattr(usual, "backbone_config", None)
+    other = getattr(backbone, "model_type", "").startswith("timm") and usual.model_type not in _ONLY_WITH_TIMM
+    own = _WITHOUT_TIMM if other else {}
+    changes = merged({**_changes(usual), **own}, CHANGES.get(usual.model_type, {}))
+    if "decoder" in changes and isinstance(changes["decoder"], dict):
+        changes["decoder"] |= {"is_decoder": True, "add_cross_attention": True}
+    yield changes
+    yield own
+
+
+def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
+    """As of a text, with the sizes of pictures and sounds, the parts nested in it, too."""
+    changes = small_changes(usual)
+    told = usual.to_dict()
+    for name, size in _SIZES.items():
+        if isinstance(told.get(name), int) and not isinstance(told[name], bool):
+            changes[name] = size
+    for name, sizes in _LISTS.items():
+        if isinstance(told.get(name), list | tuple) and len(told[name]) == len(sizes):
+            changes[name] = sizes
+    for name in usual.sub_configs:
+        if isinstance(part := getattr(usual, name, None), PreTrainedConfig):
+            changes[name] = {"model_type": part.model_type, **_changes(part)}
+    return changes
