@@ -157,7 +157,9 @@ class _Comparison:
 _FOREIGN = (UnsupportedModel, RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 
 
-def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real | None = None) -> Fidelity:
+def compare(
+    recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real | None = None, twin: Twin | None = None
+) -> Fidelity:
     """Run the model plainly and measure the recorded pass against it.
 
     Args:
@@ -165,13 +167,14 @@ def compare(recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: 
         runner: runs the model plainly.
         inputs: what was run.
         real: which rows are not padding; all are by default.
+        twin: of the runner's model, where there is one already.
 
     Raises:
         UnsupportedModel: a module didn't hand back weights to compare with.
     """
     started = time.perf_counter()
     bound = max(BOUNDS.get(dtype, 0.0) for dtype in _dtypes(recorded, runner))
-    found = _Comparison(recorded, runner.twin(), inputs, real or Real(), bound).make()
+    found = _Comparison(recorded, twin or runner.twin(), inputs, real or Real(), bound).make()
     seconds, reference = time.perf_counter() - started, found.reference
     if len(recorded.calls) < len(recorded.modules):
         reference += f"; weights of the {len(recorded.calls)} kept of {len(recorded.modules)} attention calls only"

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.models.recording.recorder import Call, recording
+from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.wiring import Source, Wiring, entering, hooked, rows
 
-__all__ = ["find_wirings"]
+__all__ = ["listened"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,15 @@ class _Event:
     calls: int
 
 
-def find_wirings(model: nn.Module, run: Callable[[], Sequence[Call]]) -> tuple[Wiring, ...]:
-    """Run once, listen to every module, and find what stands around each attention call.
+def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[[], tuple[Wiring, ...]]]:
+    """Run once and listen to every module.
 
     Args:
         model: the model.
-        run: makes a recorded pass over several tokens, the first at position 0, and hands back its calls.
+        run: makes a recorded pass over several tokens, the first at position 0.
+
+    Returns:
+        The pass, and what finds in what was heard what stands around each of its attention calls.
     """
     events: list[_Event] = []
 
@@ -46,8 +50,8 @@ def find_wirings(model: nn.Module, run: Callable[[], Sequence[Call]]) -> tuple[W
             events.append(_Event(module, entering(inputs, named), output.detach().clone(), recorder.count))
 
     with hooked([module for module in model.modules() if next(module.children(), None) is None], hear):
-        calls = run()
-    return tuple(_wiring(call, number, events) for number, call in enumerate(calls))
+        found = run()
+    return found, lambda: tuple(_wiring(call, number, events) for number, call in enumerate(found.calls))
 
 
 def _wiring(call: Call, number: int, events: Sequence[_Event]) -> Wiring:

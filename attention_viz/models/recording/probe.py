@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.fidelity import compare
-from attention_viz.models.recording.find_wiring import find_wirings
+from attention_viz.models.recording.find_wiring import listened
 from attention_viz.models.recording.interception.planning import check_planned, planned_by, unheard_module
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
@@ -22,6 +22,7 @@ from attention_viz.models.recording.towers import (
     looks_back,
     streams_by_tower,
 )
+from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.trace.kept import Kept, chosen_layers
@@ -129,8 +130,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     """
     family, inputs = _family(runner.model), _inputs(runner, limit) if example is None else _shown(runner, example)
     try:
-        anatomy = _anatomy(runner, inputs)
-        unheard = unheard_module(runner, inputs, anatomy.modules)
+        anatomy, twin = _anatomy(runner, inputs)
+        unheard = unheard_module(twin, inputs, anatomy.modules)
         if unheard is None:
             return runner, anatomy
         raise _ElsewhereError(
@@ -147,7 +148,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     if not plan.sites:
         raise refusal
     planned = replace(runner, switch=replace(runner.switch, plan=plan))
-    anatomy = _anatomy(planned, inputs)
+    anatomy, _ = _anatomy(planned, inputs)
     with _naming(family, inputs):
         planned = check_planned(planned, inputs, anatomy.places)
     return planned, anatomy
@@ -175,12 +176,12 @@ def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return inputs
 
 
-def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
-    """What a recorded run tells of a model, once it is proved to give what the model gives."""
+def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, Twin]:
+    """What a recorded run tells of a model, once it is proved to give what the model gives; the twin that proved it."""
     model = runner.model
     family = _family(model)
     with _naming(family, inputs):
-        recorded = runner.record(inputs)
+        recorded, wirings = listened(model, lambda: runner.record(inputs))
     if not recorded.calls:
         raise _ElsewhereError(
             f"{family} never called our attention: it computes attention in code of its own in which no softmax of "
@@ -188,7 +189,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
             "version of it in transformers that calls the attention interface"
         )
     with _naming(family, inputs):
-        fidelity = compare(recorded, runner, inputs)
+        twin = runner.twin()
+        fidelity = compare(recorded, runner, inputs, twin=twin)
     if not fidelity.ok:
         raise UnsupportedModel(
             f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
@@ -203,16 +205,17 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> Anatomy:
         streams = streams_by_tower(runner.model, calls, inputs)
     else:
         streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
-    return Anatomy(
+    anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
         layer_labels(model, calls, streams),
         tuple(call.attention.shape[0] for call in calls),
-        find_wirings(model, lambda: runner.record(inputs).calls),
+        wirings(),
         layers_without(model, calls),
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
     )
+    return anatomy, twin
 
 
 def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:

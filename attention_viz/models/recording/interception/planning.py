@@ -116,17 +116,17 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def unheard_module(runner: Runner, inputs: Mapping[str, Tensor], modules: Sequence[nn.Module]) -> nn.Module | None:
+def unheard_module(twin: Twin, inputs: Mapping[str, Tensor], modules: Sequence[nn.Module]) -> nn.Module | None:
     """A module that attends in the model's own eager attention and is none of these; None where there is none.
 
     None also where its attention is written in a way that can't be followed, which proves nothing.
 
     Args:
-        runner: runs the model.
+        twin: of the model.
         inputs: what to run.
         modules: those that called our attention.
     """
-    heard, twin = list[Heard](), runner.twin()
+    heard = list[Heard]()
     try:
         twin.run_followed(inputs, heard.append)
     except Exception:  # whatever a family's own code is like
