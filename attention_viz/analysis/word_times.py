@@ -86,7 +86,7 @@ def said_words(trace: Trace) -> list[tuple[str, tuple[int, ...]]]:
     Raises:
         TraceError: the trace is of no sound that is written down.
     """
-    _, rows, _ = _told(trace)
+    rows, _ = _said(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
     return [(word, tuple(rows[first:after])) for word, first, after in words]
 
@@ -106,6 +106,18 @@ def aligning_heads(trace: Trace) -> "pandas.Series":
 
 def _told(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], list[int], NDArray[np.float64]]:
     """Each head's weights of what is said on the frames of the sound; which rows those are; when each frame begins."""
+    rows, seconds = _said(trace)
+    layers = {layer: trace.attention(layer, _STREAM).rows(rows) for layer in trace.layer_numbers(_STREAM)}
+    heads = {
+        (layer, head): one.head(head).weights[:, : len(seconds)].detach().double().cpu().numpy()
+        for layer, one in layers.items()
+        for head in range(trace.head_count(layer, _STREAM))
+    }
+    return heads, rows, seconds
+
+
+def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
+    """Which rows of the cross-attention are of what is said, and when each frame of the sound begins."""
     sound = trace.seen.sound
     if _STREAM not in trace.streams or sound is None or not trace.key_tokens(_STREAM).placed:
         raise TraceError(
@@ -120,14 +132,9 @@ def _told(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], lis
         raise TraceError("the times of words were asked for, and nothing is said in this trace")
     # What ends the text looks at where the last word ends.
     rows = [row for row in range(first, len(said)) if not said.special[row] or row == len(said) - 1]
-    heads = {
-        (layer, head): trace.weights(layer, head, _STREAM)[rows, :frames].detach().double().cpu().numpy()
-        for layer in trace.layer_numbers(_STREAM)
-        for head in range(trace.head_count(layer, _STREAM))
-    }
     if len(rows) > frames:
         raise TraceError(f"{len(rows)} tokens are said in {frames} frames, so that not each of them has one")
-    return heads, rows, seconds[:frames]
+    return rows, seconds[:frames]
 
 
 def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:

@@ -16,7 +16,7 @@ from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
 from attention_viz.models import CATALOGUE
-from attention_viz.trace.once import once
+from attention_viz.trace.once import once, once_for_each
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ def _scanned(path: Path) -> "Scan":
     from attention_viz.corpus.scan import Scan
 
     return Scan.load(path)
+
+
+@once_for_each
+def _measured(trace: Trace) -> "pandas.DataFrame":
+    """Every metric of every head, as each of a lesson's questions asks for it."""
+    return head_table(trace)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ class Twice:
     @once
     def table(self) -> "pandas.DataFrame":
         """Every metric of every head."""
-        return head_table(self.trace)
+        return _measured(self.trace)
 
     def heads(self, metric: str, count: int = 1) -> list[tuple[int, int, float]]:
         """The heads with the most of a metric: layer, head and metric, the most first."""

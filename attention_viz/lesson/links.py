@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import Rows
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import carries_meaning, is_pronoun, offered
+from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -113,17 +118,28 @@ def strongest_link(trace: Trace, query: int) -> Link:
     """
     places = word_positions(trace)
     far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
-    every = [(layer, head) for layer in range(trace.layer_count()) for head in range(trace.head_count(layer))]
+    free = _free_heads(trace)
+    if not any(bool(one.any()) for one in free):
+        free = [torch.ones_like(one) for one in free]
+    best, found = -1.0, (0, 0, query)
+    for layer, heads in enumerate(free):
+        row = trace.attention(layer).rows([query]).weights.detach().float().cpu()[:, 0, far]
+        row = row.masked_fill(~heads[:, None], -1)
+        if float(row.max()) > best:
+            best = float(row.max())
+            head, at = divmod(int(row.argmax()), len(far))
+            found = (layer, head, far[at])
+    layer, head, key = found
+    return Link(layer, head, query, key, float(trace.weights(layer, head)[query, key]))
+
+
+@once_for_each
+def _free_heads(trace: Trace) -> list[Bool[Tensor, " head"]]:
+    """Of each layer, which heads look at no fixed place."""
     rows = Rows.of(trace.query_tokens(), trace.key_tokens(), alike=True)
-    heads = [place for place in every if not _is_fixed(trace, place, rows)] or every
-    found = [
-        Link(layer, head, query, key, float(weight))
-        for layer, head in heads
-        for key, weight in zip(far, trace.weights(layer, head)[query, far].tolist(), strict=True)
-    ]
-    return max(found, key=lambda link: link.weight)
-
-
-def _is_fixed(trace: Trace, place: tuple[int, int], rows: Rows) -> bool:
-    weights = trace.weights(*place).detach().float().cpu()
-    return any(METRICS[name].mean(weights, rows) > _FIXED for name in _FIXED_PLACES)
+    found = list[Tensor]()
+    for layer in range(trace.layer_count()):
+        weights = trace.attention(layer).weights.detach().float().cpu()
+        means = [METRICS[name].function(weights, rows)[:, rows.counted].double().nanmean(-1) for name in _FIXED_PLACES]
+        found.append(~(torch.stack(means) > _FIXED).any(dim=0))
+    return found

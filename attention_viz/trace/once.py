@@ -1,11 +1,14 @@
-"""A property that is worked out once for each object, however many threads ask for it at the same time."""
+"""What is worked out once for each object, however many threads ask for it."""
 
 import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, TypeVar, overload
+from weakref import WeakKeyDictionary
 
-__all__ = ["once"]
+__all__ = ["once", "once_for_each"]
 
+_Of = TypeVar("_Of")
 _Value = TypeVar("_Value")
 
 
@@ -42,3 +45,20 @@ class once(Generic[_Value]):
                 attributes[self._name] = self._function(instance)
             attributes.pop(lock_name, None)
             return attributes[self._name]
+
+
+def once_for_each(function: Callable[[_Of], _Value]) -> Callable[[_Of], _Value]:
+    """As `once`, for a function of one object that can't have it as a property: kept for as long as that object is.
+
+    Two threads that ask at the same time both work it out. What is given back may not hold the object.
+    """
+    known = WeakKeyDictionary[_Of, _Value]()
+
+    @wraps(function)
+    def kept(of: _Of) -> _Value:
+        found = known.get(of, None)
+        if found is None:
+            found = known[of] = function(of)
+        return found
+
+    return kept

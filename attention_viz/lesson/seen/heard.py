@@ -1,5 +1,6 @@
 """The sample sound as a lesson tells it: its words, when each was spoken, and the head that follows them best."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -7,12 +8,32 @@ from jaxtyping import Float
 
 from attention_viz.analysis.word_times import aligning_heads, said_words, word_times
 from attention_viz.lesson.scene import Scene
+from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
 
 __all__ = ["MODEL", "SAMPLE", "Heard"]
 
 MODEL, SAMPLE = "whisper-tiny.en", "window"
 _STREAM = "cross"
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """What wrote down what is said."""
+
+    name: str = MODEL
+
+
+@once_for_each
+def _place(trace: Trace) -> tuple[int, int]:
+    layer, head = aligning_heads(trace).index.to_list()[0]
+    return int(layer), int(head)
+
+
+@once_for_each
+def _times(trace: Trace) -> tuple[tuple[float, float], ...]:
+    table = word_times(_Writer(), trace)
+    return tuple(zip(table["start"].tolist(), table["end"].tolist(), strict=True))
 
 
 class Heard:
@@ -36,8 +57,7 @@ class Heard:
     @cached_property
     def place(self) -> tuple[int, int]:
         """Layer and head that follow the speech best."""
-        layer, head = aligning_heads(self.trace).index.to_list()[0]
-        return int(layer), int(head)
+        return _place(self.trace)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -47,8 +67,7 @@ class Heard:
     @cached_property
     def times(self) -> tuple[tuple[float, float], ...]:
         """When each word begins and ends."""
-        table = word_times(self, self.trace)
-        return tuple(zip(table["start"].tolist(), table["end"].tolist(), strict=True))
+        return _times(self.trace)
 
     @cached_property
     def seconds(self) -> float:

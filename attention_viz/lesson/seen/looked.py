@@ -7,7 +7,9 @@ from jaxtyping import Bool, Float
 
 from attention_viz.lesson.scene import Scene
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.trace.once import once_for_each
 from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.seen.overlay import over_patches, touching
 
 __all__ = ["MODEL", "PICTURES", "Looked"]
@@ -16,6 +18,27 @@ MODEL = "dinov2-small"
 # The samples, by their names: what each shows.
 PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == "picture"}
 _CLASS, _FEWEST = 0, 2
+
+
+@once_for_each
+def _place(trace: Trace) -> tuple[int, int]:
+    places = [
+        (layer, head) for layer in trace.layer_numbers(trace.stream(None)) for head in range(trace.head_count(layer))
+    ]
+    return max(places, key=lambda place: _gathered(trace, place))
+
+
+def _gathered(trace: Trace, place: tuple[int, int]) -> float:
+    """What the class token gives to a region of two patches or more, less what an even look would give it."""
+    weights = _given(trace, place)
+    region = touching(weights)
+    return float(weights[region].sum() - region.mean()) if region.sum() >= _FEWEST else 0.0
+
+
+def _given(trace: Trace, place: tuple[int, int]) -> Float[np.ndarray, "row column"]:
+    layer, head = place
+    row = trace.attention(layer).rows([_CLASS]).head(head).weights[0].detach().double().cpu().numpy()
+    return over_patches(row, trace.key_tokens())
 
 
 class Looked:
@@ -37,22 +60,7 @@ class Looked:
     @cached_property
     def place(self) -> tuple[int, int]:
         """Layer and head in which the class token gives most to one region."""
-        places = [
-            (layer, head)
-            for layer in self.trace.layer_numbers(self.trace.stream(None))
-            for head in range(self.trace.head_count(layer))
-        ]
-        return max(places, key=self._gathered)
-
-    def _gathered(self, place: tuple[int, int]) -> float:
-        """What the class token gives to a region of two patches or more, less what an even look would give it."""
-        weights = self._given(place)
-        region = touching(weights)
-        return float(weights[region].sum() - region.mean()) if region.sum() >= _FEWEST else 0.0
-
-    def _given(self, place: tuple[int, int]) -> Float[np.ndarray, "row column"]:
-        row = self.trace.weights(*place)[_CLASS].detach().double().cpu().numpy()
-        return over_patches(row, self.tokens)
+        return _place(self.trace)
 
     @property
     def tokens(self) -> Tokens:
@@ -62,7 +70,7 @@ class Looked:
     @cached_property
     def weights(self) -> Float[np.ndarray, "row column"]:
         """What the class token gives to each patch in that head."""
-        return self._given(self.place)
+        return _given(self.trace, self.place)
 
     @cached_property
     def itself(self) -> float:

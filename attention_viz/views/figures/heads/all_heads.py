@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, UInt8
 from numpy import ndarray
 from PIL import Image
 
-from attention_viz.analysis.blocks import Blocks, call_blocks
+from attention_viz.analysis.blocks import Blocks, call_blocks, weights_of
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis
 from attention_viz.views.style.blocks import block_note
@@ -55,12 +55,13 @@ def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "li
     canvas = _canvas(down, across, side, colours)
     queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     largest, said = numpy.full((down, across), numpy.nan), [[""] * across for _ in range(down)]
-    note = ""
+    steps = [_rgb(on_ramp(colours.weights, step / (_STEPS - 1))) for step in range(_STEPS)]
+    note, ramp = "", numpy.array(steps, numpy.uint8)
     for row, column, blocks in _heads(trace, stream, side):
         high, wide = _place(row, side), _place(column, side)
-        canvas[high, wide] = _drawn(blocks, side, colours)
+        canvas[high, wide] = _drawn(blocks, side, colours, ramp)
         largest[row, column] = blocks.values.max(initial=0.0)
-        said[row][column] = _said(trace, stream, (numbers[row], column), queries, keys)
+        said[row][column] = _said(trace, stream, (numbers[row], column), blocks, queries, keys)
         note = block_note(blocks)
     figure = go.Figure([_answering(largest, said, colours)])
     edges = {"x": -0.5, "y": -0.5, "sizex": across, "sizey": down, "xref": "x", "yref": "y", "xanchor": "left"}
@@ -99,13 +100,14 @@ def _place(number: int, side: int) -> slice:
     return slice(start, start + side)
 
 
-def _drawn(blocks: Blocks, side: int, colours: Palette) -> UInt8[ndarray, "side side 3"]:
+def _drawn(
+    blocks: Blocks, side: int, colours: Palette, ramp: UInt8[ndarray, "step 3"]
+) -> UInt8[ndarray, "side side 3"]:
     """A matrix as dots: each cell as many as it takes to fill the square, blocked ones hatched, with a frame."""
     values = numpy.nan_to_num(blocks.values)
     full = float(values.max(initial=0.0)) or 1.0
-    stops = numpy.array([_rgb(on_ramp(colours.weights, step / (_STEPS - 1))) for step in range(_STEPS)], numpy.uint8)
     rows, columns = (numpy.arange(side) * count // side for count in values.shape)
-    dots = stops[(_at(values, rows, columns) / full * (_STEPS - 1)).round().astype(int)]
+    dots = ramp[(_at(values, rows, columns) / full * (_STEPS - 1)).round().astype(int)]
     slanted = (numpy.arange(side)[:, None] + numpy.arange(side)) % _HATCH == 0
     dots[_at(blocks.blocked, rows, columns) & slanted] = _rgb(colours.blocked)
     for edge in (0, -1):
@@ -119,10 +121,12 @@ def _at(
     return cells[rows[:, None], columns]
 
 
-def _said(trace: Trace, stream: str, place: tuple[int, int], queries: list[str], keys: list[str]) -> str:
+def _said(
+    trace: Trace, stream: str, place: tuple[int, int], blocks: Blocks, queries: list[str], keys: list[str]
+) -> str:
     """What pointing at a matrix tells: its head, and its largest weight."""
     layer, head = place
-    weights = trace.weights(layer, head, stream)
+    weights = blocks.values if blocks.size == (1, 1) else weights_of(trace.attention(layer, stream).head(head))
     query, key = divmod(int(weights.argmax()), weights.shape[-1])
     label = escaped(trace.label(layer, stream))
     pair = f"{queries[query]} looks at {keys[key]}: {weights[query, key]:.6f}"
