@@ -14,6 +14,7 @@ from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.models.sources.snapshots import revision_of, snapshot_name
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.trace import Trace
+from tests.shipped import load_once, shown
 
 
 @pytest.fixture(scope="session")
@@ -27,12 +28,14 @@ def run() -> Run:
     @cache
     def load(name: str) -> Model:
         model, step = moments.get(name, (name, None))
-        return av.load(model, revision=None if step is None else revision_of(step))
+        return load_once(model) if step is None else av.load(model, revision=revision_of(step))
 
     @cache
     def kept(model: str, text: str, edits: tuple[Edit, ...], beside: str | None) -> Trace:
         one = load(model)
         if text in SAMPLES and one.facts.reads != "text":
+            if not edits:
+                return shown(model, text)
             opened = av.Picture if SAMPLES[text].kind == "picture" else av.Sound
             return one.trace(opened(SAMPLES[text].path), edits=edits)  # pyright: ignore[reportArgumentType] -- it reads such
         if beside is None:

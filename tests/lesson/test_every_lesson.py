@@ -28,7 +28,7 @@ SEEDED = ("vectors", "plain", "scaling")
 @pytest.mark.parametrize("name", LESSONS)
 def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: Run) -> None:
     lesson = LESSONS[name]
-    for text in ODD[: SLOW.get(name)]:
+    for text in ODD[: 1 if lesson.sample else SLOW.get(name)]:  # one made from a sample reads no sentence
         scene = Scene(text, run, notation="columns", theme="dark")
         options = list(lesson.control.options(scene))
         assert lesson.control.default(scene) in options

@@ -13,19 +13,19 @@ from attention_viz.analysis.slides import role_slides
 from attention_viz.explorer.atlas_roles import pack_roles
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.models.model import AttentionModel
-from tests.shipped import MINILM, shipped
+from tests.shipped import MINILM, shipped, shown
 
 DINO, WHISPER = "dinov2-small", "whisper-tiny.en"
 
 
 @pytest.fixture(scope="module")
 def cat() -> av.Trace:
-    return shipped(DINO).trace(av.Picture(SAMPLES["chelsea"].path))
+    return shown(DINO, "chelsea")
 
 
 @pytest.fixture(scope="module")
 def words() -> av.Trace:
-    return shipped(WHISPER).trace(av.Sound(SAMPLES["window"].path))
+    return shown(WHISPER, "window")
 
 
 def test_a_pictures_trace_is_what_eager_attention_computes(cat: av.Trace) -> None:
@@ -102,7 +102,7 @@ def test_roles_are_called_by_what_is_read(cat: av.Trace, words: av.Trace) -> Non
 
 
 def test_four_of_the_six_heads_of_the_last_layer_look_at_the_astronaut() -> None:
-    trace = shipped(DINO).trace(av.Picture(SAMPLES["astronaut"].path))
+    trace = shown(DINO, "astronaut")
     region = next(one for one in av.findings(trace) if one.kind == "region")
     assert (region.layer, region.query) == (11, 0)
     assert region.text.startswith("4 of 6 heads of layer 11 look from “[CLS]” at one region around patch ")

@@ -16,21 +16,29 @@ TEXTS = (
 INDUCTION = ((18, 6), (17, 4), (17, 3))
 
 
-def by_hand(model: av.AttentionModel, text: str, layer: int, head: int) -> torch.Tensor:
+def by_hand(model: av.AttentionModel, text: str, places: tuple[tuple[int, int], ...]) -> list[torch.Tensor]:
     """By how many standard deviations each token's own logit lies above those of all words, but the first one's."""
     hf, ids = model.hf_model, torch.tensor(model.trace(text).query_tokens().ids)
-    attention, heard = hf.model.layers[layer].self_attn, list[torch.Tensor]()
-    handle = attention.v_proj.register_forward_hook(lambda _m, _inputs, output: heard.append(output[0]))
+    heard = dict[object, torch.Tensor]()
+    projections = [layer.self_attn.v_proj for layer in hf.model.layers]
+    handles = [
+        one.register_forward_hook(lambda module, _inputs, output: heard.update({module: output[0]}))
+        for one in projections
+    ]
+    found = list[torch.Tensor]()
     with torch.no_grad():
-        hf(ids[None])
-        handle.remove()
+        hf.model(ids[None])
+        for handle in handles:
+            handle.remove()
         width = hf.config.hidden_size // hf.config.num_attention_heads
-        shared = head * hf.config.num_key_value_heads // hf.config.num_attention_heads
-        value = heard[0][1:, shared * width : (shared + 1) * width]
-        written = value @ attention.o_proj.weight[:, head * width : (head + 1) * width].T
-        logits = (written * hf.model.norm.weight) @ hf.lm_head.weight.T
-    own = logits.gather(1, ids[1:, None])[:, 0]
-    return (own - logits.mean(dim=1)) / logits.std(dim=1, correction=0)
+        for layer, head in places:
+            shared = head * hf.config.num_key_value_heads // hf.config.num_attention_heads
+            value = heard[projections[layer]][1:, shared * width : (shared + 1) * width]
+            written = value @ hf.model.layers[layer].self_attn.o_proj.weight[:, head * width : (head + 1) * width].T
+            logits = (written * hf.model.norm.weight) @ hf.lm_head.weight.T
+            own = logits.gather(1, ids[1:, None])[:, 0]
+            found.append((own - logits.mean(dim=1)) / logits.std(dim=1, correction=0))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -45,8 +53,9 @@ def test_z_is_that_of_the_logits_of_all_words(
 ) -> None:
     model = shipped(name)
     table = av.copying(model, iter(texts))
-    for place in places:
-        expected = torch.cat([by_hand(model, text, *place) for text in texts])
+    found = [by_hand(model, text, places) for text in texts]
+    for number, place in enumerate(places):
+        expected = torch.cat([of_text[number] for of_text in found])
         assert table.loc[place].tolist() == pytest.approx([float(expected.mean()), len(expected)], abs=2e-3)
     if name == "induction":
         assert table["z"].idxmax() == (1, 1)

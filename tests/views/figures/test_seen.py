@@ -89,9 +89,9 @@ def test_an_overlay_for_print_says_where_it_comes_from_and_names_the_patch(cat: 
 
 def test_words_stand_against_the_time_within_the_sound() -> None:
     from attention_viz.analysis.word_times import said_words
-    from attention_viz.models.inputs.media.shipped import SAMPLES
+    from tests.shipped import shown
 
-    trace = av.load("whisper-tiny.en").trace(av.Sound(SAMPLES["window"].path))  # pyright: ignore[reportArgumentType] -- it hears
+    trace = shown("whisper-tiny.en", "window")
     figure: Any = av.views.spoken(trace, 2, 1)
     rows, frames = np.asarray(figure.data[0].z).shape
     assert (rows, frames) == (len(said_words(trace)), 153)
