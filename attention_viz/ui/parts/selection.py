@@ -12,7 +12,7 @@ from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
 from attention_viz.ui.parts.menu import ASKED_WHY, PAGES
 
-__all__ = ["pair_of", "settle_selection", "show_asked_page", "show_why", "take_choice", "take_pair"]
+__all__ = ["pair_of", "settle_selection", "settled", "show_asked_page", "show_why", "take_choice", "take_pair"]
 
 # Kept for a visit: which run the selection is of.
 _OF = "selection-of"
@@ -28,8 +28,7 @@ def settle_selection(drawn: Drawn, state: State) -> None:
         drawn: what ran.
         state: what the pickers say.
     """
-    texts = (state.model, state.shown or state.text, state.second, state.target, state.more, state.special, state.chat)
-    of = (*texts, None if drawn.fit is not None else id(drawn))
+    of = _of(drawn, state)
     before = st.session_state.get(_OF)
     st.session_state[_OF] = of
     # What a link or somebody chose for a visit's first text stays.
@@ -48,6 +47,21 @@ def settle_selection(drawn: Drawn, state: State) -> None:
         return
     stream = best.stream if several else state.stream
     _choose(state, layer=layer, head=best.head, stream=stream, query=None, key=None)
+
+
+def settled(drawn: Drawn, state: State) -> bool:
+    """Whether a page has shown this run already, with the head that it opened on.
+
+    Args:
+        drawn: what ran.
+        state: what the pickers say.
+    """
+    return st.session_state.get(_OF) == _of(drawn, state)
+
+
+def _of(drawn: Drawn, state: State) -> tuple[object, ...]:
+    texts = (state.model, state.shown or state.text, state.second, state.target, state.more, state.special, state.chat)
+    return (*texts, None if drawn.fit is not None else id(drawn))
 
 
 def _let_go(drawn: Drawn, state: State) -> None:

@@ -23,6 +23,7 @@ from attention_viz.ui.pages.compare.chosen import can_choose, in_first, pair_at,
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
+from attention_viz.ui.pages.compare.telling import settle_head
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
     apart_words,
@@ -69,6 +70,8 @@ def show_body(choice: CompareChoice, chosen: State, places: Places) -> None:
     first, second = _run(choice, chosen, state, places)
     with places.notes:
         show_both(choice, chosen, first, second)
+    if choice.what == "sentences" and first is not None and second is not None:
+        settle_head(choice, state, first, second)
     export = places.bar.container(width="content")
     badges = _badges(places.bar, first, second)
     comparison = _show_pair(choice, first, second, places)

@@ -22,7 +22,7 @@ from attention_viz.views import compared_heads
 from attention_viz.views.figures.heads.grid_of_heads import is_turned
 from attention_viz.views.style.axes import lower
 
-__all__ = ["show_heads"]
+__all__ = ["apart_of", "show_heads"]
 
 _HEIGHT = 340
 
@@ -37,7 +37,7 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
     st.markdown(f"##### {_title(choice, fixed)}")
     try:
-        apart = _divergences(comparison, fixed)
+        apart = apart_of(comparison, fixed)
     except TraceError as error:
         st.info(as_sentence(str(error)))
         return
@@ -58,7 +58,13 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
     return f"How far is every head{' of the second model' * (choice.what == 'models')} from the first?"
 
 
-def _divergences(comparison: Comparison, fixed: tuple[int, int] | None) -> Float[Tensor, "layer head"]:
+def apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
+    """How far each head of the second run is from its counterpart, in bits; NaN where there is none.
+
+    Args:
+        comparison: of one head of both.
+        fixed: layer and head of the first run that all are compared with instead.
+    """
     one, other = comparison.one, comparison.other
     asked = (one.stream, other.stream, fixed, comparison.align)
     known = _known.get(other.trace)

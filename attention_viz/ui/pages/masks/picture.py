@@ -39,9 +39,11 @@ def show_masked_picture(before: Drawn, after: Drawn, state: State, choice: MaskC
     left, right = st.columns([1, 2.6], gap="small")
     query, key = pair_of(before, state)
     with left.container(key="masked-picture", gap="xsmall"):
-        _show(before, "Before" if choice.mask != "none" else "As the model is", query, key, state)
+        with st.container(key="masked-before", gap="xsmall"):
+            _show(before, "Before" if choice.mask != "none" else "As the model is", query, key, state)
         if choice.mask != "none" and after is not before:
-            _show(after, "With the mask", query, key, state)
+            with st.container(key="masked-after", gap="xsmall"):
+                _show(after, "With the mask", query, key, state)
         _choose_others(before, key, state)
     return right.container()
 

@@ -103,3 +103,19 @@ def test_a_pair_of_pieces_is_told_as_the_pair_of_their_words_in_both_texts(scree
     assert (
         told == f"“zoologists” looks at “river” {first:.2f} in the first sentence; at “city” {second:.2f} in the second"
     )
+
+
+def test_two_new_sentences_open_on_the_head_that_differs_most_unless_somebody_chose_one() -> None:
+    text, other = "The cat sat on the mat", "The mat sat on the cat"
+    model = av.load("coreference")
+    farthest = av.head_divergences(model.trace(text), model.trace(other)).index[0]
+    asked = "model=coreference&text=The+cat+sat+on+the+mat"
+    screen = Screen().open(f"/compare?{asked}")
+    assert screen.picker("Second sentence").value == other
+    assert (screen.address["layer"], screen.address["head"]) == tuple(map(str, farthest))
+    chosen = (str(1 - farthest[0]), "1")
+    link = f"/compare?{asked}&layer={chosen[0]}&head={chosen[1]}"
+    assert (Screen().open(link).address["layer"], Screen().open(link).address["head"]) == chosen
+    # A text that another page has opened already keeps the head that it has there.
+    walked = Screen().open(f"/?{asked}").open(f"/compare?{asked}").address
+    assert (walked["layer"], walked["head"]) != tuple(map(str, farthest))
