@@ -150,6 +150,11 @@ def test_the_strongest_examples_come_as_the_explorer_draws_them(scanned: av.Scan
     content = base64.b64decode(packed[0])
     header = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
     assert header["choice"] == {"stream": "decoder", "layer": 0, "head": 1}
+    (pair,) = header["findings"]
+    shown = scanned.examples(1, 1, "induction")
+    first = shown[(shown["kind"] == "strongest") & (shown["rank"] == 1)].iloc[0]
+    assert (pair["query"], pair["key"]) == (first["query"], first["key"])
+    assert abs(pair["strength"] - first["weight"]) <= 1e-5
 
 
 def test_a_site_says_what_a_study_found(studied: av.Scan, tmp_path: Path) -> None:

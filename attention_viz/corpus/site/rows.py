@@ -1,8 +1,9 @@
 """The rows of weights behind the examples that a site shows, from their texts run once more."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from attention_viz.analysis.findings.finding import Finding
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.trace.kept import Kept
 from attention_viz.trace.trace import Trace
@@ -38,26 +39,28 @@ class Row(NamedTuple):
 def rows_of(
     runs: Iterable[tuple[int, Trace]],
     wanted: Mapping[int, Iterable[Wanted]],
-    explored: Collection[tuple[int, Wanted]] = (),
+    explored: Mapping[tuple[int, Wanted], int],
 ) -> Iterator[tuple[tuple[int, Wanted], Row]]:
     """The row of each query that is wanted.
 
     Args:
         runs: the number of each text, and its run.
         wanted: by the number of a text, which queries.
-        explored: those whose layer the explorer draws.
+        explored: those whose layer the explorer draws, with the position that each is shown to look at.
     """
     for number, trace in runs:
         for one in wanted.get(number, ()):
             call = trace.attention(one.layer, one.stream).head(one.head).rows([one.query])
             queries, keys = trace.query_tokens(one.stream), trace.key_tokens(one.stream)
             asking = queries.written[one.query] if one.stream == "cross" else ""
-            packed = _packed(trace, one) if (number, one) in explored else b""
-            yield (number, one), Row(keys.written, tuple(call.weights[0].float().tolist()), asking, packed)
+            weights = tuple(call.weights[0].float().tolist())
+            key = explored.get((number, one))
+            packed = b"" if key is None else _packed(trace, one, key, weights[key])
+            yield (number, one), Row(keys.written, weights, asking, packed)
 
 
-def _packed(trace: Trace, one: Wanted) -> bytes:
-    """One layer of a run, opened on a head, for the explorer."""
+def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
+    """One layer of a run, opened on a pair of a head, for the explorer."""
     layer = trace.layers[one.stream][trace.layer_numbers(one.stream).index(one.layer)]
     alone = Trace(
         {one.stream: (layer,)},
@@ -68,4 +71,17 @@ def _packed(trace: Trace, one: Wanted) -> bytes:
         trace.fidelity,
         {one.stream: Kept((one.layer,), trace.kept[one.stream].of)},
     )
-    return pack(alone, choice=Choice(one.stream, one.layer, one.head), findings=())
+    return pack(alone, choice=Choice(one.stream, one.layer, one.head), findings=[_pair(trace, one, key, weight)])
+
+
+def _pair(trace: Trace, one: Wanted, key: int, weight: float) -> Finding:
+    """The example as a finding: the explorer opens a head on what was found in it."""
+    looking, seen = trace.query_tokens(one.stream).written[one.query], trace.key_tokens(one.stream).written[key]
+    parts = (
+        (f"“{looking}”", "query"),
+        (" looks at ", ""),
+        (f"“{seen}”", "key"),
+        (": ", ""),
+        (f"{weight:.2f}", "number"),
+    )
+    return Finding("link", one.stream, one.layer, one.head, one.query, key, weight, parts)

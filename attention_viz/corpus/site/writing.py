@@ -101,7 +101,7 @@ def _heads(tables: Mapping[str, Any], runs: Iterable[tuple[int, Trace]]) -> Iter
     shown, wanted = records_of(tables["examples"]), dict[int, set[Wanted]]()
     for one in shown:
         wanted.setdefault(int(one["text"]), set()).add(_wanted(one))
-    explored = {(int(one["text"]), _wanted(one)) for one in shown if _is_explored(one)}
+    explored = {(int(one["text"]), _wanted(one)): int(one["key"]) for one in shown if _is_explored(one)}
     rows = dict(rows_of(runs, wanted, explored))
     words = {(int(one["text"]), _wanted(one)): str(one["words"]) for one in _rows_in(tables, "written")}
     examples = dict[tuple[str, int, int], list[Example]]()
