@@ -147,6 +147,8 @@ def test_a_page_that_shows_it_has_nothing_amiss(kind: str, page: str) -> None:
     screen = Screen().open(f"/{Path(PAGES[page]).stem}?model={model}")
     assert not screen.alerts
     assert screen.address["model"] == model and any("[Verified" in one for one in screen.menus)
+    # Times are written as people write them: the space in "0.74 s" is none that a tokenizer left.
+    assert not any("␣" in one for one in screen.written)
 
 
 def test_two_pictures_are_compared_patch_by_patch() -> None:

@@ -26,6 +26,8 @@ __all__ = [
 
 # A change below this is none that could be seen.
 _NOTHING = 0.005
+# Heads are told apart to a thousandth of a bit.
+_SAME = 0.0005
 _NAMED = 3
 # How the two sides are called in a sentence.
 _PLACES = {
@@ -133,6 +135,8 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> 
     if not known:
         return "No head can be compared: the two texts have no token in common, or no row that could differ."
     (most, far), (least, near) = max(known), min(known)
+    if most < _SAME:
+        return f"No head differs by as much as {_SAME} bits."
     rank = sum(value > float(apart[chosen]) for value, _ in known) + 1
     return (
         f"Farthest apart: layer {far[0]}, head {far[1]}, {most:.3f} bits; nearest: layer {near[0]}, head {near[1]}, "

@@ -148,6 +148,7 @@ def test_the_words_name_the_farthest_and_the_nearest_head() -> None:
     said = heads_words(apart, (1, 1))
     assert said.startswith("Farthest apart: layer 0, head 1, 0.500 bits; nearest: layer 0, head 0, 0.100.")
     assert "Layer 1, head 1 is number 2 of 3: 0.300." in said
+    assert heads_words(torch.zeros(2, 2, dtype=torch.float64), (1, 1)) == "No head differs by as much as 0.0005 bits."
     assert "no token in common" in heads_words(torch.full((1, 1), torch.nan, dtype=torch.float64), (0, 0))
 
 
