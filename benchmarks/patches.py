@@ -99,7 +99,7 @@ def _forward(model: "av.AttentionModel", file: bytes) -> float:
 def _brought(page: Page, file: bytes) -> float:
     """Seconds from the file's choice to the painted frame that shows its overlay."""
     page.wait_for_timeout(8 * PAUSE)  # until the last one is verified
-    page.get_by_test_id("stPopover").first.get_by_role("button").first.click()
+    page.locator('[class*="st-key-thing-"]').get_by_role("button").first.click()
     box = page.locator('input[type="file"]').first
     box.wait_for(state="attached")
     page.evaluate(_FORGET)

@@ -136,13 +136,25 @@ class Words:
     def named(self, word: int) -> tuple[str, str]:
         """A word in a sentence: what tells it from others of its text, such as "the second ", and itself in quotes.
 
-        A patch of a picture is "patch 3,5", a frame of a sound "1.20 s".
+        A patch of a picture is "patch 3, 5", its row and column from 0; a frame of a sound "1.20 s".
         """
-        if (unit := self.units[word]) != "word":
-            return "", f"{'patch ' * (unit == 'patch')}{visible(self.texts[word]).replace('␣', ' ')}"
+        first, *_ = self.pieces[word]
+        if (placed := place_in_words(self.tokens, first)) is not None:
+            return "", placed
         occurrence = self.occurrences[word]
         repeated = occurrence > 0 and self._totals[self.same[word]] > 1
         return (f"the {ordinal(occurrence)} " if repeated else "", quoted(self.texts[word]))
+
+
+def place_in_words(tokens: Tokens, position: int) -> str | None:
+    """What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s".
+
+    None for a word, a class token and the like.
+    """
+    place = tokens.place[position]
+    if place is None:
+        return None
+    return f"{place[0]:.2f} s" if len(place) == 1 else f"patch {', '.join(f'{one:g}' for one in place)}"
 
 
 def unit_of(tokens: Tokens) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from attention_viz.analysis.words import place_in_words, unit_of
+
 if TYPE_CHECKING:
     import pandas
 
@@ -76,6 +78,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
     written = _heads(rows, side, stream if several else None)
     taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] == stream]
     keys, at = trace.key_tokens(stream), question.at
+    unit = unit_of(keys if side == "key" else trace.query_tokens(stream))
     heads = [trace.head_count(layer, stream) for layer in range(trace.layer_count(stream))]
     mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
     header = {
@@ -91,7 +94,8 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "heads": heads,
         "map": [[_rounded(written.get((layer, head))) for head in range(many)] for layer, many in enumerate(heads)],
         "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in range(len(heads))],
-        "groups": _groups(rows, written, mlps),
+        "groups": _groups(rows, written, mlps, unit),
+        "unit": unit,
         "words": _by_word(taken),
         "sources": _sources(trace, stream, at, taken),
         "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],
@@ -139,7 +143,10 @@ def _heads(rows: Sequence[Mapping[str, Any]], side: str, stream: str | None) -> 
 
 
 def _groups(
-    rows: Sequence[Mapping[str, Any]], heads: Mapping[tuple[int, int], float], mlps: Mapping[int | None, float]
+    rows: Sequence[Mapping[str, Any]],
+    heads: Mapping[tuple[int, int], float],
+    mlps: Mapping[int | None, float],
+    unit: str,
 ) -> list[dict[str, Any]]:
     """What the number is the sum of, in a few lines, each with what it is made of."""
     named = {
@@ -153,7 +160,7 @@ def _groups(
             if chosen:
                 found.append(_group(kind, towards, chosen))
     names = {
-        "embedding": "Word embedding",
+        "embedding": f"{unit.capitalize()} embedding",
         "position": "Position embedding",
         "bias": "Biases",
         "constant": "Constants",
@@ -209,7 +216,9 @@ def _sources(
 def _words(tokens: "Tokens") -> list[str]:
     from attention_viz.trace.spelling import CONTINUES, SPACE
 
-    return [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.written]
+    names = (place_in_words(tokens, at) for at in range(len(tokens)))
+    written = [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.written]
+    return [name or word for name, word in zip(names, written, strict=True)]
 
 
 def _rounded(number: float | None) -> float | None:

@@ -1,6 +1,7 @@
 """A picture with the weights of one position laid over it, for print: coloured by weight, hatched where blocked."""
 
 import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -18,7 +19,8 @@ __all__ = ["overlay_svg"]
 
 # The margin around the picture, and a line of letters, in pixels.
 _MARGIN, _LINE = 16, 16
-_LETTERS_A_LINE = 88
+# So many letters fit beside each other in 448 pixels, small ones and those of the title.
+_LETTERS_A_LINE, _TITLE_LETTERS = 88, 58
 
 
 def overlay_svg(
@@ -68,39 +70,45 @@ def _document(
     title = f"{caption(trace, layer, head, trace.stream(None))}: {what} {called(tokens, position)}"
     told = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
     below = [told, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
-    height = _MARGIN * 2 + _LINE * (len(below) + 2) + high
-    lines = "".join(
-        f'<text x="{_MARGIN}" y="{_MARGIN + _LINE * (row + 2) + high}">{escaped(one)}</text>'
-        for row, one in enumerate(below, start=1)
-    )
+    heading = textwrap.wrap(title, _TITLE_LETTERS * wide // 448) or [title]
+    top = _MARGIN + _LINE * len(heading)
+    height = top + _MARGIN + _LINE * (len(below) + 1) + high
+    lines = _lines(below, top + _LINE + high)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide + 2 * _MARGIN}" height="{height}" '
         f'viewBox="0 0 {wide + 2 * _MARGIN} {height}" role="img" font-family="{escaped(SANS)}">'
         f"<title>{escaped(title)}</title>"
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>'
-        f'<text x="{_MARGIN}" y="{_MARGIN + 8}" font-size="14" fill="{LIGHT.ink}">{escaped(title)}</text>'
-        f'<image x="{_MARGIN}" y="{_MARGIN + _LINE}" width="{wide}" height="{high}" href="{png_data(dots)}"/>'
-        f"{_hatch(blocked_patches(trace, layer, head, position, column=column), wide, high)}"
-        f"{_frame(tokens, position, wide, high)}"
+        f'<g font-size="14" fill="{LIGHT.ink}">{_lines(heading, _MARGIN - 8)}</g>'
+        f'<image x="{_MARGIN}" y="{top}" width="{wide}" height="{high}" href="{png_data(dots)}"/>'
+        f"{_hatch(blocked_patches(trace, layer, head, position, column=column), wide, high, top)}"
+        f"{_frame(tokens, position, wide, high, top)}"
         f'<g font-size="10" fill="{LIGHT.muted}">{lines}</g></svg>\n'
     )
 
 
-def _hatch(blocked: Bool[np.ndarray, "row column"], wide: int, high: int) -> str:
+def _lines(said: Sequence[str], above: int) -> str:
+    """Lines of letters, one below the other."""
+    return "".join(
+        f'<text x="{_MARGIN}" y="{above + _LINE * row}">{escaped(one)}</text>' for row, one in enumerate(said, start=1)
+    )
+
+
+def _hatch(blocked: Bool[np.ndarray, "row column"], wide: int, high: int, top: int) -> str:
     """Lines over the blocked patches; nothing where none is blocked."""
     rows, columns = blocked.shape
-    lines = svg_path(blocked, (wide / columns, high / rows), corner=(_MARGIN, _MARGIN + _LINE))
+    lines = svg_path(blocked, (wide / columns, high / rows), corner=(_MARGIN, top))
     return f'<path d="{lines}" fill="none" stroke="{LIGHT.muted}" stroke-width="1.5"/>' if lines else ""
 
 
-def _frame(tokens: Tokens, position: int, wide: int, high: int) -> str:
+def _frame(tokens: Tokens, position: int, wide: int, high: int, above: int) -> str:
     """The frame around the patch whose weights these are; nothing of what is no patch."""
     place = tokens.place[position]
     if place is None:
         return ""
     rows, columns = (int(max(one[axis] for one in tokens.place if one is not None)) + 1 for axis in (0, 1))
     width, height = wide / columns, high / rows
-    left, top = _MARGIN + place[1] * width, _MARGIN + _LINE + place[0] * height
+    left, top = _MARGIN + place[1] * width, above + place[0] * height
     return (
         f'<rect x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}" rx="3" fill="none" '
         f'stroke="{LIGHT.query}" stroke-width="3"/>'

@@ -49,7 +49,7 @@ def test_a_region_at_which_heads_of_the_class_token_look_is_found_and_told() -> 
     assert found.strength == pytest.approx(float(inside.mean()), rel=1e-5)
     area = len(region.patches) / SIDE**2
     assert found.text == (
-        "3 of 4 heads of layer 1 look from “[CLS]” at one region around patch 1,1: "
+        "3 of 4 heads of layer 1 look from “[CLS]” at one region around patch 1, 1: "
         f"{found.strength:.2f} of their weight on patches, for {area:.2f} of the picture"
     )
 
@@ -69,7 +69,7 @@ def test_a_patch_below_is_a_neighbour_and_no_link() -> None:
     weights[0, 1, at(4, 4), at(0, 0)] = 60
     links = [one for one in av.findings(trace_of(weights, tokens, "picture"), 9) if one.kind == "link"]
     assert (links[0].query, links[0].key) == (at(4, 4), at(0, 0))
-    assert links[0].text.startswith("Patch 4,4 looks at patch 0,0: ")
+    assert links[0].text.startswith("Patch 4, 4 looks at patch 0, 0: ")
 
 
 @pytest.mark.parametrize(

@@ -48,17 +48,11 @@ test("half of the weight is on as many patches as are needed, the heaviest first
 
 test("what a patch looks at is told: a region, itself, the class token it rests on, or that it looks widely", () => {
   const row = (cells) => Array.from({length: 13}, (_, at) => cells[at] ?? 0);
-  assert.equal(
-    said(headOf([row({6: 0.6, 7: 0.4})]), 0),
-    "The class token looks at 2 patches around row 2, column 3: 1.00",
-  );
+  assert.equal(said(headOf([row({6: 0.6, 7: 0.4})]), 0), "The class token looks at 2 patches around patch 1, 2: 1.00");
   const one = headOf(Array(13).fill(row({3: 0.7})));
-  assert.equal(said(one, 5), "The patch at row 2, column 1 looks at the patch at row 1, column 3: 0.70");
-  assert.equal(said(one, 3), "The patch at row 1, column 3 looks at itself: 0.70");
-  assert.equal(
-    said(headOf(Array(13).fill(row({0: 0.8}))), 5),
-    "The patch at row 2, column 1 rests on the class token: 0.80",
-  );
+  assert.equal(said(one, 5), "Patch 1, 0 looks at patch 0, 2: 0.70");
+  assert.equal(said(one, 3), "Patch 0, 2 looks at itself: 0.70");
+  assert.equal(said(headOf(Array(13).fill(row({0: 0.8}))), 5), "Patch 1, 0 rests on the class token: 0.80");
   assert.equal(said(headOf([row({0: 0.8})]), 0), "The class token keeps to itself: 0.80");
   const even = headOf([Array(13).fill(1 / 13)]);
   assert.equal(said(even, 0), "The class token looks widely: half of what it gives to patches is on 6 of 12");
@@ -67,12 +61,12 @@ test("what a patch looks at is told: a region, itself, the class token it rests 
 test("who looks at a patch is counted, since a column doesn't add up to 1", () => {
   const looks = (query, key) => (key === 4 && query < 5 ? 0.3 : 0);
   const column = {at: looks};
-  assert.equal(said(column, 4, "to"), "5 of 13 give the patch at row 1, column 4 a tenth of their weight or more");
-  assert.equal(said(column, 5, "to"), "Nothing looks at the patch at row 2, column 1");
+  assert.equal(said(column, 4, "to"), "5 of 13 give patch 0, 3 a tenth of their weight or more");
+  assert.equal(said(column, 5, "to"), "Nothing looks at patch 1, 0");
 });
 
 test("a position is told by row and column from 1, and a register by its own name", () => {
-  assert.equal(nameOfPatch(patches, axis, 12), "the patch at row 3, column 4");
+  assert.equal(nameOfPatch(patches, axis, 12), "patch 2, 3");
   assert.equal(nameOfPatch(patchesOf({place: [null, [0, 0]], count: 2}), {labels: ["[REG1]", "0,0"]}, 0), "[REG1]");
 });
 

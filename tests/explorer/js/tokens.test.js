@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {begins, positions, readAxis} from "../../../attention_viz/explorer/static/data/tokens.js";
+import {begins, placeInWords, positions, readAxis} from "../../../attention_viz/explorer/static/data/tokens.js";
 
 const axisOf = (labels, more = {}) => readAxis({labels, special: [], padding: [], ...more});
 
@@ -41,4 +41,13 @@ test("the second sentence and the model's own words have a beginning", () => {
     [0, 1, 2].map((place) => begins(own, place)),
     [false, false, true],
   );
+});
+
+test("a patch is called by its row and column from 0, a frame by its seconds, and a word by neither", () => {
+  const place = [null, [15, 4], [1.2]];
+  assert.deepEqual(
+    place.map((_, at) => placeInWords({place}, at)),
+    [null, "patch 15, 4", "1.20 s"],
+  );
+  assert.equal(placeInWords({place: null}, 0), null);
 });

@@ -172,8 +172,8 @@ def test_a_picture_of_a_visitors_is_the_second_one_and_goes_when_a_sample_is_cho
 
 def test_a_mask_is_drawn_on_the_picture() -> None:
     screen = Screen().open(f"/masks?model={PICTURES}&mask=prefix&prefix=1&query=1&key=0")
-    assert "Before: row 1, column 1 may look at every patch" in screen.words
-    assert "With the mask: row 1, column 1 may not look at 255 of the 256 patches" in screen.words
+    assert "Before: patch 0, 0 may look at every patch" in screen.words
+    assert "With the mask: patch 0, 0 may not look at 255 of the 256 patches" in screen.words
     screen.press(plain("From [CLS]"))
     assert screen.address["query"] == "0"
     assert "With the mask: [CLS] may not look at 256 of the 256 patches" in screen.words

@@ -1,5 +1,6 @@
 """A picture's overlay and a sound's words hold the trace's numbers, where the patches and the frames are."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -83,8 +84,11 @@ def test_a_trace_of_a_text_has_no_overlay() -> None:
 
 def test_an_overlay_for_print_says_where_it_comes_from_and_names_the_patch(cat: Trace) -> None:
     document = overlay_svg(cat, 0, 1, at(1, 2), column=True)
-    assert "What looks at row 2, column 3" in document and "model made" in document
+    assert "What looks at patch 1, 2" in document and "model made" in document
     assert document.count("<rect") == 2 and "<script" not in document
+    lines = re.findall(r"<text [^>]*>([^<]*)</text>", document)
+    assert " ".join(lines).count("What looks at patch 1, 2") == 1
+    assert all(len(line) <= 88 for line in lines) and len(lines[0]) <= 58  # what fits beside the margin
 
 
 def test_words_stand_against_the_time_within_the_sound() -> None:

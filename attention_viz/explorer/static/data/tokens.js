@@ -113,6 +113,18 @@ export function begins({origins}, place) {
   return (origin === "second" || origin === "generated") && origins.indexOf(origin) === place;
 }
 
+/**
+ * What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a word,
+ * a class token and the like. `analysis/words.py` says it in the same way.
+ * @param {Pick<Axis, "place">} axis
+ * @param {number} position
+ */
+export function placeInWords({place}, position) {
+  const where = place?.[position];
+  if (!where) return null;
+  return where.length === 1 ? `${where[0].toFixed(2)} s` : `patch ${where.join(", ")}`;
+}
+
 /** @param {number} number */
 function subscript(number) {
   return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");

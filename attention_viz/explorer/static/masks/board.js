@@ -9,7 +9,7 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @import {Cells, MaskChoice} from "./rules.js"
  */
 
-/** @typedef {{tokens: string[], special: number[], padding: number[]}} BoardAxis */
+/** @typedef {{tokens: string[], placed?: (string | null)[] | null, special: number[], padding: number[]}} BoardAxis */
 
 /**
  * What stands before the planes, as `pack_board` in mask_payload.py writes it.

@@ -5,8 +5,9 @@ import {heaviestCut, largestOf} from "./rules.js";
 import {whichOf} from "../claim/ordinal.js";
 import {threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
+import {partsOfPlace} from "../claim/placed.js";
 
-/** @import {Ground, Matrices, Run} from "./board.js" */
+/** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
 /**
  * The heaviest link that was cut, what its query turns to, and how far that word's output moved; what isn't known yet is
@@ -19,7 +20,7 @@ import {element} from "../parts/element.js";
  */
 export function claimOf(ground, matrices, run, none) {
   if (none) return ["No mask is put on: every word looks where the model lets it."];
-  if (!countCut(matrices)) return [...nothingCut(matrices, run)];
+  if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
   const {before, after, open} = matrices;
   const cut = heaviestCut(before, open, ground.columns, wordless(ground));
   if (!cut) return ["The cells that are blocked had no weight."];
@@ -32,8 +33,8 @@ export function claimOf(ground, matrices, run, none) {
  * @param {{query: number, key: number, weight: number}} cut
  */
 function cutParts({header, columns}, {open, before, after}, {query, key, weight}) {
-  const from = capital(token(header.queries.tokens, query, "av-query"));
-  const to = (/** @type {number} */ at) => token(header.keys.tokens, at, "av-keys");
+  const from = capital(token(header.queries, query, "av-query"));
+  const to = (/** @type {number} */ at) => token(header.keys, at, "av-keys");
   const lost = [...from, " loses ", ...to(key), " (", number(weight), ")"];
   if (!open.subarray(query * columns, (query + 1) * columns).includes(1)) return [...lost, " and may look nowhere"];
   if (!after) return lost;
@@ -56,29 +57,34 @@ function outputParts({header}, run, query) {
 }
 
 /**
+ * @param {Ground} ground
  * @param {Matrices} matrices
  * @param {Run | null} run
  */
-function nothingCut({own}, run) {
+function nothingCut({header}, matrices, run) {
   const most = run ? Math.max(...run.outputs) : 0;
   if (run && most > 0) {
-    const said = token(run.said, run.outputs.indexOf(most), "av-query");
+    const at = run.outputs.indexOf(most);
+    const own = header.queries.tokens[at] === run.said[at];
+    const said = token(own ? header.queries : {tokens: run.said}, at, "av-query");
     const far = element("strong", {class: "av-claim-number"}, percent(most));
     return ["In this head nothing is blocked; the output moves most at ", ...said, ", by ", far, "."];
   }
   if (!run) return ["In this head nothing is blocked; what the mask does elsewhere is being run \u2026"];
-  if (own.includes(0)) return ["The model blocks all these cells already: it changes nothing here."];
+  if (matrices.own.includes(0)) return ["The model blocks all these cells already: it changes nothing here."];
   return ["Nothing is blocked: every word may look at every word."];
 }
 
 /**
- * A token in a sentence: which of several, and its text without the mark of the space before it.
- * @param {string[]} tokens
+ * A token in a sentence: which of several, and its text without the mark of the space before it; a patch by its place.
+ * @param {Pick<BoardAxis, "tokens" | "placed">} axis
  * @param {number} at
  * @param {string} role
  * @returns {[string, HTMLElement]}
  */
-function token(tokens, at, role) {
+function token({tokens, placed}, at, role) {
+  const name = placed?.[at];
+  if (name) return partsOfPlace(name, role);
   const text = tokens[at].replace(/^\u00b7(?=.)/u, "");
   return [whichOf(tokens, at), element("bdi", {class: role}, `\u201c${text}\u201d`)];
 }

@@ -2,6 +2,7 @@
 
 import {element, focused, svg} from "../parts/element.js";
 import {percent} from "./numbers.js";
+import {placeInWords} from "../data/tokens.js";
 import {tidy} from "./scene.js";
 
 /**
@@ -32,7 +33,10 @@ export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
  * @param {number} at
  * @param {string} role
  */
-function wordAt({spellings, names}, at, role) {
+function wordAt(axis, at, role) {
+  const {spellings, names} = axis;
+  const placed = placeInWords(axis, at);
+  if (placed !== null) return element("bdi", {class: `${role} av-mono`}, placed);
   const {text} = spellings[at];
   return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
 }

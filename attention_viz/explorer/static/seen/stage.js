@@ -69,7 +69,7 @@ function captionOf({now, store}, patches) {
   const line = lineOf(now.head, chosenPosition({now, store}), now.stream.keys.count, store.state.direction);
   const most = overPatches(line, patches).reduce((so, weight) => Math.max(so, weight), 0);
   const sum = store.state.direction === "to" ? " A column doesn’t add up to 1." : "";
-  return `Full colour: ${most.toFixed(3)}, the patch with the most. Grey: 0.${sum} Arrow keys move, Enter keeps.`;
+  return `Full colour: ${most.toFixed(3)}, the patch with the most. Grey: 0.${sum} “Patch 3, 5” is in row 3, column 5, from 0. Arrow keys move, Enter keeps.`;
 }
 
 /**

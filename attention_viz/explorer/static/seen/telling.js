@@ -16,7 +16,7 @@ const RESTS = 0.4;
 const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 
 /**
- * A position in words, from 1 as people count.
+ * A position in words: a patch by its row and column from 0, as its label.
  * @param {Patches} patches
  * @param {Pick<Axis, "labels">} axis
  * @param {number} position
@@ -24,7 +24,7 @@ const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 export function nameOfPatch(patches, {labels}, position) {
   const number = patches.numbers[position];
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
-  return `the patch at row ${Math.floor(number / patches.across) + 1}, column ${(number % patches.across) + 1}`;
+  return `patch ${Math.floor(number / patches.across)}, ${number % patches.across}`;
 }
 
 /**
@@ -36,8 +36,8 @@ export function nameOfRegion({patches: all}, {across}) {
   const middle = (/** @type {number[]} */ numbers) =>
     Math.round(numbers.reduce((sum, one) => sum + one, 0) / numbers.length);
   const [row, column] = [middle(all.map((at) => Math.floor(at / across))), middle(all.map((at) => at % across))];
-  const where = `row ${row + 1}, column ${column + 1}`;
-  return all.length === 1 ? `the patch at ${where}` : `${all.length} patches around ${where}`;
+  const where = `patch ${row}, ${column}`;
+  return all.length === 1 ? where : `${all.length} patches around ${where}`;
 }
 
 /**

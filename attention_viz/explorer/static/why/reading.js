@@ -23,6 +23,7 @@ import {whichOf} from "../claim/ordinal.js";
  * @property {string} side
  * @property {number} at
  * @property {boolean} own  whether the words that look are those that are looked at
+ * @property {string} unit  what its words are: "word", "patch" or "frame"
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {number[]} heads

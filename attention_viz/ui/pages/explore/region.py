@@ -98,7 +98,7 @@ def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice
 def _told(before: Drawn, state: State, query: int, blocked: int, count: int, share: float) -> str:
     old, had = _looked_at(before.trace, *before.place(None, state.layer, state.head), query)
     tokens = before.trace.query_tokens()
-    name = "the class token" if tokens.labels[query] == "[CLS]" else f"the patch at {called(tokens, query)}"
+    name = "the class token" if tokens.labels[query] == "[CLS]" else called(tokens, query)
     return (
         f"{blocked} {'patch is' if blocked == 1 else 'patches are'} blocked for all positions, layers and "
         "heads. "
