@@ -72,7 +72,8 @@ function ofPair(header, top) {
   const other = side === "key" ? "query" : "key";
   const words = side === "key" ? header.keys : header.queries;
   const looked = lookedAt(header, top);
-  const before = header.own && !["patch", "frame"].includes(header.unit) && looked === header.at - 1 ? ", the word before" : "";
+  const before =
+    header.own && !["patch", "frame"].includes(header.unit) && looked === header.at - 1 ? ", the word before" : "";
   const most =
     embedding && Math.abs(embedding.sum) > Math.abs(wrote)
       ? `The word ${wordAt(words, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
