@@ -27,8 +27,8 @@ _OUTSIDE = "from outside the picture"
 
 # The sentence above the picture names the patch, and the picture's own words do once it is painted.
 _PATCH_SHOWN = """(canvas, [event, row, column]) => {
-    const wanted = `row ${row}, column ${column}`;
-    window.expect(() => canvas.getAttribute("aria-label").includes(wanted), event);
+    const wanted = new RegExp(`[Pp]atch ${row}, ${column}(?![0-9])`);
+    window.expect(() => wanted.test(canvas.getAttribute("aria-label")), event);
 }"""
 # A picture that wasn't there before, painted.
 _FORGET = """() => {
@@ -138,7 +138,7 @@ def _to(page: Page, canvas: Locator, place: int, event: str) -> None:
     box = canvas.bounding_box()
     assert box is not None
     row, column = divmod(place, _SIDE)
-    canvas.evaluate(_PATCH_SHOWN, [event, row + 1, column + 1])
+    canvas.evaluate(_PATCH_SHOWN, [event, row, column])
     time.sleep(random.Random(place).uniform(0.05, 0.1))
     page.mouse.move(box["x"] + (column + 0.5) * box["width"] / _SIDE, box["y"] + (row + 0.5) * box["height"] / _SIDE)
 
