@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import attention_viz as av
+from tests.shipped import load_once
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorial.ipynb"
 DECODER = NOTEBOOK.with_name("decoder.ipynb")
@@ -29,6 +30,7 @@ def run(source: str, names: dict[str, Any]) -> Any:
 
 def test_every_cell_runs_and_the_files_it_writes_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(av, "load", load_once)
     cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
     names: dict[str, Any] = {}
     shown = [run("".join(cell["source"]), names) for cell in cells if cell["cell_type"] == "code"]
@@ -62,6 +64,7 @@ def test_the_notebook_of_a_decoder_runs_with_any_model_and_words(
     changed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(av, "load", load_once)
     cells = json.loads(DECODER.read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     for name, value in changed.items():

@@ -1,7 +1,6 @@
 """The command line: every command's output is the library's own, every refusal has its message and its code."""
 
 import csv
-import functools
 import io
 import json
 import math
@@ -31,6 +30,7 @@ from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Fidelity
 from attention_viz.views import heatmap_svg
 from scripts import serve
+from tests.shipped import load_once
 from tests.terms import assert_same_terms
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ Run = Callable[..., tuple[int, str, str]]
 def read_once() -> Iterator[None]:
     """Each model is read from its files once, as anybody reads it, however many commands ask; refusals are not kept."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(av, "load", functools.cache(av.load))
+        patch.setattr(av, "load", load_once)
         yield
 
 
