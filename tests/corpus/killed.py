@@ -1,6 +1,7 @@
-"""Scans in a process that is killed: `python -m tests.corpus.killed OUT MOMENTS`, each moment a number of seconds.
+"""Scans in a process that is killed: `python -m tests.corpus.killed OUT WHOLE MOMENTS`, each moment in seconds.
 
-Torch is loaded once: for each moment a child is forked, which scans until it is killed; the last one is left alone.
+Torch is loaded once: for each moment a child is forked, which scans until it is killed; the last is left alone, as is
+one that scans into WHOLE.
 """
 
 import os
@@ -48,9 +49,10 @@ def attempt(out: Path, seconds: float | None) -> bool:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    where, *moments = sys.argv[1:]
+    where, untouched, *moments = sys.argv[1:]
     for moment in moments:
         done = attempt(Path(where), float(moment))
         left = sorted(path.name for path in Path(where).iterdir())
         print("killed" if not done else "ended", *left, flush=True)
-    print("whole" if attempt(Path(where), None) else "failed", flush=True)
+    for out in (where, untouched):
+        print("whole" if attempt(Path(out), None) else "failed", flush=True)
