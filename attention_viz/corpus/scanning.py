@@ -128,7 +128,7 @@ class _Work:
         found, count = folder.manifest(), None
         if corpus.again:
             count = sum(1 for _ in islice(corpus.texts(), limit))
-        chunks = chunks_of(islice(corpus.texts(), limit))
+        chunks = chunks_of(islice(corpus.texts(), limit), CHUNK)
         first = next(chunks, None)
         if first is None:
             raise UnusableText(f"{corpus.name} has no text; needed: one or more")

@@ -11,7 +11,6 @@ import pytest
 import attention_viz as av
 from attention_viz.analysis.roles import EVEN
 from attention_viz.corpus import scanning
-from attention_viz.corpus.chunks import CHUNK
 from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.tally import STRONGEST
 from attention_viz.trace.tokens import Tokens
@@ -20,7 +19,14 @@ from tests.corpus.texts import PROSE, TRANSLATED, by_lot
 from tests.shipped import shipped
 
 METRICS = list(av.METRICS)
+# Texts in a chunk while scans stop and go on here; those that are killed have chunks as they are.
+CHUNK = 16
 CROSS = ("entropy", "confidence", "first")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "CHUNK", CHUNK)
 
 
 class StoppedError(Exception):
@@ -152,6 +158,7 @@ def test_lift_is_weight_over_an_even_spread_of_what_heads_do_not_rest_with(tmp_p
         assert row["lift"] == pytest.approx(weight / chance, rel=1e-4) and row["pairs"] == pairs
 
 
+@pytest.mark.usefixtures("small_chunks")
 def test_any_number_of_workers_gives_the_same_bits(tmp_path: Path) -> None:
     model, texts = shipped("induction"), by_lot(3 * CHUNK + 5)
     for workers in (1, 3):
@@ -159,6 +166,7 @@ def test_any_number_of_workers_gives_the_same_bits(tmp_path: Path) -> None:
     assert files_of(tmp_path / "1") == files_of(tmp_path / "3")
 
 
+@pytest.mark.usefixtures("small_chunks")
 def test_a_scan_that_was_stopped_goes_on_and_ends_in_the_same_files(tmp_path: Path) -> None:
     model, texts = shipped("induction"), by_lot(4 * CHUNK)
     av.scan(model, texts, tmp_path / "whole")
@@ -195,6 +203,7 @@ def test_a_scan_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> N
         av.scan(model, texts, tmp_path / "mine")
 
 
+@pytest.mark.usefixtures("small_chunks")
 def test_another_corpus_is_refused_in_the_middle_too(tmp_path: Path) -> None:
     model, texts = shipped("induction"), by_lot(2 * CHUNK)
     with pytest.raises(StoppedError):
@@ -211,6 +220,7 @@ def test_a_second_scan_into_one_folder_is_refused(tmp_path: Path) -> None:
     assert av.scan(model, texts, tmp_path).complete
 
 
+@pytest.mark.usefixtures("small_chunks")
 def test_a_disk_that_is_full_stops_the_scan_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, texts = shipped("induction"), by_lot(3 * CHUNK)
     av.scan(model, texts, tmp_path / "whole")
@@ -227,6 +237,7 @@ def test_a_disk_that_is_full_stops_the_scan_and_says_so(tmp_path: Path, monkeypa
     with pytest.raises(av.ScanError, match=r"can't be written: No space left on device.*goes on from there"):
         av.scan(model, texts, tmp_path / "out")
     monkeypatch.undo()
+    monkeypatch.setattr(scanning, "CHUNK", CHUNK)
     assert av.Scan.load(tmp_path / "out").manifest["done"]["texts"] == CHUNK
     av.scan(model, texts, tmp_path / "out")
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
