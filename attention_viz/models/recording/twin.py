@@ -3,7 +3,8 @@
 import contextlib
 import copy
 import functools
-from collections.abc import Callable, Generator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,8 @@ class Twin:
             UnsupportedModel: it can't be copied.
         """
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        # Half of a copy's time would go into places for hooks in which there is nothing.
+        memo |= {id(one): OrderedDict() for one in _within(model) if type(one) is OrderedDict and not one}
         if frozen:
             memo |= {id(one): nn.Parameter(one.detach(), requires_grad=False) for one in model.parameters()}
         try:
@@ -216,6 +219,11 @@ class Twin:
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def _within(model: nn.Module) -> Iterator[object]:
+    for module in model.modules():
+        yield from vars(module).values()
 
 
 def _tell(module: nn.Module, hear: Hear, _twin: nn.Module, _inputs: object, outputs: object) -> None:
