@@ -59,7 +59,7 @@ def same(one: av.Trace, other: av.Trace) -> bool:
 
 def test_thirty_threads_on_four_models_each_get_their_own_trace() -> None:
     models = {name: av.load(name) for name in TEXTS}
-    wishes = [(name, text) for name, texts in TEXTS.items() for text in texts]
+    wishes = [(name, texts[number]) for number in (0, 1) for name, texts in TEXTS.items()]
     alone = {wish: models[wish[0]].trace(wish[1]) for wish in wishes}
     before = [
         [module.training for module in model.hf_model.modules()]
@@ -70,7 +70,7 @@ def test_thirty_threads_on_four_models_each_get_their_own_trace() -> None:
     def take(number: int) -> list[bool]:
         # Each begins somewhere else, so that every model meets every other.
         order = wishes[number % len(wishes) :] + wishes[: number % len(wishes)]
-        return [same(models[name].trace(text), alone[name, text]) for name, text in order]
+        return [same(models[name].trace(text), alone[name, text]) for name, text in order[: len(models)]]
 
     with ThreadPoolExecutor(THREADS) as threads:
         results = list(threads.map(take, range(THREADS)))
