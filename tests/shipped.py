@@ -1,7 +1,7 @@
 """The models that ship, each read once however many tests look at it: as ours, and as plain transformers knows it."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -12,6 +12,9 @@ from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.by_name import load
 from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
 
 MINILM = "all-MiniLM-L6-v2"
 SMOLLM2 = "SmolLM2-135M-Instruct"  # half a gigabyte in each process that asks for it: most tests do with a smaller one
@@ -31,6 +34,12 @@ def shown(name: str, sample: str) -> Trace:
     """What such a model makes of a picture or a sound that ships; for tests that only look."""
     opened = av.Picture if SAMPLES[sample].kind == "picture" else av.Sound
     return shipped(name).trace(opened(SAMPLES[sample].path))
+
+
+@cache
+def circuits(name: str) -> "pandas.DataFrame":
+    """What such a model's weights alone tell of each head."""
+    return av.circuits(shipped(name))
 
 
 @cache

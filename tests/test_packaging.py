@@ -41,6 +41,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the wheel is built from, in an archive."""
+    folder = tmp_path_factory.mktemp("archive")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", folder]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    (found,) = folder.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command `attention-viz` of an environment that has the wheel and what it depends on, as pip leaves it.
 
@@ -131,10 +141,7 @@ print(attention_viz.__file__, HOME, *SETTINGS.models, sep="\\n")
     assert models == home / "models"
 
 
-def test_the_source_archive_holds_what_the_wheel_is_built_from(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", tmp_path]
-    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
-    (archive,) = tmp_path.iterdir()
+def test_the_source_archive_holds_what_the_wheel_is_built_from(archive: Path) -> None:
     with tarfile.open(archive) as files:
         held = {name.partition("/")[2] for name in files.getnames()}
     wanted = (
@@ -148,20 +155,19 @@ def test_the_source_archive_holds_what_the_wheel_is_built_from(tmp_path: Path) -
     assert held >= set(wanted)
 
 
-def test_what_is_built_twice_in_two_places_at_two_times_is_the_same_to_the_byte(wheel: Path, tmp_path: Path) -> None:
+def test_what_is_built_twice_in_two_places_at_two_times_is_the_same_to_the_byte(
+    wheel: Path, archive: Path, tmp_path: Path
+) -> None:
     # The checkout again in another place, its files with other times.
     copy, left = tmp_path / "copy", (".git", ".venv*", "node_modules", "__pycache__", ".*_cache", ".hypothesis", "dist")
     shutil.copytree(ROOT, copy, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(*left))
     for path in copy.rglob("*"):
         if path.is_file():
             path.chmod((ROOT / path.relative_to(copy)).stat().st_mode)
-    for name, place in (("first", ROOT), ("second", copy)):
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", tmp_path / name]
-        subprocess.run(build, cwd=place, capture_output=True, check=True)
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path / "second"]
+    targets = ["--target", "sdist", "--target", "wheel"]
+    build = [sys.executable, "-m", "hatchling", "build", *targets, "--directory", tmp_path / "second"]
     subprocess.run(build, cwd=copy, capture_output=True, check=True)
     again = {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
-    (archive,) = (tmp_path / "first").iterdir()
     assert sorted(again) == sorted([wheel.name, archive.name])
     assert again[wheel.name] == wheel.read_bytes()
     assert again[archive.name] == archive.read_bytes()

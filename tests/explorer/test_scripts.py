@@ -54,7 +54,7 @@ def fixtures(many_kinds: Trace, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def run_tests(test: Path, fixtures: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(NODE), "--test", "--test-reporter=tap", str(test)]
+    command = [str(NODE), "--test-reporter=tap", str(test)]
     environment = {**os.environ, "ATTENTION_VIZ_FIXTURES": str(fixtures)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 

@@ -5,7 +5,7 @@ import torch
 
 import attention_viz as av
 from tests.models.families import build
-from tests.shipped import MINILM, SMOLLM2, shipped
+from tests.shipped import MINILM, SMOLLM2, circuits, shipped
 
 TEXTS = (
     "When Mary and John went to the store, John gave a drink to Mary and then Mary thanked John.",
@@ -63,7 +63,7 @@ def test_z_is_that_of_the_logits_of_all_words(
     rest = table["z"].drop(list(INDUCTION))
     assert table["z"][list(INDUCTION)].median() > 2 and rest.median() == pytest.approx(0.4, abs=0.1)
     # From weights alone they aren't found: an OV circuit between words and words says next to nothing of it.
-    weights = av.circuits(model)["ov"]
+    weights = circuits(name)["ov"]
     assert weights.corr(table["z"]) == pytest.approx(0.15, abs=0.02)  # as the pages and docs/why.md say
     assert (weights > weights[list(INDUCTION)].median()).sum() == 144
     assert table["z"].nlargest(2).index.tolist() == [(20, 6), (20, 7)] and (weights[20][[6, 7]] < -0.6).all()

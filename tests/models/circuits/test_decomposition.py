@@ -297,10 +297,13 @@ def test_an_opened_run_is_let_go_with_its_trace() -> None:
         (MINILM, av.Logit(5), av.UnsupportedModel, "no head that chooses tokens; ask for a Direction"),
     ],
 )
-def test_what_can_t_be_asked_is_refused_in_words(name: str, of: object, error: type[Exception], words: str) -> None:
+def test_what_can_t_be_asked_is_refused_in_words(
+    name: str, of: object, error: type[Exception], words: str, story: tuple[av.AttentionModel, av.Trace]
+) -> None:
     model = shipped(name)
+    trace = story[1] if name == SMOLLM2 else model.trace("the animal was tired")
     with pytest.raises(error, match=words):
-        av.decompose(model, model.trace(STORY if name == SMOLLM2 else "the animal was tired"), of)
+        av.decompose(model, trace, of)
 
 
 def test_traces_without_a_model_behind_them_are_refused(story: tuple[av.AttentionModel, av.Trace]) -> None:

@@ -14,7 +14,7 @@ import attention_viz as av
 from scripts.tiny import Family, tiny
 from tests.models.circuits.test_by_hand import with_everything
 from tests.models.families import build
-from tests.shipped import MINILM, SMOLLM2, shipped
+from tests.shipped import MINILM, SMOLLM2, circuits, shipped
 
 ALONE = ("gpt2", "llama", "gemma2", "gpt_neox")
 
@@ -161,7 +161,7 @@ def test_the_induction_head_copies_and_reads_the_word_before() -> None:
 
 def test_smollm2_s_induction_heads_read_by_their_keys_what_layer_16_head_0_writes() -> None:
     model = shipped(SMOLLM2)
-    body, table, induction = model.hf_model.model, av.circuits(model), ((18, 6), (17, 4), (17, 3))
+    body, table, induction = model.hf_model.model, circuits(SMOLLM2), ((18, 6), (17, 4), (17, 3))
     one, embedding = body.layers[18], body.embed_tokens.weight.detach()
     value = norm(one.input_layernorm.weight.detach(), centred=False) @ one.self_attn.v_proj.weight[128:].T.double()
     ov = (value @ one.self_attn.o_proj.weight[:, 6 * 64 : 7 * 64].T.double()).detach()
