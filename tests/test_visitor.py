@@ -3,13 +3,16 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.Delta_pb2 import Delta
 
+import attention_viz as av
 from benchmarks.classroom import sentences
 from benchmarks.crowd import texts
 from benchmarks.soak import Soak, others, soak, verdicts, word_of
 from benchmarks.visitor import Answer, Visitor
+from tests.shipped import load_once
 
 
 def test_an_error_on_a_page_is_heard_and_a_hint_is_none() -> None:
@@ -72,7 +75,8 @@ def test_what_is_said_of_what_is_under_way_is_kept() -> None:
     assert visitor.waiting == [waiting.new_element.html.body]
 
 
-def test_no_two_of_a_crowd_have_the_same_text() -> None:
+def test_no_two_of_a_crowd_have_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(av, "load", load_once)
     found = texts(30, 300)
     assert len(set(found)) == 30
 

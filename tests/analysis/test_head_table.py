@@ -14,6 +14,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.analysis.test_metrics import naive
+from tests.shipped import shipped
 
 
 def long_trace(length: int = 300, *, blind: bool = False) -> Trace:
@@ -130,7 +131,7 @@ def test_a_weight_that_is_not_a_number_is_never_passed_over() -> None:
 
 
 def test_each_mean_comes_with_the_number_of_queries_behind_it() -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     one, other = model.trace("moon cheese frog ring moon cheese"), model.trace("moon cheese frog")
     table, tables = av.head_table(one), [av.head_table(trace) for trace in (one, other)]
     # "moon" and "cheese" stand there twice; every word has one before it, or the sign at the beginning.

@@ -18,13 +18,14 @@ from attention_viz.trace.from_weights import attention_of, shares
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.captions import caption
 from tests.models.families import ids, wrapped
+from tests.shipped import shipped
 
 TEXT = "The tokenizer unbelievably splits words"
 
 
 @pytest.fixture(scope="module")
 def minilm() -> AttentionModel:
-    model = av.load("all-MiniLM-L6-v2")
+    model = shipped("all-MiniLM-L6-v2")
     assert isinstance(model, AttentionModel)
     return model
 
@@ -80,7 +81,7 @@ def test_a_row_that_raised_nothing_stays_zeros_and_open() -> None:
 
 
 def test_one_stream_of_an_encoder_decoder_is_read_and_cross_attention_has_no_rollout() -> None:
-    model = av.load("translation")
+    model = shipped("translation")
     assert isinstance(model, AttentionModel)
     trace = model.trace("the boy finds the key")
     found = read("norm", trace, model, "cross")
@@ -145,7 +146,7 @@ def header(trace: Trace) -> dict[str, object]:
 
 
 def test_the_raw_reading_of_one_of_three_streams_keeps_what_stands_around_its_calls() -> None:
-    model = av.load("translation")
+    model = shipped("translation")
     trace = model.trace("the boy finds the key")
     alone = read("raw", trace, None, "cross")
     assert alone.streams == ("cross",)

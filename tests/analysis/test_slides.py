@@ -17,6 +17,7 @@ from attention_viz.analysis.slides import (
     role_slides,
 )
 from attention_viz.trace.trace import Trace
+from tests.shipped import shipped
 
 LONG = " ".join(f"word{number} and" for number in range(60))
 
@@ -36,7 +37,7 @@ def trace() -> Trace:
 
 
 def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_runs_numbers() -> None:
-    trace = av.load("coreference").trace("the ball hit the window and it broke")
+    trace = shipped("coreference").trace("the ball hit the window and it broke")
     found = av.findings(trace)
     slides = found_slides(trace, found)
     assert len(slides) == len(found) > 1
@@ -58,7 +59,7 @@ def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_run
 
 
 def test_a_question_that_comes_again_says_of_which_head() -> None:
-    trace = av.load("coreference").trace("the ball hit the window and it broke")
+    trace = shipped("coreference").trace("the ball hit the window and it broke")
     first = next(one for one in av.findings(trace) if said(found_slides(trace, [one])[0].ask).startswith("Which word"))
     again = replace(first, head=(first.head + 1) % 4)
     one, other = found_slides(trace, [first, again])
@@ -95,7 +96,7 @@ def test_a_lone_word_has_one_slide_that_says_so() -> None:
 
 
 def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
-    model = av.load("coreference")
+    model = shipped("coreference")
     text = "the ball hit the window and it broke"
     before = model.trace(text)
     stream = before.streams[0]
@@ -159,7 +160,7 @@ def test_heads_without_a_word_in_common_have_no_slide() -> None:
 
 
 def test_a_role_has_a_slide_where_a_head_has_it_with_the_head_that_has_it_most() -> None:
-    trace = av.load("induction").trace("moon cheese frog ring moon cheese frog")
+    trace = shipped("induction").trace("moon cheese frog ring moon cheese frog")
     jobs = av.roles(trace)
     slides = role_slides(trace, jobs)
     had = {name for name in jobs["role"] if name != "mixed"}

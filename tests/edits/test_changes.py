@@ -15,6 +15,7 @@ from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to
 from attention_viz.edits.registry import EDITS
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
+from tests.shipped import shipped
 
 TEXT = "the bank of the river was flooded"
 
@@ -158,11 +159,11 @@ def test_drawn_rows_share_their_weight_evenly_and_the_others_keep_theirs(trace: 
 
 
 def test_a_model_with_several_streams_needs_one_named() -> None:
-    translated = av.load("translation").trace("the small cat sees a dog")
+    translated = shipped("translation").trace("the small cat sees a dog")
     assert misfit(Change("zero", 0, 0), translated) == "this model has the encoder, the decoder, cross-attention"
     one = Change("block", 0, 0, "cross", detail=((0, 2),))
     assert not misfit(one, translated)
     assert describe(one, translated).endswith("in layer 0, head 0 of cross-attention")
     (edit,) = to_edits(one, translated)
-    after = av.load("translation").trace("the small cat sees a dog", edits=[edit])
+    after = shipped("translation").trace("the small cat sees a dog", edits=[edit])
     assert after.weights(0, 0, "cross")[0, 2] == 0 < translated.weights(0, 0, "cross")[0, 2]

@@ -14,6 +14,7 @@ from attention_viz.lesson.exercise import Number
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.written import WrittenBy
 from attention_viz.views import composition
+from tests.shipped import shipped
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def scene(run: Run) -> Scene:
 
 
 def test_the_earlier_head_wrote_the_key_by_its_slice_of_w_o(scene: Scene) -> None:
-    pair, model = Composed(scene, 1), av.load("induction")
+    pair, model = Composed(scene, 1), shipped("induction")
     assert (pair.writer, pair.reader) == ((0, 0), (1, 1))
     assert isinstance(model, av.AttentionModel)
     first, second = model.hf_model.model.layers
@@ -94,7 +95,7 @@ def test_the_missing_part_is_what_the_head_wrote(scene: Scene) -> None:
 
 
 def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_the_word_head(scene: Scene) -> None:
-    found, model = WrittenBy(scene, 1), av.load("induction")
+    found, model = WrittenBy(scene, 1), shipped("induction")
     assert found.place == (1, 1) and isinstance(model, av.AttentionModel)
     hf, call = model.hf_model, found.trace.attention(1)
     width = call.value.shape[-1]
@@ -129,6 +130,6 @@ def test_what_a_head_adds_is_what_each_word_would_add_by_its_weight(scene: Scene
         whole = sum(weight * number for weight, number in found.sources(word).values())
         # Each of a handful of numbers is rounded to two decimals.
         assert exercise.answer.value == pytest.approx(whole, abs=0.15)
-        rows = av.decompose(av.load("induction"), found.trace, av.Logit(word, found.query)).table
+        rows = av.decompose(shipped("induction"), found.trace, av.Logit(word, found.query)).table
         own = rows[(rows["layer"] == 1) & (rows["head"] == 1)]["contribution"].sum()
         assert whole == pytest.approx(own, abs=1e-3)

@@ -35,7 +35,7 @@ def by_hook(hf: nn.Module, read: Tensor, joining: nn.Module, head: int, heads: i
 
 @pytest.mark.parametrize("to", ["mean", "zero"])
 def test_effects_are_what_hooks_on_the_plain_model_give(to: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     assert isinstance(model, av.AttentionModel)
     hf, before = model.hf_model, model.trace(TEXT)
     read = torch.tensor([before.query_tokens().ids])
@@ -63,7 +63,7 @@ def test_effects_are_what_hooks_on_the_plain_model_give(to: str, monkeypatch: py
 
 
 def test_some_heads_of_one_stream_and_how_far_the_work_is() -> None:
-    model = av.load("translation")
+    model = shipped("translation")
     assert isinstance(model, av.AttentionModel)
     text = "the small cat sees a dog"
     before = model.trace(text)
@@ -112,7 +112,7 @@ def test_the_sum_of_all_probabilities_is_one() -> None:
 
 
 def test_what_cannot_be_asked_is_refused_by_name() -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     assert isinstance(model, av.AttentionModel)
     trace, asked = model.trace(TEXT), av.Logit(5)
     with pytest.raises(av.ShapeError, match="no sum of what parts wrote"):
@@ -129,7 +129,7 @@ def test_what_cannot_be_asked_is_refused_by_name() -> None:
         av.effects(model, model.trace(TEXT, edits=[av.Ablate(0, 0)]), asked)
     with pytest.raises(av.UnusableText, match="needed: one of a text"):
         av.effects(model, model.trace_ids(torch.tensor([[5, 6]])), asked)
-    masked = av.load("coreference")
+    masked = shipped("coreference")
     assert isinstance(masked, av.AttentionModel)
     with pytest.raises(av.UnusableText, match="guesses what stands behind"):
         masked.probability(masked.trace("the cat was tired"), 5)

@@ -12,6 +12,7 @@ from attention_viz.models.recording import batch
 from attention_viz.models.recording import batched_edits as trying
 from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.scratch.model import Scratch
+from tests.shipped import shipped
 
 TEXT = "moon cheese frog ring moon cheese"
 
@@ -29,7 +30,7 @@ def ways(layers: int) -> list[Sequence[Edit]]:
 
 
 def test_each_row_of_a_batch_is_a_run_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     before = model.trace(TEXT)
     kept = before.output.clone()
     tries = ways(model.layer_count)
@@ -42,7 +43,7 @@ def test_each_row_of_a_batch_is_a_run_of_its_own(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_decoder_went_on_by_is_read_again_in_a_batch_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     *_, before = model.generate(TEXT, 3)
     tries = [(av.Ablate(0, 1),), (av.Ablate(1, 0),)]
     ids = torch.tensor([before.query_tokens().numbers])
@@ -56,7 +57,7 @@ def test_what_a_decoder_went_on_by_is_read_again_in_a_batch_and_alone(monkeypatc
 
 
 def test_what_does_not_fit_is_refused_in_a_batch_as_alone() -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     before = model.trace(TEXT)
     with pytest.raises(av.ShapeError, match="layer 9 was asked for"):
         try_each(model, before, [(av.Ablate(9, 0),), (av.Ablate(0, 0),)])
@@ -67,7 +68,7 @@ def test_what_does_not_fit_is_refused_in_a_batch_as_alone() -> None:
 
 
 def test_a_batch_that_comes_out_otherwise_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     before = model.trace(TEXT)
     expected = model.trace(TEXT, edits=[av.Ablate(0, 1)]).output
     whole = batch.whole_output
@@ -88,7 +89,7 @@ def test_where_no_batch_can_be_the_runs_come_one_after_the_other(name: str) -> N
 
 
 def test_a_batch_stays_small_for_long_texts() -> None:
-    model = av.load("induction")
+    model = shipped("induction")
     assert rows_at_once(model.trace("moon")) == 24
     assert rows_at_once(model.trace(" ".join(["moon"] * 60))) == 512 // len(
         model.trace(" ".join(["moon"] * 60)).query_tokens()

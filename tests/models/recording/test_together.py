@@ -14,6 +14,7 @@ import attention_viz as av
 from attention_viz.models.inputs.text import read, read_target
 from attention_viz.models.model import AttentionModel
 from tests.models.families import build, ids, run
+from tests.shipped import shipped
 
 TEXTS = {
     "all-MiniLM-L6-v2": ("The bank of the river was flooded", "The cat sat because it was tired."),
@@ -58,7 +59,7 @@ def same(one: av.Trace, other: av.Trace) -> bool:
 
 
 def test_thirty_threads_on_four_models_each_get_their_own_trace() -> None:
-    models = {name: av.load(name) for name in TEXTS}
+    models = {name: shipped(name) for name in TEXTS}
     wishes = [(name, texts[number]) for number in (0, 1) for name, texts in TEXTS.items()]
     alone = {wish: models[wish[0]].trace(wish[1]) for wish in wishes}
     before = [

@@ -11,6 +11,7 @@ from PIL import Image
 
 import attention_viz as av
 from attention_viz.views.style.theme import DARK, LIGHT
+from tests.shipped import shipped
 
 LAYERS, HEADS, TOKENS = 2, 3, 4
 
@@ -68,7 +69,7 @@ def test_a_large_model_and_a_long_text_stay_a_small_file() -> None:
 
 
 def test_a_stream_has_to_be_named_where_there_are_several() -> None:
-    trace = av.load("translation").trace("the boy finds the key")
+    trace = shipped("translation").trace("the boy finds the key")
     with pytest.raises(av.TraceError, match="no stream was named"):
         av.views.all_heads(trace)
     assert "cross" in av.views.all_heads(trace, "cross").layout.title.text
