@@ -119,12 +119,12 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         text: str | Thing,
         second_text: str | None = None,
         *,
-        picture: Picture | None = None,
         target: str | None = None,
         edits: Sequence[Edit] = (),
         layers: Sequence[int] | None = None,
         special_tokens: bool = True,
         chat: bool = False,
+        picture: Picture | None = None,
         progress: Progress | None = None,
     ) -> Trace:
         """Run a text, a picture or a sound through the model with our attention and keep what it computed.
@@ -134,13 +134,13 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         Args:
             text: what to read: a text; or a `Picture`, a `Sound`, or tensors by name, where the model reads such.
             second_text: a second sentence, for encoders that read pairs.
-            picture: the picture beside the text, of a model that reads both.
             target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
             layers: the numbers of the layers that are kept, in every stream that has them, under these; all by default.
             special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
             chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
+            picture: the picture beside the text, of a model that reads both.
             progress: told after each layer which share of the run is done, from 0 to 1, in place of lines on standard
                 error; what it raises stops the run.
 

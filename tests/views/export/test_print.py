@@ -18,6 +18,7 @@ from attention_viz.views.export import browsers
 from attention_viz.views.export.fitted import fitted
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.sheet import Sheet, in_pixels
+from attention_viz.views.figures.heads.grid_of_heads import is_turned
 from attention_viz.views.style.captions import caption, model_name
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -146,7 +147,8 @@ def test_grids_of_heads_are_laid_out_for_their_width(layers: int, heads: int, wi
     letters = layout["font"]["size"]
     for line in layout["title"]["text"].split("<br>"):
         assert len(html.unescape(line)) * 0.56 * layout["title"]["font"]["size"] <= layout["width"]
-    for name, room, count in (("xaxis", layout["width"], heads), ("yaxis", layout["height"], layers)):
+    across, down = (layers, heads) if draw is head_grid and is_turned(layers, heads) else (heads, layers)
+    for name, room, count in (("xaxis", layout["width"], across), ("yaxis", layout["height"], down)):
         places = layout[name]["tickvals"]
         step = places[1] - places[0] if len(places) > 1 else count
         assert step * room / count >= 1.0 * letters, "labels would touch"
