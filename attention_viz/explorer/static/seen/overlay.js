@@ -12,8 +12,9 @@ import {veilOf} from "./veil.js";
  */
 
 /**
- * The picture's dots: in colour, and in grey under a veil of the page's colour.
- * @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement}} Sheets
+ * The picture's dots: in colour, and in grey under a veil of the page's colour; and what is painted on anew for each
+ * patch, kept since making it takes longer than painting.
+ * @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement, over: HTMLCanvasElement, veil: HTMLCanvasElement}} Sheets
  */
 
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
@@ -40,7 +41,7 @@ export function sheetsOf(view, dots, {rows, columns}) {
   }
   contextOf(colour).putImageData(plain, 0, 0);
   contextOf(veiled).putImageData(grey, 0, 0);
-  return {colour, veiled};
+  return {colour, veiled, over: canvasOf(0, 0), veil: canvasOf(0, 0)};
 }
 
 /**
@@ -64,11 +65,12 @@ function contextOf(canvas) {
  * @param {Patches} patches
  * @param {number} side
  */
-export function paintOverlay(view, canvas, {colour, veiled}, patches, side) {
+export function paintOverlay(view, canvas, {colour, veiled, over, veil}, patches, side) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   const size = Math.round(side * ratio);
   const high = Math.round((size * colour.height) / colour.width);
-  if (canvas.width !== size || canvas.height !== high) Object.assign(canvas, {width: size, height: high});
+  for (const one of [canvas, over])
+    if (one.width !== size || one.height !== high) Object.assign(one, {width: size, height: high});
   const context = contextOf(canvas);
   context.globalAlpha = 1;
   context.drawImage(colour, 0, 0, size, high);
@@ -76,28 +78,28 @@ export function paintOverlay(view, canvas, {colour, veiled}, patches, side) {
   if (head === null) return;
   const {smooth, strength, direction} = view.store.state;
   const weights = overPatches(lineOf(head, chosenPosition(view), stream.keys.count, direction), patches);
-  const over = canvasOf(size, high);
   const own = contextOf(over);
+  own.globalCompositeOperation = "copy";
   own.drawImage(veiled, 0, 0, size, high);
+  paintVeil(veil, weights, patches, smooth);
   own.globalCompositeOperation = "destination-in";
   own.imageSmoothingEnabled = smooth;
-  own.drawImage(veilSheet(weights, patches, smooth), 0, 0, size, high);
+  own.drawImage(veil, 0, 0, size, high);
   context.globalAlpha = strength / 100;
   context.drawImage(over, 0, 0);
 }
 
 /**
+ * @param {HTMLCanvasElement} veil
  * @param {Float32Array} weights
  * @param {Patches} patches
  * @param {boolean} smooth
  */
-function veilSheet(weights, patches, smooth) {
+function paintVeil(veil, weights, patches, smooth) {
   const size = smooth ? SMOOTH : Math.max(patches.down, patches.across);
-  const sheet = canvasOf(size, size);
+  if (veil.width !== size) Object.assign(veil, {width: size, height: size});
   const image = new ImageData(size, size);
-  veilOf(weights, patches, size, smooth).forEach((alpha, at) => {
-    image.data[4 * at + 3] = alpha;
-  });
-  contextOf(sheet).putImageData(image, 0, 0);
-  return sheet;
+  const alphas = veilOf(weights, patches, size, smooth);
+  for (let at = 0; at < alphas.length; at++) image.data[4 * at + 3] = alphas[at];
+  contextOf(veil).putImageData(image, 0, 0);
 }

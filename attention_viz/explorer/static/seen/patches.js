@@ -71,7 +71,9 @@ export function lineOf(head, chosen, count, direction) {
  * @param {Patches} patches
  */
 export function overPatches(line, {positions}) {
-  return Float32Array.from(positions, (position) => (position < 0 ? 0 : line[position]));
+  const found = new Float32Array(positions.length);
+  for (let at = 0; at < found.length; at++) found[at] = positions[at] < 0 ? 0 : line[positions[at]];
+  return found;
 }
 
 /**

@@ -1,6 +1,6 @@
 // A head in small: its weights over the patches, as colours on the ramp, to the head's own largest weight.
 
-import {fitCanvas} from "../parts/element.js";
+import {element, fitCanvas} from "../parts/element.js";
 import {channels, onRamp, pixel} from "../data/scale.js";
 import {lineOf, overPatches} from "./patches.js";
 
@@ -50,12 +50,16 @@ function sheetOf(weights, {down, across}, ramp) {
   weights.forEach((weight, at) => {
     dots[at] = table[Math.round((SHADES * weight) / most)];
   });
-  const sheet = document.createElement("canvas");
-  Object.assign(sheet, {width: across, height: down});
-  const context = /** @type {CanvasRenderingContext2D} */ (sheet.getContext("2d"));
+  lastSheet ??= element("canvas", {});
+  if (lastSheet.width !== across || lastSheet.height !== down) Object.assign(lastSheet, {width: across, height: down});
+  const context = /** @type {CanvasRenderingContext2D} */ (lastSheet.getContext("2d"));
   context.putImageData(image, 0, 0);
-  return sheet;
+  return lastSheet;
 }
+
+// One for all heads: making a canvas for each takes longer than painting them.
+/** @type {HTMLCanvasElement | null} */
+let lastSheet = null;
 
 /** @type {{of: string[], table: Uint32Array}} */
 let lastRamp = {of: [], table: new Uint32Array(0)};
