@@ -14,20 +14,23 @@ from tests.explorer.conftest import self_attention
 HOST = """async ({html, css, js, channel}) => {
     const load = (text) => import(URL.createObjectURL(new Blob([text], {type: "text/javascript"})));
     const [explorer, told] = [(await load(js)).default, (await load(channel)).default];
-    const keyed = document.createElement("div");
-    keyed.className = "st-key-my-explorer";
-    document.body.append(keyed);
-    const root = keyed.appendChild(document.createElement("div")).attachShadow({mode: "open"});
-    root.innerHTML = `<style>${css}</style>${html}`;
+    window.place = () => {
+        const keyed = document.createElement("div");
+        keyed.className = "st-key-my-explorer";
+        if (window.keyed) window.keyed.replaceWith(keyed);
+        else document.body.append(keyed);
+        const root = keyed.appendChild(document.createElement("div")).attachShadow({mode: "open"});
+        root.innerHTML = `<style>${css}</style>${html}`;
+        Object.assign(window, {keyed, root});
+    };
+    place();
     window.heard = [];
-    window.keyed = keyed;
-    window.root = root;
     window.call = (bytes) => {
         window.leave?.();
         const data = bytes ? Uint8Array.from(bytes) : window.data;
         window.data = data;
         const setStateValue = (name, value) => heard.push([name, value]);
-        window.leave = explorer({name: "x", key: "made up", data, parentElement: root, setStateValue});
+        window.leave = explorer({name: "x", key: "made up", data, parentElement: window.root, setStateValue});
     };
     window.choose = (choice) => told({data: {explorer: "my explorer", ...choice}});
 }"""
@@ -135,6 +138,20 @@ def test_a_new_sentence_keeps_the_head_and_the_settings(host: Page) -> None:
     expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
     expect(host.get_by_role("radio", name="Logarithmic")).to_be_checked()
     assert host.get_by_test_id("explorer").count() == 1
+
+
+def test_an_element_in_the_place_of_another_keeps_the_settings(host: Page) -> None:
+    """Streamlit may build a component anew where what stands around it has changed."""
+    call(host, self_attention(5))
+    host.get_by_role("radio", name="Logarithmic").check()
+    host.evaluate("() => { place(); call(null); }")
+    expect(host.get_by_role("radio", name="Logarithmic")).to_be_checked()
+    host.wait_for_function("root.querySelectorAll('.av-explorer').length === 1")
+    # Whoever comes back later begins anew.
+    host.evaluate("() => { leave(); keyed.remove(); }")
+    host.wait_for_timeout(200)
+    host.evaluate("() => { window.keyed = null; window.leave = null; place(); call(null); }")
+    expect(host.get_by_role("radio", name="0 to 1")).to_be_checked()
 
 
 def test_a_choice_made_just_before_a_new_sentence_is_told_as_what_it_became(host: Page) -> None:

@@ -34,6 +34,8 @@ const WAIT_FOR_CHOICE = 120;
 const [LEAVING, STAYING] = [50, 1000];
 /** @type {WeakMap<HTMLElement, Entry>} */
 const running = new WeakMap();
+/** The one that began last, until it is stopped. @type {Entry | null} */
+let latest = null;
 
 /** @param {Mounting} mounting */
 export default function explorerComponent({data, parentElement, setStateValue, setTriggerValue}) {
@@ -61,6 +63,8 @@ export default function explorerComponent({data, parentElement, setStateValue, s
     listening: new AbortController(),
   };
   running.set(parentElement, entry);
+  entry.before = left(before);
+  latest = entry;
   start(parentElement, entry, before).catch((error) => showFailure(parentElement, error));
   return () => cleanUp(parentElement, entry);
 }
@@ -74,9 +78,6 @@ export default function explorerComponent({data, parentElement, setStateValue, s
 async function start(parentElement, entry, before) {
   const host = hostIn(parentElement);
   listen(host, entry);
-  entry.before = before?.explorer
-    ? {choice: before.explorer.choice(), settings: before.explorer.settings()}
-    : (before?.before ?? {});
   if (before) stop(before);
   else if (!latestFor(parentElement)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
   await pageStyled();
@@ -106,6 +107,20 @@ async function start(parentElement, entry, before) {
   if (message?.ranking) explorer.rank(message.ranking);
   // The last choice was made on the old data: the server hears of what became of it.
   if (before?.pending) report(entry, explorer.choice());
+}
+
+/**
+ * What was on the screen before: in the same element, or the settings of one whose place another has taken.
+ * @param {Entry | undefined} before
+ * @returns {Entry["before"]}
+ */
+function left(before) {
+  if (before) {
+    const {explorer} = before;
+    return explorer ? {choice: explorer.choice(), settings: explorer.settings()} : before.before;
+  }
+  const gone = latest && !latest.parentElement.isConnected ? latest : null;
+  return gone?.explorer ? {settings: gone.explorer.settings()} : {};
 }
 
 /** @param {HTMLElement} parentElement */
@@ -196,6 +211,7 @@ function cleanUp(parentElement, entry, wait = LEAVING) {
 
 /** @param {Entry} entry */
 function stop(entry) {
+  if (latest === entry) latest = null;
   clearTimeout(entry.timer);
   entry.listening.abort();
   entry.explorer?.destroy();
