@@ -79,11 +79,10 @@ export function paintOverlay(view, canvas, {colour, veiled, over, veil}, patches
   const {smooth, strength, direction} = view.store.state;
   const weights = overPatches(lineOf(head, chosenPosition(view), stream.keys.count, direction), patches);
   const own = contextOf(over);
-  own.globalCompositeOperation = "copy";
+  Object.assign(own, {globalCompositeOperation: "copy", imageSmoothingEnabled: true});
   own.drawImage(veiled, 0, 0, size, high);
   paintVeil(veil, weights, patches, smooth);
-  own.globalCompositeOperation = "destination-in";
-  own.imageSmoothingEnabled = smooth;
+  Object.assign(own, {globalCompositeOperation: "destination-in", imageSmoothingEnabled: smooth});
   own.drawImage(veil, 0, 0, size, high);
   context.globalAlpha = strength / 100;
   context.drawImage(over, 0, 0);
