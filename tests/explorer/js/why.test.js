@@ -57,7 +57,18 @@ test("colours deepen by roots up to the fullest", () => {
 
 /** A number of one layer of three heads: the first writes most, the second is made up for. */
 const header = {
-  ...{name: "a", more: "“Mary”", less: "“John”", total: 6, remainder: 0, side: "output", at: 3, mlps: [0], own: true},
+  ...{
+    name: "a",
+    more: "“Mary”",
+    less: "“John”",
+    total: 6,
+    remainder: 0,
+    side: "output",
+    at: 3,
+    mlps: [0],
+    own: true,
+    unit: "word",
+  },
   ...{queries: ["Mary", "and", "John", "to"], keys: ["Mary", "and", "John", "to"], heads: [3], groups: [], words: []},
   map: [[2.9, 0.8, -0.2]],
   listed: /** @type {[number, number][]} */ ([

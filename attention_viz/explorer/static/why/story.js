@@ -67,16 +67,15 @@ function ofWord(header, silenced, top) {
  */
 function ofPair(header, top) {
   const wrote = header.map[top[0]][top[1]];
-  const embedding = header.groups.find(({kind}) => kind === "Word embedding");
+  const embedding = header.groups.find(({kind}) => kind.toLowerCase() === `${header.unit} embedding`);
   const side = header.side === "query" ? "query" : "key";
   const other = side === "key" ? "query" : "key";
   const words = side === "key" ? header.keys : header.queries;
   const looked = lookedAt(header, top);
-  const before =
-    header.own && !["patch", "frame"].includes(header.unit) && looked === header.at - 1 ? ", the word before" : "";
+  const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the word before" : "";
   const most =
     embedding && Math.abs(embedding.sum) > Math.abs(wrote)
-      ? `The word ${wordAt(words, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
+      ? `The ${header.unit} ${wordAt(words, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
       : `${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}: at ${wordAt(words, header.at)} it looks at ${wordAt(header.keys, looked)}${before}`;
   return [
     {words: most, press: {head: top}},
