@@ -78,6 +78,7 @@ def trace_of_call(call: Attention, layers: int = 1) -> Trace:
 
 def write_long(folder: Path) -> None:
     """Of each kind the last head as it is handed over, and its weights and open cells as they are."""
+    (folder / "long_names.json").write_text(json.dumps(NAMES))
     for name in NAMES:
         call = call_of(name)
         head = call.shape[0] - 1

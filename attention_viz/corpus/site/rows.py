@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.words import quoted
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.trace.kept import Kept
 from attention_viz.trace.trace import Trace
@@ -76,12 +77,9 @@ def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
 
 def _pair(trace: Trace, one: Wanted, key: int, weight: float) -> Finding:
     """The example as a finding: the explorer opens a head on what was found in it."""
-    looking, seen = trace.query_tokens(one.stream).written[one.query], trace.key_tokens(one.stream).written[key]
-    parts = (
-        (f"“{looking}”", "query"),
-        (" looks at ", ""),
-        (f"“{seen}”", "key"),
-        (": ", ""),
-        (f"{weight:.2f}", "number"),
+    looking, seen = (
+        quoted(tokens.text_of([place]))
+        for tokens, place in ((trace.query_tokens(one.stream), one.query), (trace.key_tokens(one.stream), key))
     )
+    parts = (looking, "query"), (" looks at ", ""), (seen, "key"), (": ", ""), (f"{weight:.2f}", "number")
     return Finding("link", one.stream, one.layer, one.head, one.query, key, weight, parts)

@@ -3,26 +3,10 @@ import {test} from "node:test";
 
 import {weightValues} from "../../../attention_viz/explorer/static/data/payload.js";
 import {readHead, readPacket} from "../../../attention_viz/explorer/static/data/terms.js";
-import {exact, packed} from "./fixtures.js";
+import {exact, expected, packed} from "./fixtures.js";
 
 const VALUES = weightValues({levels: 4000});
-const KINDS = [
-  ...[
-    "open",
-    "causal",
-    "window",
-    "capped",
-    "sinks",
-    "padded",
-    "drawn",
-    "distance",
-    "keys",
-    "ahead",
-    "cells",
-    "shared",
-    "wide",
-  ],
-];
+const KINDS = expected("long_names");
 const countUp = (count, from = 0) => Int32Array.from({length: count}, (_, place) => from + place);
 
 /** A head as Python packed it, and what its trace says of it. */

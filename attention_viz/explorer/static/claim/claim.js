@@ -1,8 +1,7 @@
 // What the picture says, in a sentence.
 
 import {element} from "../parts/element.js";
-import {whichOf} from "./ordinal.js";
-import {partsOfPlace} from "./placed.js";
+import {tokenParts} from "./placed.js";
 import {findingIn} from "../data/pair.js";
 import {threeDigits} from "../data/scale.js";
 import {placeInWords} from "../data/tokens.js";
@@ -117,14 +116,9 @@ function partsOf({parts}) {
  */
 function named(axis, place, role) {
   const {labels, spellings} = axis;
-  const placed = placeInWords(axis, place);
-  if (placed !== null) {
-    const [before, shown] = partsOfPlace(placed, role);
-    return {before, shown, nodes: before ? [before, shown] : [shown]};
-  }
-  const before = whichOf(labels, place);
   const {mark, text} = spellings[place];
-  const shown = element("bdi", {class: role}, `\u201c${mark === "\u00b7" ? text : mark + text}\u201d`);
+  const word = mark === "\u00b7" ? text : mark + text;
+  const [before, shown] = tokenParts(labels, place, word, placeInWords(axis, place), role);
   return {before, shown, nodes: before ? [before, shown] : [shown]};
 }
 

@@ -122,7 +122,16 @@ export function begins({origins}, place) {
 export function placeInWords({place}, position) {
   const where = place?.[position];
   if (!where) return null;
-  return where.length === 1 ? `${where[0].toFixed(2)} s` : `patch ${where.join(", ")}`;
+  return where.length === 1 ? `${where[0].toFixed(2)} s` : patchAt(where[0], where[1]);
+}
+
+/**
+ * A patch of a picture, by its row and column from 0.
+ * @param {number} row
+ * @param {number} column
+ */
+export function patchAt(row, column) {
+  return `patch ${row}, ${column}`;
 }
 
 /** @param {number} number */

@@ -2,10 +2,9 @@
 
 import {countCut, percent, wordless} from "./board.js";
 import {heaviestCut, largestOf} from "./rules.js";
-import {whichOf} from "../claim/ordinal.js";
 import {threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
-import {partsOfPlace} from "../claim/placed.js";
+import {tokenParts} from "../claim/placed.js";
 
 /** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
@@ -83,10 +82,7 @@ function nothingCut({header}, matrices, run) {
  * @returns {[string, HTMLElement]}
  */
 function token({tokens, placed}, at, role) {
-  const name = placed?.[at];
-  if (name) return partsOfPlace(name, role);
-  const text = tokens[at].replace(/^\u00b7(?=.)/u, "");
-  return [whichOf(tokens, at), element("bdi", {class: role}, `\u201c${text}\u201d`)];
+  return tokenParts(tokens, at, tokens[at].replace(/^\u00b7(?=.)/u, ""), placed?.[at], role);
 }
 
 /**

@@ -75,5 +75,5 @@ export function saidOfPicture(view, patches) {
  * @param {number} position
  */
 export function calledPatch({now}, patches, position) {
-  return nameOfPatch(patches, now.stream.keys, position).replace("the patch at ", "");
+  return nameOfPatch(patches, now.stream.keys, position);
 }

@@ -1,5 +1,6 @@
 // What a head does with a chosen patch, in a sentence of parts with their roles.
 
+import {patchAt} from "../data/tokens.js";
 import {halfOn, lineOf, overPatches, regionOf} from "./patches.js";
 
 /**
@@ -24,7 +25,7 @@ const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 export function nameOfPatch(patches, {labels}, position) {
   const number = patches.numbers[position];
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
-  return `patch ${Math.floor(number / patches.across)}, ${number % patches.across}`;
+  return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
 
 /**
@@ -36,7 +37,7 @@ export function nameOfRegion({patches: all}, {across}) {
   const middle = (/** @type {number[]} */ numbers) =>
     Math.round(numbers.reduce((sum, one) => sum + one, 0) / numbers.length);
   const [row, column] = [middle(all.map((at) => Math.floor(at / across))), middle(all.map((at) => at % across))];
-  const where = `patch ${row}, ${column}`;
+  const where = patchAt(row, column);
   return all.length === 1 ? where : `${all.length} patches around ${where}`;
 }
 
