@@ -34,8 +34,8 @@ const WAIT_FOR_CHOICE = 120;
 const [LEAVING, STAYING] = [50, 1000];
 /** @type {WeakMap<HTMLElement, Entry>} */
 const running = new WeakMap();
-/** The one that began last, until it is stopped. @type {Entry | null} */
-let latest = null;
+/** What was set beside the explorer that began last, also once it is gone. @type {() => Settings | undefined} */
+let lastSettings = () => undefined;
 
 /** @param {Mounting} mounting */
 export default function explorerComponent({data, parentElement, setStateValue, setTriggerValue}) {
@@ -64,7 +64,6 @@ export default function explorerComponent({data, parentElement, setStateValue, s
   };
   running.set(parentElement, entry);
   entry.before = left(before);
-  latest = entry;
   start(parentElement, entry, before).catch((error) => showFailure(parentElement, error));
   return () => cleanUp(parentElement, entry);
 }
@@ -102,6 +101,7 @@ async function start(parentElement, entry, before) {
     },
   });
   entry.explorer = explorer;
+  lastSettings = explorer.settings;
   const {packet} = openChannel();
   if (packet) explorer.receive(packet);
   if (message?.ranking) explorer.rank(message.ranking);
@@ -110,17 +110,15 @@ async function start(parentElement, entry, before) {
 }
 
 /**
- * What was on the screen before: in the same element, or the settings of one whose place another has taken.
+ * What was on the screen before: in the same element, or the settings of the one before it, which Streamlit may have
+ * taken off the page some moments ago to build it anew.
  * @param {Entry | undefined} before
  * @returns {Entry["before"]}
  */
 function left(before) {
-  if (before) {
-    const {explorer} = before;
-    return explorer ? {choice: explorer.choice(), settings: explorer.settings()} : before.before;
-  }
-  const gone = latest && !latest.parentElement.isConnected ? latest : null;
-  return gone?.explorer ? {settings: gone.explorer.settings()} : {};
+  if (!before) return {settings: lastSettings()};
+  const {explorer} = before;
+  return explorer ? {choice: explorer.choice(), settings: explorer.settings()} : before.before;
 }
 
 /** @param {HTMLElement} parentElement */
@@ -204,6 +202,8 @@ function cleanUp(parentElement, entry, wait = LEAVING) {
       cleanUp(parentElement, entry, STAYING);
       return;
     }
+    // What was chosen just before would be lost with the element.
+    reportNow(entry);
     stop(entry);
     if (running.get(parentElement) === entry) running.delete(parentElement);
   }, wait);
@@ -211,10 +211,16 @@ function cleanUp(parentElement, entry, wait = LEAVING) {
 
 /** @param {Entry} entry */
 function stop(entry) {
-  if (latest === entry) latest = null;
+  const {explorer} = entry;
   clearTimeout(entry.timer);
   entry.listening.abort();
-  entry.explorer?.destroy();
+  if (!explorer) return;
+  if (lastSettings === explorer.settings) {
+    // An explorer holds its data: of one that is gone only the settings stay.
+    const settings = explorer.settings();
+    lastSettings = () => settings;
+  }
+  explorer.destroy();
 }
 
 /**
