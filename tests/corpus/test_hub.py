@@ -1,11 +1,13 @@
 """Data sets on the hub are read row by row; without the package or the network the scan is refused by name."""
 
+import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas
 import pytest
 
 import attention_viz as av
@@ -73,3 +75,19 @@ def test_what_can_not_be_had_is_refused_by_name(stand_in: StandIn, monkeypatch: 
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(av.UnusableText, match=r"isn't installed; pip install “attention-viz\[datasets\]” brings it"):
         list(hub.hub_rows("hub:letters"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="needs the extra attention-viz[datasets]")
+@pytest.mark.filterwarnings("default")  # its own
+def test_the_package_itself_reads_a_data_set_that_lies_here(tmp_path: Path) -> None:
+    texts = by_lot(70)
+    for part, rows in {"train": [*texts, None], "test": texts[:3]}.items():
+        pandas.DataFrame({"label": range(len(rows)), "text": rows}).to_parquet(tmp_path / f"{part}.parquet")
+    name = f"hub:{tmp_path}"
+    assert list(av.Corpus(name).texts()) == texts and list(av.Corpus(f"{name}:test").texts()) == texts[:3]
+    with pytest.raises(av.UnusableText, match="has no column 'body'; its columns are label, text"):
+        list(av.Corpus(name, column="body").texts())
+    with pytest.raises(av.UnusableText, match=r"can't be read from the hub: Bad split: dev.*'train', 'test'"):
+        list(av.Corpus(f"{name}:dev").texts())
+    with pytest.raises(av.UnusableText, match=r"can't be read from the hub: .*'short' not found"):
+        list(av.Corpus(f"{name}:short:train").texts())
