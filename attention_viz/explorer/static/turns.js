@@ -6,9 +6,14 @@ import {linksAreMissing, look} from "./parts/view.js";
 
 /** @import {OwnView, Part, State} from "./parts/view.js" */
 
+// What changes while a reader points.
+/** @type {Set<keyof State>} */
+const POINTED = new Set(["preview", "overQuery", "overKey", "overLine"]);
+
 /**
- * What changed, drawn. Whoever points at a head sees it at once, and a frame later what is told of it in lists. Of a long
- * text a head's map is drawn at once, and a frame later what is told of its strongest links, which have to be looked for.
+ * What changed, drawn. Whoever points at a head or a token sees it at once, and a frame later what is told of it in lists
+ * or drawn of it in small. Of a long text a head's map is drawn at once, and a frame later what is told of its strongest
+ * links, which have to be looked for.
  * @param {OwnView} view
  * @param {{first: Part[], later: Part[]}} parts
  */
@@ -46,7 +51,7 @@ export function createTurns(view, {first, later}) {
       }
       if (hasAny(changed, "loaded", "stream", "layer", "head", "pairChosen")) choosePair(view);
       drawFirst(changed);
-      if (changed.size > 1 || !changed.has("preview")) drawLater();
+      if ([...changed].some((name) => !POINTED.has(name))) drawLater();
       else next ||= requestAnimationFrame(drawLater);
     },
     stop() {

@@ -57,12 +57,22 @@ test("of a long text a head's map is drawn before its links are looked for, and 
   assert.deepEqual(seen.splice(0), ["pair", ["map", 1, "loaded"], ["lists", 1, "layer", "loaded"]]);
 });
 
-test("of a short one all is drawn at once, and of a head that is pointed at what lists tell a frame later", () => {
+test("of a short one all is drawn at once, and of a head or a token that is pointed at what lists tell a frame later", () => {
   const drawn = turns(undefined);
   drawn.draw(new Set(["layer"]), () => seen.push("pair"));
   assert.deepEqual(seen.splice(0), ["search", "pair", ["map", 1, "layer"], ["lists", 1, "layer"]]);
   drawn.draw(new Set(["preview"]), () => seen.push("pair"));
   assert.deepEqual(seen.splice(0), [["map", 1, "preview"]]);
   frames.splice(0).forEach((act) => act());
-  assert.deepEqual(seen, [["lists", 1, "preview"]]);
+  assert.deepEqual(seen.splice(0), [["lists", 1, "preview"]]);
+  drawn.draw(new Set(["overQuery", "overLine"]), () => seen.push("pair"));
+  assert.deepEqual(seen.splice(0), [["map", 1, "overQuery", "overLine"]]);
+  // A click is told everywhere at once, with what was still to be told.
+  drawn.draw(new Set(["query"]), () => seen.push("pair"));
+  assert.deepEqual(seen.splice(0), [
+    ["map", 1, "query"],
+    ["lists", 1, "overQuery", "overLine", "query"],
+  ]);
+  frames.splice(0).forEach((act) => act());
+  assert.deepEqual(seen, []);
 });

@@ -18,7 +18,7 @@ import {mountExplorer} from "../explorer.js";
  * @property {HTMLElement} parentElement
  * @property {number} serial  of the reader's last choice
  * @property {Explorer | null} explorer
- * @property {{choice?: HeadChoice, settings?: Settings}} before  what was on the screen before this data came
+ * @property {{choice?: HeadChoice, settings?: Settings | undefined}} before  what was on the screen before this data came
  * @property {(HeadChoice & {serial: number}) | null} pending  chosen by the reader, and not told to the server yet
  * @property {number} chosen  when
  * @property {number} timer

@@ -11,10 +11,12 @@ import {veilOf} from "./veil.js";
  * @import {Patches} from "./patches.js"
  */
 
+/** The picture's dots: in colour, and in grey under a veil of the page's colour. @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement}} Dots */
+
 /**
- * The picture's dots: in colour, and in grey under a veil of the page's colour; and what is painted on anew for each
- * patch, kept since making it takes longer than painting.
- * @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement, over: HTMLCanvasElement, veil: HTMLCanvasElement}} Sheets
+ * The dots as they came; as large as the picture is on the screen, since making them so takes longer than laying one over
+ * the other; and the veil, which is painted anew for each patch.
+ * @typedef {{dots: Dots, sized: Dots, veil: HTMLCanvasElement}} Sheets
  */
 
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
@@ -41,7 +43,7 @@ export function sheetsOf(view, dots, {rows, columns}) {
   }
   contextOf(colour).putImageData(plain, 0, 0);
   contextOf(veiled).putImageData(grey, 0, 0);
-  return {colour, veiled, over: canvasOf(0, 0), veil: canvasOf(0, 0)};
+  return {dots: {colour, veiled}, sized: {colour: canvasOf(0, 0), veiled: canvasOf(0, 0)}, veil: canvasOf(0, 0)};
 }
 
 /**
@@ -65,27 +67,42 @@ function contextOf(canvas) {
  * @param {Patches} patches
  * @param {number} side
  */
-export function paintOverlay(view, canvas, {colour, veiled, over, veil}, patches, side) {
+export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   const size = Math.round(side * ratio);
-  const high = Math.round((size * colour.height) / colour.width);
-  for (const one of [canvas, over])
-    if (one.width !== size || one.height !== high) Object.assign(one, {width: size, height: high});
+  const high = Math.round((size * dots.colour.height) / dots.colour.width);
+  if (canvas.width !== size || canvas.height !== high) Object.assign(canvas, {width: size, height: high});
+  if (sized.colour.width !== size || sized.colour.height !== high) enlarge(dots, sized, size, high);
   const context = contextOf(canvas);
-  context.globalAlpha = 1;
-  context.drawImage(colour, 0, 0, size, high);
+  Object.assign(context, {globalCompositeOperation: "copy", globalAlpha: 1});
   const {head, stream} = view.now;
-  if (head === null) return;
+  if (head === null) {
+    context.drawImage(sized.colour, 0, 0);
+    return;
+  }
   const {smooth, strength, direction} = view.store.state;
   const weights = overPatches(lineOf(head, chosenPosition(view), stream.keys.count, direction), patches);
-  const own = contextOf(over);
-  Object.assign(own, {globalCompositeOperation: "copy", imageSmoothingEnabled: true});
-  own.drawImage(veiled, 0, 0, size, high);
   paintVeil(veil, weights, patches, smooth);
-  Object.assign(own, {globalCompositeOperation: "destination-in", imageSmoothingEnabled: smooth});
-  own.drawImage(veil, 0, 0, size, high);
-  context.globalAlpha = strength / 100;
-  context.drawImage(over, 0, 0);
+  // The veil, then the grey picture where it is, then the colours beneath both.
+  Object.assign(context, {globalAlpha: strength / 100, imageSmoothingEnabled: smooth});
+  context.drawImage(veil, 0, 0, size, high);
+  Object.assign(context, {globalCompositeOperation: "source-in", globalAlpha: 1});
+  context.drawImage(sized.veiled, 0, 0);
+  context.globalCompositeOperation = "destination-over";
+  context.drawImage(sized.colour, 0, 0);
+}
+
+/**
+ * @param {Dots} dots
+ * @param {Dots} sized
+ * @param {number} width
+ * @param {number} height
+ */
+function enlarge(dots, sized, width, height) {
+  for (const which of /** @type {(keyof Dots)[]} */ (["colour", "veiled"])) {
+    Object.assign(sized[which], {width, height});
+    contextOf(sized[which]).drawImage(dots[which], 0, 0, width, height);
+  }
 }
 
 /**

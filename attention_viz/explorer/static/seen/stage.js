@@ -35,6 +35,11 @@ export function createStage(view, patches, packed) {
   let dots = null;
   /** @type {{theme: number, sheets: Sheets} | null} */
   let drawn = null;
+  // Asking for it at each patch would have the page laid out for the answer.
+  let side = 0;
+  new ResizeObserver(() => {
+    if (side !== 0 && side !== frame.clientWidth) view.resized();
+  }).observe(frame);
   readPlane(view.recording.payload, packed.at).then((plane) => {
     dots = plane;
     view.store.set({loaded: view.store.state.loaded + 1});
@@ -48,8 +53,8 @@ export function createStage(view, patches, packed) {
       if (dots === null) return;
       const {theme} = view.store.state;
       if (drawn?.theme !== theme) drawn = {theme, sheets: sheetsOf(view, dots, packed)};
-      const side = frame.clientWidth || 320;
-      paintOverlay(view, canvas, drawn.sheets, patches, side);
+      if (side === 0 || hasAny(changed, "size")) side = frame.clientWidth;
+      paintOverlay(view, canvas, drawn.sheets, patches, side || 320);
       placeMarks(view, marks, patches);
       caption.textContent = captionOf(view, patches);
       canvas.setAttribute(
