@@ -31,7 +31,7 @@ help:
 	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
 	@echo 'make recorded record anew the runs that the app opens on, which ship with it'
 	@echo 'make scans    scan anew the texts whose scans ship, with MiniLM and with SmolLM2'
-	@echo 'make families try every family that transformers knows, and write docs/families.md'
+	@echo 'make families try every family that transformers knows, and write docs/families.md    ARGS=--compare to say what changed'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
 	@echo 'make soak     thirty visitors come and go                  MINUTES=30 for how long'
 	@echo 'make wheel    build the package, app included, into dist/'
@@ -100,8 +100,8 @@ scans:
 
 families:
 	@$(setup) .venv requirements-dev.txt $(models)
-	@.venv/bin/python -m scripts.families $(ARGS)
-	@.venv/bin/python -m scripts.seen_families $(ARGS)
+	@.venv/bin/python -m scripts.families $(ARGS); text=$$?; \
+	.venv/bin/python -m scripts.seen_families $(ARGS) && exit $$text
 
 # The tools compared with want versions of their own, so they stay out of the app's environment. Memory is kept as
 # scripts/serve.py has the app keep it.

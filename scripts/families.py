@@ -5,7 +5,7 @@ is exact where every weight of every head and the output are those of eager atte
 is exact an output and scores are opened into what wrote them, too.
 """
 
-import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.closure import CLOSED, Closure, closure
 from scripts.tiny import VOCABULARY, Family, families, tiny
-from scripts.trying import SCALES, SEEN, TooLongError, at_most, cell, first_line, tells, tried
+from scripts.trying import SCALES, SEEN, TooLongError, asks, at_most, cell, first_line, tell, tells, tried
 
 __all__ = ["TABLE", "Result", "try_family"]
 
@@ -165,25 +165,26 @@ def _text(results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(write: Callable[[str], object] = TABLE.write_text) -> None:
-    """Try all families, or those named, and write the table, or say what came out."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="only these families, without writing the table")
-    names = parser.parse_args().names
+def main(write: Callable[[str], object] = TABLE.write_text) -> int:
+    """Try all families, or those named, say what came out and what did otherwise before, and write the table."""
+    arguments = asks(__doc__).parse_args()
     # Telling which families read ids imports their code, which forked processes share and don't import again.
-    chosen = [family for family in families() if not names or family.name in names]
+    chosen = [one for one in families() if not arguments.names or one.name in arguments.names][:: arguments.every]
     results: list[Result] = []
     for result in tried(try_family, chosen):
         results.append(result)
         told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
         told += "" if result.closure is None else f"; opened: {result.closure}"
         print(f"{len(results)}/{len(chosen)} {told} ({result.seconds:.1f} s)", flush=True)
-    if not names:
-        text = _text(sorted(results, key=lambda result: (result.family.name, result.family.model_class)))
-        # Pictures and sound are tried by a script of their own.
-        _, heading, others = TABLE.read_text("utf-8").partition(SEEN)
+    text = _text(sorted(results, key=lambda result: (result.family.name, result.family.model_class)))
+    # Pictures and sound are tried by a script of their own.
+    before, heading, others = TABLE.read_text("utf-8").partition(SEEN)
+    whole = not arguments.names and arguments.every == 1
+    failed = tell(before, text, whole=whole)
+    if whole and not arguments.compare:
         write(f"{text}\n{heading}{others}" if heading else text)
+    return failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

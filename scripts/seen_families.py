@@ -6,10 +6,10 @@ further from a run of twice the precision than twice eager itself is, and where 
 out are among ours.
 """
 
-import argparse
 import copy
 import json
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from attention_viz.errors import AttentionVizError
 from scripts.seen.building import broken, seen_families, tiny_seen
 from scripts.seen.reading import UnreadError, example_of
 from scripts.tiny import Family, scaled
-from scripts.trying import SCALES, SEEN, TooLongError, at_most, cell, first_line, tells, tried
+from scripts.trying import SCALES, SEEN, TooLongError, asks, at_most, cell, first_line, tell, tells, tried
 
 __all__ = ["TABLE", "Seen", "try_seen"]
 
@@ -230,14 +230,14 @@ def _keep(path: Path | None, result: Seen) -> None:
             file.write(json.dumps(asdict(result)) + "\n")
 
 
-def main(write: Callable[[str], object] = TABLE.write_text) -> None:
-    """Try all families, or those named, and write the table, or say what came out."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="only these families, without writing the table")
+def main(write: Callable[[str], object] = TABLE.write_text) -> int:
+    """Try all families, or those named, say what came out and what did otherwise before, and write the table."""
+    parser = asks(__doc__)
     parser.add_argument("--kept", type=Path, help="a file in which results are kept: what is in it isn't tried again")
     arguments = parser.parse_args()
     kept = _kept(arguments.kept)
-    chosen = [one for one in seen_families() if not arguments.names or one.name in arguments.names]
+    named = [one for one in seen_families() if not arguments.names or one.name in arguments.names]
+    chosen = named[:: arguments.every]
     results = [kept[one] for one in chosen if one in kept]
     open_ones = [one for one in chosen if one not in kept]
     for number, result in enumerate(tried(try_seen, open_ones), 1):
@@ -245,10 +245,14 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> None:
         _keep(arguments.kept, result)
         told = f"{result.family.name} {result.family.model_class}: {result.outcome} {', '.join(result.streams)}"
         print(f"{number}/{len(open_ones)} {told} {result.reason} ({result.seconds:.1f} s)", flush=True)
-    if not arguments.names:
-        before = TABLE.read_text("utf-8").split(SEEN)[0].rstrip()
-        write(f"{before}\n\n{_text(sorted(results, key=lambda one: (one.family.name, one.family.model_class)))}")
+    texts, heading, others = TABLE.read_text("utf-8").partition(SEEN)
+    text = _text(sorted(results, key=lambda one: (one.family.name, one.family.model_class)))
+    whole = not arguments.names and arguments.every == 1
+    failed = tell(heading + others, text, whole=whole)
+    if whole and not arguments.compare:
+        write(f"{texts.rstrip()}\n\n{text}")
+    return failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,9 +4,11 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -14,7 +16,20 @@ from transformers.utils import logging as transformers_logging
 
 import attention_viz as av
 
-__all__ = ["SCALES", "SEEN", "TooLongError", "at_most", "cell", "first_line", "tells", "tried"]
+__all__ = [
+    "SCALES",
+    "SEEN",
+    "TooLongError",
+    "asks",
+    "at_most",
+    "cell",
+    "differences",
+    "first_line",
+    "rows",
+    "tell",
+    "tells",
+    "tried",
+]
 
 # What stands in docs/families.md above pictures and sound, which follow after texts.
 SEEN = "# Pictures and sound"
@@ -73,6 +88,74 @@ def first_line(error: BaseException) -> str:
 def cell(text: str) -> str:
     """A text as it stands in a table."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def asks(description: str | None) -> ArgumentParser:
+    """What either script can be asked."""
+    parser = ArgumentParser(description=description)
+    parser.add_argument("names", nargs="*", help="only these families, without writing the table")
+    parser.add_argument("--every", type=int, default=1, help="only each so-manieth family, without writing the table")
+    parser.add_argument(
+        "--compare", action="store_true", help="say what comes out otherwise than the table says, which stays as it is"
+    )
+    return parser
+
+
+def rows(table: str) -> dict[str, dict[str, str]]:
+    """What a table says of each family and class: its outcome, and what else stands there but for notes and reasons.
+
+    Of what was opened only whether it was: how far its rows miss is rounding.
+    """
+    found, outcome, names = dict[str, dict[str, str]](), "", list[str]()
+    for line in table.splitlines():
+        if line.startswith("## "):
+            outcome = line.removeprefix("## ").partition(",")[0].lower()
+        if not line.startswith("| ") or line.startswith("| ---"):
+            continue
+        cells = [one.strip() for one in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells[:2] == ["family", "class"]:
+            names = cells[2:]
+            continue
+        said = {name: told for name, told in zip(names, cells[2:], strict=True) if name not in ("note", "why")}
+        if "opened" in said:
+            said["opened"] = "no" if said["opened"].startswith("no: ") else "yes"
+        found[" ".join(cells[:2])] = {"outcome": outcome, **said}
+    return found
+
+
+def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Of each family and class that came out otherwise than before, how; those that are in one of the two only, too."""
+    told = list[str]()
+    for name in sorted(before | after):
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None:
+            told.append(f"{name}: {'new, ' + new['outcome'] if new else 'gone, was ' + (old or {})['outcome']}")
+            continue
+        changed = [one for one in new if one in old and old[one] != new[one]]
+        if changed:
+            told.append(
+                f"{name}: " + "; ".join(f"{one} {old[one] or 'none'} → {new[one] or 'none'}" for one in changed)
+            )
+    return told
+
+
+def tell(before: str, after: str, *, whole: bool) -> int:
+    """Print what came out otherwise than a table says; 1, for the shell, where anything came out wrong.
+
+    Args:
+        before: the table.
+        after: the table that would be written now.
+        whole: whether all families were tried: else only those that were are compared.
+    """
+    old, new = rows(before), rows(after)
+    kept = old if whole else {name: said for name, said in old.items() if name in new}
+    made = re.search(r"transformers (\S+) and torch (\S+)\. ", before)
+    told = differences(kept, new)
+    than = f"than with transformers {made[1]} and torch {made[2]}" if made else "than the table says"
+    print(f"{len(told)} of {len(new)} came out otherwise {than}{':' if told else '.'}", *told, sep="\n  ", flush=True)
+    wrong = [name for name, said in new.items() if said["outcome"] == "wrong"]
+    print(f"{len(wrong)} are wrong{': ' + ', '.join(wrong) if wrong else ''}.", flush=True)
+    return 1 if wrong else 0
 
 
 def tried(one: Callable[[_T], _Result], chosen: Sequence[_T]) -> Iterator[_Result]:

@@ -8,6 +8,8 @@ import pytest
 from scripts.closure import Closure
 from scripts.families import TABLE, try_family
 from scripts.tiny import Family
+from scripts.trying import SEEN, tell
+from scripts.trying import rows as rows_of
 
 TEXT = TABLE.read_text("utf-8")
 OUTCOMES = ("exact", "wrong", "refused", "not built")
@@ -110,3 +112,55 @@ def test_a_family_comes_out_as_the_table_says(name: str) -> None:
         if result.closure is not None:
             assert result.closure.opened == (not opened()[family][0].startswith("no: ")), result.closure
             assert (result.closure.unknown > 0.005) == ("other" in opened()[family][0])
+
+
+BEFORE = """# Which
+
+Made by `make families` with transformers 5.23.0 and torch 2.13.0+cpu. Each text
+
+## Exact
+
+| family | class | attention | route | layers without | opened | note |
+| --- | --- | --- | --- | --- | --- | --- |
+| bert | BertModel | encoder | interface |  | 3e-07 |  |
+| gpt2 | GPT2Model | decoder | interface |  | no: why \\| not | less is proven |
+
+## Refused
+
+| family | class | why |
+| --- | --- | --- |
+| mamba | MambaModel | it has none |
+"""
+
+
+def test_a_table_is_read_as_what_its_rows_say_but_for_notes_reasons_and_rounding() -> None:
+    exact = {"outcome": "exact", "route": "interface", "layers without": ""}
+    assert rows_of(BEFORE) == {
+        "bert BertModel": {**exact, "attention": "encoder", "opened": "yes"},
+        "gpt2 GPT2Model": {**exact, "attention": "decoder", "opened": "no"},
+        "mamba MambaModel": {"outcome": "refused"},
+    }
+    texts, _, others = TEXT.partition(SEEN)
+    assert set(rows_of(texts)) == {f"{one.name} {one.model_class}" for outcome in OUTCOMES for one in rows(outcome)}
+    assert len(rows_of(others)) > 300
+
+
+def test_what_comes_out_otherwise_is_told_and_what_is_wrong_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tell(BEFORE, BEFORE.replace("3e-07", "4e-07").replace("it has none", "none"), whole=True) == 0
+    told = "0 of 3 came out otherwise than with transformers 5.23.0 and torch 2.13.0+cpu.\n0 are wrong.\n"
+    assert capsys.readouterr().out == told
+    lines = BEFORE.replace("interface |  | 3e-07", "interception |  | no: it").splitlines()
+    (gone,) = (line for line in lines if "GPT2Model" in line)
+    after = "\n".join(
+        [*(line for line in lines if line != gone), "", "## Wrong", "", lines[-3], "| t5 | T5Model | 1e-3 |"]
+    )
+    assert tell(BEFORE, after, whole=True) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  bert BertModel: route interface → interception; opened yes → no",
+        "  gpt2 GPT2Model: gone, was exact",
+        "  t5 T5Model: new, wrong",
+        "1 are wrong: t5 T5Model.",
+    ]
+    # Of a sample only what is in it can be compared.
+    assert tell(BEFORE, BEFORE.replace(f"{gone}\n", ""), whole=False) == 0
+    assert capsys.readouterr().out.startswith("0 of 2 ")
