@@ -198,7 +198,9 @@ class Runner:
             "input_ids": torch.tensor([[token]], device=device),
             "attention_mask": torch.ones(1, before + 1, dtype=torch.long, device=device),
             "position_ids": torch.tensor([[position]], device=device),
+            # One of the two: transformers calls it by the latter name from 5.24 on.
             "past_key_values": cache,
+            "cache": cache,
         }
         return {name: value for name, value in inputs.items() if name in self.named}
 

@@ -1,6 +1,7 @@
 """A decoder going on with a text in steps: each trace is that of the same ids alone, with the text of transformers."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,12 @@ def test_each_trace_is_that_of_the_same_ids_alone(family: str) -> None:
         alone = model.trace_ids(torch.tensor([ids]))
         assert_alike(trace, alone)
         assert trace.fidelity.ok
+
+
+@pytest.mark.parametrize("name", ["past_key_values", "cache"])
+def test_a_step_hands_the_cache_over_by_the_name_that_this_transformers_has_for_it(name: str) -> None:
+    runner = replace(decoder()._growing.stepping.runner, named=frozenset({"input_ids", name}))
+    assert set(runner.step_inputs(1, 0, 0, object())) == {"input_ids", name}
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
