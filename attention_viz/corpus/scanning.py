@@ -87,7 +87,7 @@ def scan(
     Raises:
         ScanError: the folder is of another model, version, corpus or setting, is in use, or can't be written.
         UnusableText: the corpus can't be read, or has no text.
-        UnsupportedModel: our own module; or an engine that isn't there.
+        UnsupportedModel: our own module; or an engine that isn't there or can't go on.
         ShapeError: a number below 1, or a layer that isn't there.
     """
     _check(model, engine, limit=limit, length=length, rows=rows, workers=workers)

@@ -5,6 +5,7 @@ What Ray hands over and brings back are texts and the bytes of a safetensors fil
 
 import importlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -33,7 +34,8 @@ def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Ite
         workers: how many actors; None for as many as there are processors.
 
     Raises:
-        UnsupportedModel: Ray isn't installed, or the model has no name that an actor could load it by.
+        UnsupportedModel: Ray isn't installed, its cluster can't be joined, or the model has no name that an actor could
+            load it by, or stands for other weights there.
     """
     ray = _ray()
     model = worker.model
@@ -42,15 +44,25 @@ def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Ite
             f"{model.name} was wrapped in memory, and Ray's actors load a model by its name; use the engine “local”"
         )
     if not ray.is_initialized():
-        # An address is taken from RAY_ADDRESS, as Ray does.
-        options: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-        ray.init(log_to_driver=False, **options)
+        _begin(ray)
     ray.data.DataContext.get_current().execution_options.preserve_order = True
     ray.data.DataContext.get_current().enable_progress_bars = False
     actors = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
     ahead = iter(chunks)
     while some := list(islice(ahead, _HANDED)):
         yield from _handed(ray, worker, some, actors)
+
+
+def _begin(ray: Any) -> None:
+    """Start Ray here, or join the cluster that RAY_ADDRESS names, as Ray does."""
+    address = os.environ.get("RAY_ADDRESS")
+    options: dict[str, Any] = {} if address else {"include_dashboard": False}
+    try:
+        ray.init(log_to_driver=False, **options)
+    except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
+        told = str(error).strip().split("\n")[0] or type(error).__name__
+        hint = "; a cluster that asks for a token is joined with RAY_AUTH_MODE=token" if address else ""
+        raise UnsupportedModel(f"Ray can't be had at {address or 'this machine'}: {told}{hint}") from error
 
 
 def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Iterator[tuple[Chunk, Part]]:
@@ -62,10 +74,15 @@ def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Itera
         batch_size=1,
         compute=ray.data.ActorPoolStrategy(size=min(actors, len(rows))),
     )
-    for chunk, row in zip(chunks, done.iter_rows(), strict=True):
-        if int(row["start"]) != chunk.start:
-            raise RuntimeError(f"Ray handed back the chunk at text {row['start']} where that at {chunk.start} was due")
-        yield chunk, Part.of_bytes(row["part"])[0]
+    try:
+        for chunk, row in zip(chunks, done.iter_rows(), strict=True):
+            if int(row["start"]) != chunk.start:
+                raise RuntimeError(f"Ray handed back the chunk at {row['start']} where that at {chunk.start} was due")
+            yield chunk, Part.of_bytes(row["part"])[0]
+    except ray.exceptions.RayError as error:
+        # It has the whole way there, of which the end says what went wrong.
+        told = re.sub(r"^[\w.]+: ", "", str(error).strip().split("\n")[-1].strip())
+        raise UnsupportedModel(f"an actor of Ray could not go on: {told}") from error
 
 
 class _Actor:
