@@ -30,6 +30,8 @@ _SWIN = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "hidden_size": 16, 
          "window_size": 4, "num_attention_heads": [2, 4], "num_hidden_layers": 2}  # fmt: skip
 _SAM = {"image_size": 32, "patch_size": 8, "window_size": 2, "global_attn_indexes": [1], "output_channels": 32,
         "num_pos_feats": 16, "hidden_size": 32}  # fmt: skip
+# By default its weights are so small that nothing of a picture comes through.
+_OCR = {"sam_config": {**_SAM, "downsample_channels": [16, 32], "initializer_range": 0.02}}
 _MIMI = {"upsample_groups": 32, "vector_quantization_hidden_dimension": 16, "codebook_dim": 16, "num_filters": 4,
          "num_quantizers": 4, "codebook_size": 32}  # fmt: skip
 _VISION = {"hidden_size": 128}
@@ -44,6 +46,12 @@ _GEMMA = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "
 _LW_DETR = {"image_size": 64, "num_windows": 4, "window_block_indices": [0], "out_features": ["stage2"]}
 _PROMPTED = {"hidden_size": 32, "image_size": 32, "patch_size": 8, "image_embedding_size": 4}
 _DECODED = {"hidden_size": 32, "mlp_dim": 32, "iou_head_hidden_dim": 16}
+# What is heard and what is meant, one beside the other.
+_CODEC = {"quantization_dim": 64, "encoder_hidden_size": 4}
+# By default only the last of its stages is handed on.
+_LCNET = {"out_features": ["stage1", "stage2", "stage3", "stage4"], "stem_channels": [3, 8, 16],
+          "block_configs": [[[3, 16, 16, 1, True]], [[3, 16, 16, 2, False]], [[3, 16, 32, 2, True]],
+                            [[3, 32, 32, 2, False]]]}  # fmt: skip
 _VIBE = {"num_filters": 4, "downsampling_ratios": [2, 2], "depths": [1, 1, 1], "hidden_size": 8}
 
 # What is said in a family's configuration instead of what all get.
@@ -76,8 +84,8 @@ CHANGES: dict[str, dict[str, Any]] = {
             "backbone_hidden_size": 32}},
     "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense", "sparse"], "num_experts_per_tok": 2, "n_group": 1,
                                       "topk_group": 1},
-                      "vision_config": {"sam_config": {**_SAM, "downsample_channels": [16, 32]}}},
-    "deepseek_ocr2_vision": {"sam_config": {**_SAM, "downsample_channels": [16, 32]}},
+                      "vision_config": _OCR},
+    "deepseek_ocr2_vision": _OCR,
     "deepseek_vl_hybrid": {"high_res_vision_config": _SAM},
     "depth_pro": {"patch_size": 32, "intermediate_hook_ids": [1, 0], "fusion_hidden_size": 16,
                   "intermediate_feature_dims": [16, 16], "scaled_images_feature_dims": [16, 16, 16],
@@ -138,7 +146,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "minicpmv4_6": {"image_token_id": 3},
     "minicpmv4_7": {"image_token_id": 3},
     "mm-grounding-dino": {"backbone_config": _SWIN},
-    "molmo2": {"image_patch_id": 3, "image_token_id": 3, "adapter_config": {"vision_feature_layer": [1, 0]}},
+    "molmo2": {"image_patch_id": 3, "image_token_id": 3, "adapter_config": {"vision_feature_layer": [1, 0],
+               "text_hidden_size": 32}},
     "muse_glimmer": {"out_hidden_size": 128},
     "muse_spark": {"out_hidden_size": 128, "audio_config": {"patch_sizes": [2, 2], "hidden_sizes": [32, 32],
                                                             "depths": [1, 1]}},
@@ -151,6 +160,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "neomme": {**_turned_by_kind(full_attention=0.5, sliding_attention=1)},
     "oneformer": {"backbone_config": {**_SWIN, "image_size": 64, "depths": [1, 1, 1, 1], "num_heads": [2, 2, 2, 2],
                                       "window_size": 2}, "task_seq_len": 7, "text_encoder_context_length": 7},
+    "neucodec": _CODEC,
+    "pp_ocrv6_small_det": {"backbone_config": _LCNET, "layer_list_out_channels": [16, 16, 32, 32]},
     "qwen2_5_omni_thinker": {"vision_start_token_id": 4},
     "qwen3_asr": {"audio_config": {"output_dim": 32}},
     "qwen3_omni_moe_thinker": {"vision_start_token_id": 4},
@@ -168,8 +179,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "step3p7": {"text_config": {"sliding_window": 4}},
     "t5gemma2": {"encoder": {"mm_tokens_per_image": 16}},
     "tvp": {"max_img_size": 64, "visual_prompt_size": 4},
-    "unlimited_ocr": {"vision_config": {"sam_config": {**_SAM, "downsample_channels": [16, 32]}}},
-    "unlimited_ocr_vision": {"sam_config": {**_SAM, "downsample_channels": [16, 32]}},
+    "unlimited_ocr": {"vision_config": _OCR},
+    "unlimited_ocr_vision": _OCR,
+    "uvdoc": {"backbone_config": {"out_features": [f"stage{number}" for number in range(1, 7)]}},
     "vibevoice": {"audio_config": _VIBE, "semantic_model_config": _VIBE, "audio_token_id": 3},
     "vibevoice_acoustic_tokenizer": _VIBE,
     "vibevoice_asr": {"acoustic_tokenizer_encoder_config": _VIBE, "semantic_tokenizer_encoder_config": _VIBE},
@@ -182,4 +194,5 @@ CHANGES: dict[str, dict[str, Any]] = {
                                                       "max_source_positions": 32}},
     "voxtral_realtime": {"downsample_factor": 4, "audio_token_id": 3},
     "xclip": {"vision_config": {"mit_hidden_size": 32, "mit_num_attention_heads": 4, "mit_intermediate_size": 48}},
+    "xcodec2": _CODEC,
 }  # fmt: skip

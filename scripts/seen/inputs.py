@@ -80,7 +80,13 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
         "aspect_ratio_ids": torch.ones(1, 1, dtype=torch.long),
         "aspect_ratio_mask": torch.ones(1, 1, 4, dtype=torch.long),
     },
-    "molmo2": lambda: {"pixel_values": noise(1, 64, 192)},
+    "molmo2": lambda: {
+        "pixel_values": noise(1, 64, 192),
+        # Which patches are put together: 16 times 2 × 2 of 8 × 8.
+        "image_token_pooling": torch.arange(64).reshape(4, 2, 4, 2).transpose(1, 2).reshape(16, 4),
+        "image_grids": torch.tensor([[4, 4, 0, 0]]),
+        "image_num_crops": torch.tensor([[1]]),
+    },
     "molmo2_vision": lambda: {"pixel_values": noise(1, 64, 192)},
     "muse_glimmer": lambda: {"pixel_values": noise(16, 384), "image_grid_thw": _GRID},
     "muse_spark": lambda: {"pixel_values": noise(16, 384), "image_grid_thw": _GRID},
