@@ -69,7 +69,7 @@ def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bo
             )
             bar.empty()
     except HypothesisError as error:
-        st.code(str(error), language=None)
+        st.code(str(error), language=None, wrap_lines=True)
         return
     except AttentionVizError as error:
         st.info(as_sentence(str(error)))
@@ -83,6 +83,8 @@ def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bo
         {"head": f"{row['layer']}·{row['head']}", **{name: round(row[of], 2) for name, of in columns.items()}}
         for row in best
     ]
-    st.dataframe(shown, hide_index=True, width="stretch")
+    # Whole numbers, too, so that they stand below each other.
+    written = dict.fromkeys(columns, st.column_config.NumberColumn(format="%.2f"))
+    st.dataframe(shown, hide_index=True, width="stretch", column_config=written)
     first, second = found.texts
     st.caption(f"Heads are ranked on {first} texts; these numbers are from {second} others.")
