@@ -18,8 +18,9 @@ __all__ = ["SIDE", "Overview", "overview"]
 
 # Blocks along each side of a map, at most.
 SIDE = 512
-# How many logits are computed at a time: 4 MiB, so that what follows finds them in the processor's cache.
-_LOGITS_AT_A_TIME = 1_000_000
+# How many logits are computed at a time: 2 MiB, so that what follows finds them in the processor's cache; and of how
+# many keys, so that the products are of matrices that are no strips.
+_LOGITS_AT_A_TIME, _KEYS_AT_A_TIME = 500_000, 1_000
 # In how many parts the rows are taken at least: of a decoder's first rows no key of the last ones is computed.
 _PARTS = 4
 
@@ -70,85 +71,136 @@ def overview(
     queries, keys = call.shape
     size = -(-queries // side), -(-keys // side)
     normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)
-    values, shown, sums_of_blocks = list[numpy.ndarray](), list[numpy.ndarray](), list[numpy.ndarray]()
+    found = {name: list[numpy.ndarray]() for name in ("values", "shown", "means")}
     # Of a mask that only hides what lies ahead nothing is looked up: of 8,000 tokens that is half of the time.
-    closed, room = is_causal(call.allowed, call.shape), torch.empty(0)
+    closed = is_causal(call.allowed, call.shape)
     with torch.no_grad():
-        for rows in _slices(queries, keys, size[0]):
-            logits, room = _logits(call, rows, room, closed=closed)
-            most, total, all_of_it = _exponentials(logits, call.sinks)
-            values.append(_pooled(torch.amax, logits, all_of_it, keys, size))
-            if means:
-                sums_of_blocks.append(_pooled(torch.sum, logits, all_of_it, keys, size))
-            if hidden is not None:
-                _ = logits.masked_fill_(hidden[rows, : logits.shape[1]], 0)
-                shown.append(_pooled(torch.amax, logits, all_of_it, keys, size))
+        for rows in _slices(queries, keys, size):
+            part = _Rows(call, rows, size, means=means, hidden=hidden, closed=closed)
+            most, total, all_of_it = part.sums(call.sinks)
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
             sums[rows] = (total / all_of_it).nan_to_num(0).cpu()
-    found = numpy.concatenate(values)
-    if not numpy.isfinite(found).all():
+            for name, blocks in part.blocks(most, all_of_it).items():
+                found[name].append(blocks)
+    values, shown, totals = (numpy.concatenate(blocks) if blocks else None for blocks in found.values())
+    assert values is not None
+    if not numpy.isfinite(values).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
-    average = numpy.concatenate(sums_of_blocks) / _open_cells(call, size, closed=closed) if means else None
-    rest = None if hidden is None else numpy.concatenate(shown)
-    return Overview(found, rest, average, normalisers, sums, (queries, keys), size, closed)
+    average = None if totals is None else totals / _open_cells(call, size, closed=closed)
+    return Overview(values, shown, average, normalisers, sums, (queries, keys), size, closed)
 
 
-def _slices(queries: int, keys: int, block: int) -> list[slice]:
-    """Rows in whole blocks, as many at a time as fit into the cache."""
-    step = max(1, min(_LOGITS_AT_A_TIME // max(1, keys * block), -(-queries // (block * _PARTS)))) * block
+def _slices(queries: int, keys: int, size: tuple[int, int]) -> list[slice]:
+    """Rows in whole blocks, as many at a time as fit into the cache beside so many keys."""
+    wide, block = min(keys, _wide(size)), size[0]
+    step = max(1, min(_LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * _PARTS)))) * block
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
 
 
-def _logits(call: Attention, rows: slice, room: Tensor, *, closed: bool) -> tuple[Tensor, Tensor]:
-    """The logits of some rows up to the last key that any of them may look at, in memory that is used again."""
-    query, key = widened(call.query[rows]), widened(call.key)
-    allowed = None if call.allowed is None else call.allowed[rows] if len(call.allowed) > 1 else call.allowed
-    if closed:
-        key = key[: rows.stop]
-    elif allowed is not None:
-        open_keys = allowed.any(dim=0)
-        end = int(open_keys.nonzero()[-1]) + 1 if bool(open_keys.any()) else 1
-        key, allowed = key[:end], allowed[:, : end if allowed.shape[1] > 1 else 1]
-    if room.shape[:1] != (len(query) * call.shape[1],) or room.dtype != query.dtype:
-        room = query.new_empty(len(query) * call.shape[1])
-    logits = torch.mm(query * call.scale, key.T, out=room[: len(query) * len(key)].view(len(query), len(key)))
+def _wide(size: tuple[int, int]) -> int:
+    """How many keys are taken at a time: in whole blocks."""
+    return max(1, _KEYS_AT_A_TIME // size[1]) * size[1]
+
+
+class _Rows:
+    """Some rows of a map: of each part of the keys what is left once its logits are forgotten.
+
+    What a row's exponentials are divided by is known after its last key only. Until then each part's are those over
+    its own largest logit, as a softmax does that goes on as keys come. All of it stands key by key, (key, query): what
+    lies side by side is then never added up, which processors do several times faster.
+    """
+
+    def __init__(
+        self, call: Attention, rows: slice, size: tuple[int, int], *, means: bool, hidden: Tensor | None, closed: bool
+    ) -> None:
+        self._size, self._keys = size, call.shape[1]
+        self._largest, self._totals = list[Tensor](), list[Tensor]()
+        self._values, self._shown, self._means = list[Tensor](), list[Tensor](), list[Tensor]()
+        query, room = (widened(call.query[rows]) * call.scale).T, torch.empty(0)
+        for start in range(0, rows.stop if closed else self._keys, _wide(size)):
+            columns = slice(start, min(start + _wide(size), self._keys))
+            cells = (columns.stop - start) * query.shape[1]
+            if room.numel() < cells or room.dtype != query.dtype:
+                room = query.new_empty(cells)
+            logits = _logits(call, query, rows, columns, room[:cells].view(-1, query.shape[1]), closed=closed)
+            self._values.append(_pooled(torch.amax, logits, size[1]))
+            if hidden is not None:
+                unseen = hidden[rows, columns].T
+                self._shown.append(_pooled(torch.amax, logits.masked_fill(unseen, -math.inf), size[1]))
+            self._largest.append(self._values[-1].amax(dim=0))
+            exponentials = logits.sub_(_finite(self._largest[-1])).exp_()
+            self._totals.append(exponentials.sum(dim=0))
+            if means:
+                self._means.append(_pooled(torch.sum, exponentials, size[1]))
+
+    def sums(self, sinks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each row the largest logit, the sum of the exponentials over it, and that sum with the sink's."""
+        largest = torch.stack(self._largest)
+        most = largest.amax(dim=0)
+        if sinks is not None:
+            most = torch.where(most == -math.inf, most, most.clamp_min(float(sinks)))
+        most = _finite(most)
+        total = (torch.stack(self._totals) * (largest - most).exp()).sum(dim=0)
+        sink = torch.zeros_like(most) if sinks is None else (float(sinks) - most).exp().masked_fill(total == 0, 0)
+        return most, total, total + sink
+
+    def blocks(self, most: Tensor, all_of_it: Tensor) -> dict[str, numpy.ndarray]:
+        """By the name of what was asked for: of each block the largest weight, the same unhidden, and their sum."""
+        divisor = all_of_it.masked_fill(all_of_it == 0, 1)
+        found = {
+            name: self._down(torch.amax, (torch.cat(parts) - most).exp() / divisor)
+            for name, parts in (("values", self._values), ("shown", self._shown))
+            if parts
+        }
+        if self._means:
+            over = [part * (top - most).exp() for part, top in zip(self._means, self._largest, strict=True)]
+            found["means"] = self._down(torch.sum, torch.cat(over) / divisor)
+        return found
+
+    def _down(self, pool: Callable[..., Tensor], weights: Tensor) -> numpy.ndarray:
+        """Blocks, row by row, from blocks of keys (block, query); those beyond the last key are 0."""
+        across = -(-self._keys // self._size[1])
+        found = torch.nn.functional.pad(weights.T, (0, across - len(weights), 0, -weights.shape[1] % self._size[0]))
+        return pool(found.view(-1, self._size[0], across), dim=1).float().cpu().numpy()
+
+
+def _logits(call: Attention, query: Tensor, rows: slice, columns: slice, room: Tensor, *, closed: bool) -> Tensor:
+    """The logits of some keys and rows, -inf where nothing may be looked at, in memory that is used again."""
+    allowed = None if closed or call.allowed is None else _part(call.allowed, rows, columns)
+    if allowed is not None and not bool(allowed.any()):
+        return room.fill_(-math.inf)
+    logits = torch.mm(widened(call.key[columns]), query, out=room)
     if call.softcap is not None:
         logits.div_(call.softcap).tanh_().mul_(call.softcap)
     if call.bias is not None:
-        bias = call.bias[rows] if len(call.bias) > 1 else call.bias
-        logits.add_(bias[:, : len(key)] if bias.shape[1] > 1 else bias)
-    if closed:
-        ahead = torch.ones(len(query), len(query), dtype=torch.bool, device=logits.device).triu(1)
-        logits[:, rows.start :].masked_fill_(ahead, -math.inf)
+        logits.add_(_part(call.bias, rows, columns))
+    if closed and columns.stop - 1 > rows.start:
+        ahead = torch.ones_like(logits, dtype=torch.bool).tril(columns.start - rows.start - 1)
+        logits.masked_fill_(ahead, -math.inf)
     elif allowed is not None and not bool(allowed.all()):
         logits.masked_fill_(~allowed, -math.inf)
-    return logits, room
+    return logits
 
 
-def _exponentials(logits: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Turn logits into exponentials, in place: of each row its largest logit, their sum, and that with the sink's."""
-    most = logits.amax(dim=1)
-    if sinks is not None:
-        most = torch.where(most == -math.inf, most, most.clamp_min(float(sinks)))
-    most = most.masked_fill(most == -math.inf, 0)
-    total = logits.sub_(most[:, None]).exp_().sum(dim=1)
-    sink = torch.zeros_like(most) if sinks is None else (float(sinks) - most).exp().masked_fill(total == 0, 0)
-    return most, total, total + sink
+def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
+    """Of a term of each cell the same part, keys first; where it is the same for all rows, or all keys, it stays so."""
+    term = term[rows] if len(term) > 1 else term
+    return (term[:, columns] if term.shape[1] > 1 else term).T
 
 
-def _pooled(
-    pool: Callable[..., Tensor], exponentials: Tensor, total: Tensor, keys: int, size: tuple[int, int]
-) -> numpy.ndarray:
-    """The largest weight of each block, or their sum, blocks beyond the last key being 0."""
-    rows, width = exponentials.shape
-    whole = width // size[1] * size[1]
-    parts = [pool(exponentials[:, :whole].view(rows, -1, size[1]), dim=2)] if whole else []
-    if whole < width:
-        parts.append(pool(exponentials[:, whole:], dim=1, keepdim=True))
-    found = torch.cat(parts, dim=1) / total.masked_fill(total == 0, 1)[:, None]
-    across = -(-keys // size[1])
-    found = torch.nn.functional.pad(found, (0, across - found.shape[1], 0, -rows % size[0]))
-    return pool(found.view(-1, size[0], across), dim=1).float().cpu().numpy()
+def _finite(most: Tensor) -> Tensor:
+    """The largest logits, 0 where a row may look at nothing."""
+    return most.masked_fill(most == -math.inf, 0)
+
+
+def _pooled(pool: Callable[..., Tensor], cells: Tensor, length: int) -> Tensor:
+    """The largest of each block of keys, or their sum: (block, query); the last block may have fewer."""
+    keys, queries = cells.shape
+    whole = keys // length * length
+    parts = [pool(cells[:whole].view(-1, length, queries), dim=1)] if whole else []
+    if whole < keys:
+        parts.append(pool(cells[whole:], dim=0, keepdim=True))
+    return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
 def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> numpy.ndarray:
