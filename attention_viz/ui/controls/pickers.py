@@ -21,7 +21,7 @@ from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.controls.thing import end_unless_shown, reads, show_thing
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.notices import hold_notices, show_notices
 from attention_viz.ui.presenting.choice import presented
 
 __all__ = [
@@ -129,7 +129,10 @@ def choose(
                 with st.container(key="other-text"):
                     other_text()
             model_choice.pick_model()
-            places, bar = st.container(key="places", horizontal=True), _hold_bar()
+            places = st.container(key="places", horizontal=True)
+            # What can be taken away, and the badge.
+            bar = st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
+        hold_notices()
     chips = st.empty()
     with st.container():
         model_choice.show_source()
@@ -146,11 +149,6 @@ def choose(
     show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
     end_unless_shown(page, SHARED.current(), kind)
     return Row(_current_with_notices(), bar, options)
-
-
-def _hold_bar() -> DeltaGenerator:
-    """The end of the line: what can be taken away, and the badge."""
-    return st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
 
 
 def _show_places(
@@ -197,6 +195,7 @@ def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
             with st.container(key="texts"):
                 text_box("Sentence", "text", labelled=False)
             own = st.container(key="places", horizontal=True)
+        hold_notices()
     show_notices(SHARED.notices())
     return own, fold
 

@@ -14,6 +14,7 @@ from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.controls.thing import KEPT, is_own
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import tell
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -66,7 +67,7 @@ def show_added(trace: "Trace") -> None:
     if words:
         st.session_state[_PLACE].caption(plain(f"{words}."))
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
-        st.caption("A link leaves this text out: it is too long.")
+        tell("A link leaves this text out: it is too long.")
 
 
 def _show_told(trace: "Trace") -> None:
@@ -75,9 +76,8 @@ def _show_told(trace: "Trace") -> None:
 
     own = KEPT if is_own(SHARED.current()) and opening.opened() is None else ""
     for line in (*trace.provenance.told, own):
-        show = st.warning if line.endswith(NO_TIMES) else st.caption
         if line:
-            show(plain(line))
+            tell(line, loud=line.endswith(NO_TIMES))
 
 
 def added_words(trace: "Trace") -> str:

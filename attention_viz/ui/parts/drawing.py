@@ -19,6 +19,7 @@ from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.model_words import stopped_words, unknown_words, without_words
+from attention_viz.ui.parts.notices import tell
 
 if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
@@ -182,7 +183,7 @@ def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
     """
     show_added(drawn.trace)
     if rows and drawn.stream(state.stream) == "cross":
-        st.caption("Each row is named by the word that its step produces, one after the word that the step reads.")
+        tell("Each row is named by the word that its step produces, one after the word that the step reads.")
     if drawn.fit is None:
         opening.show_origin(drawn)
         return
@@ -191,16 +192,18 @@ def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
     if drawn.second is not None and drawn.second.cut:
         show_cut(drawn.second, state, "With the second sentence there are")
     if unknown := unknown_words(drawn.trace):
-        st.warning(plain(unknown))
+        tell(unknown, loud=True)
     for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
         if words:
-            st.caption(plain(words))
+            tell(words)
 
 
 def show_cut(fit: "Fit", state: State, has: str) -> None:
     """Say what of a text was cut, and that it stays in its box; `has` names the text."""
     start = " ".join(fit.cut.split())[:80]
-    st.warning(
+    tell(
         f"{has} {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
-        f"in the box; the picture ends before: “{plain(start)} …”"
+        f"in the box; the picture ends before: “{start} …”",
+        loud=True,
+        short="Text cut",
     )

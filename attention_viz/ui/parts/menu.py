@@ -8,10 +8,12 @@ from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
 from attention_viz.ui.presenting.button import show_button
 
-__all__ = ["ASKED_WHY", "PAGES", "show_header"]
+__all__ = ["ASKED_SILENCE", "ASKED_WHY", "PAGES", "show_header"]
 
 # Kept until the Why page comes: the number that was asked about, by the names of that page's parameters.
 ASKED_WHY = "why-asked-about"
+# Kept until the Heads page comes: that the chosen head is to be silenced there.
+ASKED_SILENCE = "heads-asked-to-silence"
 
 # The app's pages by what they are called; each file's name is its address. One line a page.
 PAGES = {

@@ -1,19 +1,92 @@
-"""What an address can't carry or asks for in vain, in plain sentences."""
+"""What has to be said of the text, the model and the address: behind a button of the row, so that it pushes nothing."""
 
-from collections.abc import Sequence
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["show_link_limit", "show_notices"]
+__all__ = ["hold_notices", "show_link_limit", "show_notices", "tell"]
+
+# Kept for a run of the page: what was said so far, and where.
+_TOLD = "notices-told"
+
+
+@dataclass(frozen=True)
+class _Notice:
+    """A sentence or more; whether it is a warning; what the button says for it; and what stands below it."""
+
+    words: str
+    loud: bool
+    short: str
+    below: Callable[[], object] | None
+
+
+@dataclass
+class _Told:
+    """The place at the row's end, once there is something to say the button in it, and what was said."""
+
+    place: DeltaGenerator
+    button: DeltaGenerator | None = None
+    notices: list[_Notice] = field(default_factory=list[_Notice])
+
+
+def hold_notices() -> None:
+    """Hold the place of the button, inside of the row; it is there only while there is something to say."""
+    st.session_state[_TOLD] = _Told(st.container(key="notices-place"))
+
+
+def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[], object] | None = None) -> None:
+    """Say something behind the button at the row's end, so that the picture stays; screen readers hear it at once.
+
+    Args:
+        words: plain text, a sentence or more.
+        loud: whether it says that something isn't as it was asked for.
+        short: two or three words for the button; by default it says how many notes there are.
+        below: draws what can be done about it.
+    """
+    if _TOLD not in st.session_state:
+        hold_notices()
+    told: _Told = st.session_state[_TOLD]
+    notice = _Notice(words, loud, short, below)
+    if notice.words in [one.words for one in told.notices]:
+        return
+    told.notices.append(notice)
+    _draw(told)
+
+
+def _draw(told: _Told) -> None:
+    if told.button is None:
+        told.button = told.place.empty()
+    kind = "loud" if any(one.loud for one in told.notices) else "quiet"
+    # Drawn anew with each more: no two widgets of a run may have one key.
+    count = len(told.notices)
+    with told.button.container(key=f"notices-{kind}-{count}"):
+        said = " ".join(one.words for one in told.notices)
+        st.html(f'<p class="notices-said" role="status">{html.escape(said)}</p>')
+        with st.popover(_label(told.notices), key=f"notices-{count}"):
+            for one in told.notices:
+                (st.warning if one.loud else st.caption)(plain(one.words))
+                if one.below is not None:
+                    one.below()
+
+
+def _label(notices: Sequence[_Notice]) -> str:
+    """The shortest of what there is: "1 note", "Text cut", "Text cut · 2 notes"."""
+    short = next((one.short for one in notices if one.short), "")
+    others = len(notices) - bool(short)
+    count = f"{others} note{'s' * (others != 1)}" if others else ""
+    return " · ".join(part for part in (short, count) if part)
 
 
 def show_notices(notices: Sequence[str]) -> None:
-    """Show what was wrong with the address, where anything was."""
-    if notices:
-        st.warning("\n\n".join(plain(one) for one in notices))
+    """Say what was wrong with the address, where anything was."""
+    for one in notices:
+        tell(one, loud=True)
 
 
 def show_link_limit(text: str, pronoun: str = "it") -> None:

@@ -1,5 +1,6 @@
 """A trace that somebody brings as a file: checked before it is shown in place of a model's run."""
 
+import functools
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import tell
 from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
@@ -62,9 +64,11 @@ def show_origin(drawn: Drawn) -> None:
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
     text = text if seen is None else one_line(seen, _LONGEST_TEXT)
     model = one_line(origin.model, _LONGEST_MODEL)
-    with st.container(horizontal=True, vertical_alignment="center", key="opened-note"):
-        st.markdown(plain(f"Shown from a file, which a link can't carry: {model}, {text}"), width="content")
-        st.button("Close it", on_click=close)
+    tell(
+        f"Shown from a file, which a link can't carry: {model}, {text}",
+        short="From a file",
+        below=functools.partial(st.button, "Close it", on_click=close),
+    )
 
 
 def close() -> None:

@@ -10,7 +10,7 @@ from attention_viz.ui.address.session import went_through_history
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
-from attention_viz.ui.parts.menu import ASKED_WHY, PAGES
+from attention_viz.ui.parts.menu import ASKED_SILENCE, ASKED_WHY, PAGES
 
 __all__ = ["pair_of", "settle_selection", "settled", "show_asked_page", "show_why", "take_choice", "take_pair"]
 
@@ -116,6 +116,9 @@ def show_asked_page() -> None:
     page = asked_page()
     if page == "why":
         show_why()
+    if page == "silence":
+        st.session_state[ASKED_SILENCE] = True
+        page = "heads"
     if (file := f"pages/{page}.py") in PAGES.values():
         st.switch_page(file, query_params=pickers.address())
 

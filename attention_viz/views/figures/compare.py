@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+from torch import Tensor
 
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
 from attention_viz.analysis.comparison.align import Axis
@@ -39,20 +40,21 @@ def compare(
     *,
     part: str | None = None,
     pair: tuple[int, int] | None = None,
+    most: int = MOST_CELLS,
     theme: ThemeName = "light",
 ) -> go.Figure:
     """Two heads on common axes, and the second minus the first: queries down, keys across.
 
     A token that only the first text has is marked by "−", one that only the second has by "+", and two that replace
-    each other stand together, as "river→city"; dashed lines mark their rows and columns, unless a long text has so many
-    of them that they would cover the cells. Both heads have one scale;
-    that of the difference reaches as far down as up. Of more than 250,000 cells each block of neighbours is drawn as
-    its largest weight or change, and the title says so.
+    each other stand together, as "river→city"; dashed lines mark their rows and columns, unless they would cover the
+    cells of a long text. Both heads have one scale; that of the difference reaches as far down as up. Of more than
+    `most` cells each block of neighbours is drawn as its largest weight or change, and the title says so.
 
     Args:
         comparison: from `attention_viz.compare`.
         part: only the first head ("one"), the second ("other") or the difference; all three side by side by default.
         pair: the query and the key to mark, as positions in the first text; of the second text what stands there.
+        most: how many cells are drawn one by one.
         theme: "light" or "dark".
 
     Raises:
@@ -64,7 +66,7 @@ def compare(
     parts = PARTS if part is None else (part,)
     several = len(parts) > 1
     titles = [_caption(comparison, name, whole=several) for name in parts]
-    blocks = {name: _blocks(comparison, name, MOST_CELLS // len(parts)) for name in PARTS}
+    blocks = {name: _blocks(comparison, name, most // len(parts)) for name in PARTS}
     figure = make_subplots(
         rows=1,
         cols=len(parts),
@@ -79,9 +81,9 @@ def compare(
         figure.add_trace(_cells(comparison, blocks, name, colours, bar=not several), row=1, col=column)
         places[name] = len(_drawn(figure)) - 1
         _hatch(figure, blocks[name], column, colours)
-        _mark(figure, comparison, column, colours)
+        _mark(figure, comparison, column, colours, lines=blocks[name].whole)
         for cell in _cells_of(comparison, name, pair):
-            _frame(figure, cell, column, colours)
+            _frame(figure, cell, column, colours, blocks[name].size)
         _name_axes(figure, comparison, column, colours)
     if several:
         _bars_below(figure, note)
@@ -97,12 +99,8 @@ def compare(
 
 def _blocks(comparison: Comparison, part: str, most: int) -> Blocks:
     """One of the matrices on the common axes; NaN where a text lacks a token."""
-    values = {
-        "one": lambda: comparison.weights,
-        "other": lambda: comparison.other_weights,
-        "difference": lambda: comparison.difference,
-    }
-    return matrix_blocks(values[part]().numpy(), _blocked(comparison, part), most)
+    values: Tensor = getattr(comparison, {"one": "weights", "other": "other_weights"}.get(part, part))
+    return matrix_blocks(values.numpy(), _blocked(comparison, part), most)
 
 
 def _name_axes(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
@@ -234,14 +232,14 @@ def _on_axes(side: Side, rows: tuple[int | None, ...], columns: tuple[int | None
     return placed
 
 
-def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
+def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palette, *, lines: bool) -> None:
     """A band along the rows and columns of tokens that only one text has, and lines around what was replaced."""
-    ends = (len(comparison.keys) - 0.5, len(comparison.queries) - 0.5)
+    ends = len(comparison.keys) - 0.5, len(comparison.queries) - 0.5
     for axis, down in ((comparison.keys, False), (comparison.queries, True)):
         runs = [(run, True) for run in _runs(sorted((*axis.removed, *axis.inserted)))]
         replaced = _runs(sorted(axis.substituted))
-        # In a long text a line is as wide as a cell.
-        shown = replaced if len(axis) <= _LONG or len(replaced) <= _LINES else []
+        # In a long text a line is as wide as a cell, or covers the blocks that changed.
+        shown = replaced if lines and (len(axis) <= _LONG or len(replaced) <= _LINES) else []
         for (first, last), lacking in [*runs, *((run, False) for run in shown)]:
             across = (-0.5, ends[0], first - 0.5, last + 0.5) if down else (first - 0.5, last + 0.5, -0.5, ends[1])
             x0, x1, y0, y1 = across
@@ -263,10 +261,12 @@ def _cells_of(comparison: Comparison, part: str, pair: tuple[int, int] | None) -
     return found[part]
 
 
-def _frame(figure: go.Figure, cell: tuple[int, int], column: int, colours: Palette) -> None:
-    """A frame around one cell."""
-    query, key = cell
-    edges = {"x0": key - 0.5, "x1": key + 0.5, "y0": query - 0.5, "y1": query + 0.5}
+def _frame(figure: go.Figure, cell: tuple[int, int], column: int, colours: Palette, size: tuple[int, int]) -> None:
+    """A frame around one cell; around a block, which is small, it leaves the neighbours free."""
+    edges = dict[str, float]()
+    for side, at, length in zip("yx", cell, size, strict=True):
+        start, free = at // length * length, 0 if size == (1, 1) else length
+        edges |= {f"{side}0": start - free - 0.5, f"{side}1": start + length + free - 0.5}
     figure.add_shape(type="rect", line={"color": colours.accent, "width": 2}, row=1, col=column, **edges)
 
 

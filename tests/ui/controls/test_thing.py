@@ -85,7 +85,8 @@ def test_what_a_visitor_brings_is_shown_and_stands_in_no_link(mine: Path) -> Non
     screen = Screen().open(f"/?model={PICTURES}")
     screen.upload("Upload a picture", mine)
     assert "mine.png" in screen.words and "picture" not in screen.address
-    assert screen.words.count(KEPT) == 2
+    # Where it is brought, and among the notes, which say all at once and one by one.
+    assert screen.words.count(KEPT) == 3
     screen.press("Sample – an astronaut")
     assert screen.address["picture"] == "astronaut" and screen.words.count(KEPT) == 1
 

@@ -117,6 +117,7 @@ def test_on_a_narrow_screen_the_row_is_a_line_that_opens(stay: OpenPage, address
     assert box(screen.get_by_role("combobox", name="Model", exact=True))["bottom"] <= boxes[0]["top"]
     assert max(one["top"] for one in boxes) - min(one["top"] for one in boxes) <= 12
     assert boxes[0]["left"] < boxes[1]["left"] < boxes[2]["left"]
+    line.click()  # the next test begins with the line
 
 
 @pytest.mark.parametrize("address", ["/masks?mask=window", "/masks?mask=prefix"])
@@ -138,9 +139,42 @@ def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Ca
     screen.get_by_label("Sentence", exact=True).fill("boat drifted " * 120)
     screen.get_by_label("Sentence", exact=True).press("Control+Enter")
     idle(screen)
-    expect(screen.get_by_text("A link leaves this text out")).to_be_visible()
+    expect(screen.get_by_role("status").filter(has_text="A link leaves this text out")).to_be_attached()
     assert below() == before
     assert box(screen.get_by_test_id("explorer-search").get_by_role("button").last)["bottom"] <= 860
+
+
+# What is drawn first on each page: arcs, words, cells, bars.
+PICTURES = {
+    "/": ".av-arcs",
+    "/steps": ".av-between",
+    "/masks": ".av-sheet",
+    "/heads": ".av-atlas .av-cells",
+    "/cross": ".av-arcs",
+    "/compare": ".stPlotlyChart",
+    "/why": ".av-sentence",
+    "/learn": "[class*=st-key-learn-bars]",
+}
+
+
+@pytest.mark.parametrize("page", PICTURES)
+def test_the_picture_begins_high_up_and_a_note_pushes_it_no_lower(
+    stay: OpenPage, idle: Callable[[Page], None], page: str
+) -> None:
+    # Of the course, a text of one word is what there is a note about.
+    screen = stay(f"{page}?text=boat" if page == "/learn" else f"{page}?layer=99")
+    picture = screen.locator(PICTURES[page]).first
+    assert box(picture)["top"] <= 200
+    note = screen.locator(".st-key-notices-place").get_by_role("button")
+    expect(note).to_contain_text("Example instead" if page == "/learn" else "1 note")
+    screen.set_viewport_size({"width": 390, "height": 844})
+    idle(screen)
+    assert box(picture)["top"] <= 300
+    assert box(note)["left"] + box(note)["width"] <= 390
+    note.click()
+    told = "so the course goes on with its example" if page == "/learn" else "The address asks for layer “99”."
+    expect(screen.get_by_test_id("stPopoverBody")).to_contain_text(told)
+    screen.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("words", [7, 128])

@@ -94,6 +94,21 @@ def test_a_pair_is_framed_where_it_stands_in_both_texts() -> None:
     assert [framed(part, (1, 2)) for part in PARTS] == [{(2, 3)}, {(2, 4)}, {(2, 3), (2, 4)}]
 
 
+def test_where_cells_are_too_small_blocks_carry_the_largest_change_and_no_line_covers_them() -> None:
+    words = [f"w{place}" for place in range(20)]
+    found = av.compare(MODULE.trace(" ".join(words)), MODULE.trace(" ".join([*words[:7], "cat", *words[8:]])), 0, 1)
+    change = found.difference.numpy()
+    figure = compare(found, part="difference", pair=(7, 7), most=100)
+    cells = figure.data[0].z
+    blocks = change.reshape(10, 2, 10, 2).transpose(0, 2, 1, 3).reshape(10, 10, 4)
+    assert numpy.array_equal(numpy.abs(cells), numpy.abs(blocks).max(axis=2))
+    assert "drawn in blocks of 2 × 2: the largest change of each" in figure.layout.title.text
+    # The block of the seventh row and key, framed with room around it, and nothing else.
+    (frame,) = figure.layout.shapes
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (3.5, 9.5, 3.5, 9.5)
+    assert len(compare(found, part="difference").layout.shapes) > 1
+
+
 def test_blocked_cells_are_hatched_and_absent_ones_are_not() -> None:
     causal = MODULE.trace("the cat sat", edits=[av.Allow(av.masks.causal(3))])
     before = MODULE.trace("the cat sat")

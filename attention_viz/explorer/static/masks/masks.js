@@ -123,12 +123,11 @@ function createParts() {
 /** @param {Stage} stage */
 function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
   parts.application.append(sheet.node);
-  const brush = element("div", {class: "av-brush"}, switches.brush.node, sizer.node);
-  const hint = element("span", {class: "av-quiet"}, "drag to block or open");
-  brush.append(hint);
-  const tools = element("div", {class: "av-mask-tools"}, presets.node, stepper.node, brush);
-  const line = element("div", {class: "av-mask-line"}, switches.shown.node, parts.legend);
-  const left = element("section", {}, tools, line, parts.application, parts.locked, parts.live);
+  const brush = element("div", {class: "av-brush"}, switches.brush.node);
+  const hint = element("span", {class: "av-quiet av-mask-hint"}, "drag to block or open");
+  const tools = [presets.node, switches.shown.node, stepper.node, brush];
+  const below = element("div", {class: "av-mask-below"}, parts.legend, sizer.node, hint, parts.locked, parts.live);
+  const left = element("section", {class: "av-mask-left"}, ...tools, parts.application, below);
   const titled = (/** @type {(Node | string)[]} */ head, /** @type {Node} */ body) =>
     element("section", {}, element("header", {}, ...head), body);
   const right = element(

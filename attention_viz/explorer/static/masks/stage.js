@@ -63,11 +63,12 @@ import {element} from "../parts/element.js";
 
 const WIDE = 760;
 // What stands above and below the matrix on the first screen, in pixels.
-const AROUND = 350;
+const AROUND = 250;
 const LEAST_ROOM = 330;
 const MOST_ROOM = 860;
 // What stands beside the bars of the outputs.
-const BESIDE = {whole: 400, next: 490};
+const BESIDE = {whole: 346, next: 436};
+const LEAST_BARS = 60;
 
 /** @type {Record<string, (number: number, back: boolean) => string>} */
 const NUMBER_WORDS = {
@@ -221,7 +222,7 @@ function drawOutputs(stage, ground) {
   const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
   if (!told) return;
   const beside = (run ?? last)?.likelier.length ? BESIDE.next : BESIDE.whole;
-  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : roomOf() + 130 - beside);
+  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : Math.max(LEAST_BARS, roomOf() - beside));
   if (stage.overRow !== null)
     parts.outputs.querySelector(`[data-output="${stage.overRow}"]`)?.classList.add("av-marked");
 }

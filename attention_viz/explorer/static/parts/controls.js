@@ -12,12 +12,23 @@ let groups = 0;
 
 /**
  * The controls and the readout.
- * @param {Pick<View, "recording" | "now" | "choose"> & Writes<"scale" | "scaleChosen" | "hideSpecial">} view
+ * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "hideSpecial">} view
  * @returns {Part}
  */
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
+  const matters = element(
+    "button",
+    {
+      type: "button",
+      class: "av-how",
+      "data-testid": "explorer-matters",
+      title: "Silence this head, and see what changes",
+    },
+    "Does it matter?",
+  );
+  matters.onclick = () => view.open?.("silence");
   const streams =
     recording.streams.length > 1
       ? segments(
@@ -40,7 +51,15 @@ export function createControls(view) {
     hidingText(recording.streams.flatMap(({queries, keys}) => [queries, keys])),
   );
   const anySpecial = recording.streams.some(({queries, keys}) => queries.dimmed.includes(1) || keys.dimmed.includes(1));
-  const node = element("div", {class: "av-controls"}, readout, streams?.node, scales.node, anySpecial ? hiding : null);
+  const node = element(
+    "div",
+    {class: "av-controls"},
+    readout,
+    view.open ? matters : null,
+    streams?.node,
+    scales.node,
+    anySpecial ? hiding : null,
+  );
   return {
     node,
     draw() {
@@ -53,6 +72,8 @@ export function createControls(view) {
         readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
       if (label !== String(number))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
+      // All heads together can't be silenced as one.
+      matters.hidden = Boolean(reading?.together);
       streams?.select(stream);
       scales.select(store.state.scale);
       special.checked = store.state.hideSpecial;

@@ -27,6 +27,7 @@ from attention_viz.ui.pages.compare.telling import settle_head
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
     apart_words,
+    block_words,
     called_words,
     claim,
     claimed,
@@ -50,6 +51,8 @@ __all__ = ["show_body"]
 
 # Of longer texts a cell is too small to press.
 _MOST_PRESSED = 1600
+# Three matrices share the width: of more cells one would be a few dots wide, and blocks are drawn.
+_MOST_CELLS = 4_900
 _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
 
 
@@ -160,14 +163,15 @@ def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comp
         "difference": far_words(comparison),
     }
     tokens, moved = token_words(comparison), moved_words(comparison)
-    captions = {"one": tokens, "other": moved, "difference": apart_words(comparison)}
+    blocks = block_words(comparison, _MOST_CELLS)
+    captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
     theme = theme_name()
     told = places_of_pair(comparison, first) or claimed(comparison)
     pair = None if told is None else in_first(comparison, told)
     pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
     for part, place in zip(titles, places.pictures, strict=True):
         with place.container():
-            figure = views.compare(comparison, part=part, pair=pair, theme=theme)
+            figure = views.compare(comparison, part=part, pair=pair, most=_MOST_CELLS, theme=theme)
             show = functools.partial(_pressable, comparison, first) if pressed else _chart
             show(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
             if captions[part]:

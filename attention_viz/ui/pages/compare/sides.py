@@ -3,7 +3,6 @@
 import contextlib
 from dataclasses import dataclass, replace
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.comparison.compare import Comparison, compare
@@ -18,8 +17,8 @@ from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
-from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.model_words import unknown_words
+from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 
 __all__ = ["Run", "compared", "run_first", "run_second", "show_both"]
@@ -113,11 +112,11 @@ def show_both(choice: CompareChoice, chosen: State, first: Run | None, second: R
         if second.drawn.fit is not None and second.drawn.fit.cut:
             show_cut(second.drawn.fit, second.state, "The second side’s text has")
         if unknown := unknown_words(second.drawn.trace):
-            st.warning(plain(f"On the second side: {unknown}"))
+            tell(f"On the second side: {unknown}", loud=True)
     if chosen.more and chosen.facts.continues_text:
-        st.caption("Only what you typed is compared: the tokens that the model added are left out here.")
+        tell("Only what you typed is compared: the tokens that the model added are left out here.")
     if chosen.second.strip() and chosen.facts.reads_pairs:
-        st.caption("Single sentences are compared: the one that is read together with the first is left out here.")
+        tell("Single sentences are compared: the one that is read together with the first is left out here.")
 
 
 def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:

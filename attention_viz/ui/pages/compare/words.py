@@ -5,6 +5,7 @@ import math
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.blocks import block_size
 from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.ui.address import State
@@ -14,6 +15,7 @@ from attention_viz.views.style.wording import shortened
 
 __all__ = [
     "apart_words",
+    "block_words",
     "called_words",
     "claim",
     "claimed",
@@ -29,6 +31,8 @@ _NOTHING = 0.005
 # Heads are told apart to a thousandth of a bit.
 _SAME = 0.0005
 _NAMED = 3
+# In more tokens than this a cell is hard to find: more of them are named, with their places.
+_LONG, _NAMED_OF_LONG = 100, 6
 # How the two sides are called in a sentence.
 _PLACES = {
     "sentences": ("in the first sentence", "in the second"),
@@ -100,6 +104,14 @@ def apart_words(comparison: Comparison) -> str:
     return f"{sentence} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
 
 
+def block_words(comparison: Comparison, most: int) -> str:
+    """What a dot of the pictures is, where no more than `most` cells have their own; "" where all have."""
+    rows, columns = block_size((len(comparison.queries), len(comparison.keys)), most)
+    if (rows, columns) == (1, 1):
+        return ""
+    return f"Each dot is {rows} × {columns} cells, and shows the largest weight or change among them."
+
+
 def token_words(comparison: Comparison) -> str:
     """Which tokens replace each other, and which only one of the texts has; "" where both have the same."""
     axis = comparison.keys
@@ -119,10 +131,16 @@ def token_words(comparison: Comparison) -> str:
 def moved_words(comparison: Comparison) -> str:
     """The cells that changed most, in the rows that both have."""
     change = comparison.difference.nan_to_num().abs()
-    order = change.flatten().argsort(descending=True, stable=True)[:_NAMED].tolist()
+    long = max(change.shape) > _LONG
+    order = change.flatten().argsort(descending=True, stable=True)[: _NAMED_OF_LONG if long else _NAMED].tolist()
     cells = [divmod(cell, change.shape[1]) for cell in order]
+
+    def name(axis: Axis, place: int) -> str:
+        """Where a word comes again and again, its place tells which."""
+        return f"{_name(axis, place)} ({place})" if long else _name(axis, place)
+
     parts = [
-        f"{_name(comparison.queries, query)} at {_name(comparison.keys, key)} {_from(comparison, query, key)}"
+        f"{name(comparison.queries, query)} at {name(comparison.keys, key)} {_from(comparison, query, key)}"
         for query, key in cells
         if float(change[query, key]) >= _NOTHING
     ]
@@ -173,38 +191,42 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     """
     places = claimed(comparison) if pair is None else pair
     if places is None:
-        same = (
-            choice.what == "sentences"
-            and comparison.one.trace.provenance.text == comparison.other.trace.provenance.text
-            and not comparison.one.trace.seen.tensors
-        )
+        texts = {side.trace.provenance.text for side in (comparison.one, comparison.other)}
+        same = choice.what == "sentences" and len(texts) == 1 and not comparison.one.trace.seen.tensors
         why = "Both sentences are the same: type another one, or change a word." if same else ""
         return [(why or "No word looks at another by as much as 0.005 more or less.", "")]
     query, key = places
     if pair is not None:
         return _told_of_pair(choice, comparison, query, key)
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
+    which = math.isnan(numbers[0])  # it begins with the text that has the key
     start: list[tuple[str, str]] = [
-        (_said(comparison.queries, query), "query"),
+        (_said(comparison.queries, query, second=which), "query"),
         (" looks at ", ""),
-        (_said(comparison.keys, key), "key"),
+        (_said(comparison.keys, key, second=which), "key"),
     ]
     here, there = _places(choice, comparison)
     told = [(f"{one:.2f}", "number") for one in numbers]
     if not any(map(math.isnan, numbers)):
         also = _replaced(comparison, query, key)
         return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
-    which = math.isnan(numbers[0])
     rest = comparison.weights if which else comparison.other_weights
-    best = int(rest[query].nan_to_num().argmax())
+    keys = comparison.keys
+    names = [_said(keys, at, second=not which) for at in range(len(keys))]
+    best = names[int(rest[query].nan_to_num().argmax())]
+    has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
+    asks = _said(comparison.queries, query, second=not which)
+    lacks = "where it stands elsewhere" if start[-1][0] in has else "without it"
     return [
         *start,
         (" ", ""),
         told[which],
-        (f" {(here, there)[which]}; {(here, there)[not which]}, without it, most at ", ""),
-        (_said(comparison.keys, best), "key"),
+        (f" {(here, there)[which]}; {(here, there)[not which]}, ", ""),
+        *([(asks, "query"), (", ", "")] if asks != start[0][0] else []),
+        (f"{lacks}, most at ", ""),
+        (best, "key"),
         (" ", ""),
-        (f"{float(rest[query, best]):.2f}", "number"),
+        (f"{float(rest[query].nan_to_num().max()):.2f}", "number"),
     ]
 
 

@@ -24,6 +24,7 @@ from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
 from attention_viz.ui.parts.exports import model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.menu import ASKED_SILENCE
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of, settle_selection
 from attention_viz.ui.parts.writes import show_writes
@@ -85,6 +86,8 @@ def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsCh
     HEADS_CHOICES.settle(DETECTORS)
     if coloured:
         HEADS_CHOICES.adjust(view="colours")
+    if st.session_state.pop(ASKED_SILENCE, False):
+        HEADS_CHOICES.set(silence="on")
     if drawn is not None:
         follow_text(drawn.trace)
     choice = HEADS_CHOICES.current()

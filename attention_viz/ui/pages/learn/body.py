@@ -23,6 +23,7 @@ from attention_viz.ui.pages.learn.state import chosen, go, open_progress, set_ch
 from attention_viz.ui.pages.learn.steps import show_lesson
 from attention_viz.ui.pages.learn.teaching import show_answers, show_export, show_progress
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.presenting.choice import presented
 
@@ -92,7 +93,7 @@ def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
     """What lessons and exercises are made of."""
     text, note = begun(st.session_state["text"], LONGEST, EXAMPLES[0])
     if note:
-        notes.info(plain(note))
+        tell(note, loud=True, short="Example instead" if text == EXAMPLES[0] else "Text cut")
     return Scene(text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
 
 

@@ -25,6 +25,7 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, show_problem
 from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.presenting.host import present_change
 
 __all__ = ["show_body"]
@@ -43,7 +44,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
     state = replace(chosen, more=0)
     locked = unfit_words(state, choice)
     if locked:
-        places.notes.info(plain(locked))
+        tell(locked, loud=True)
         choice = MaskChoice("none", weights=choice.weights)
     if choice.batched and not choice.batch.strip():
         places.pictures.error(
@@ -60,7 +61,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
         if beside is not None and (other := fit(state.request, beside)).cut:
             show_cut(other, state, "The other sentence has")
         if chosen.more and chosen.facts.continues_text:
-            st.caption("Only what you typed is masked: the tokens that the model added are left out here.")
+            tell("Only what you typed is masked: the tokens that the model added are left out here.")
         after = _masked(before, shown, beside, choice)
     if after is None:
         # The matrix stays there, so that another mask can be chosen.
@@ -122,12 +123,12 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
 def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice) -> Drawn | None:
     """The run with the mask; None where it can't be made, which is told."""
     if before.fit is None:
-        st.info(_FILE)
+        tell(_FILE)
         return before
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:
-        st.info(_too_long(tokens))
+        tell(_too_long(tokens), loud=True)
         return None
     try:
         added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)

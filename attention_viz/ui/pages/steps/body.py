@@ -28,7 +28,7 @@ from attention_viz.ui.pages.steps.view import show_all_steps, show_step
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
-from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.notices import show_notices, tell
 from attention_viz.ui.parts.selection import pair_of, settle_selection, show_why, take_pair
 from attention_viz.ui.presenting.host import present_steps
 
@@ -75,12 +75,12 @@ def _open(drawn: Drawn, state: State, places: Places) -> tuple[OpenHead, OpenHea
     with places.notes:
         show_notices(STEP_CHOICES.notices())
         if chosen.precision not in ("model", "float32"):
-            st.caption(
+            tell(
                 f"Query, key, value, weights and output are rounded to {chosen.precision}; the sums between them are "
                 "kept in float32, as on a graphics card."
             )
         if opened.head != state.head:
-            st.caption(f"This variant has one head, head {opened.head}; the picker's is not used.")
+            tell(f"This variant has one head, head {opened.head}; the picker's is not used.")
     if is_pipeline(chosen):
         with places.pipeline:
             pair = chosen.query, chosen.key

@@ -28,6 +28,7 @@ from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.presenting.host import present_written
 
@@ -70,7 +71,7 @@ def show_body(chosen: State, state: State, places: Places, height: int) -> None:
         with places.notes:
             show_notes(drawn, state)
             if chosen.more and chosen.facts.continues_text:
-                st.caption("Only what you typed is asked about: the tokens that the model added are left out here.")
+                tell("Only what you typed is asked about: the tokens that the model added are left out here.")
         try:
             if untold := _untold(drawn, state):
                 places.picture.info(untold)

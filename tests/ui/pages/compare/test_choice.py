@@ -22,7 +22,15 @@ from attention_viz.ui.pages.compare.choice import (
     kinds,
     sides,
 )
-from attention_viz.ui.pages.compare.words import apart_words, claim, far_words, heads_words, moved_words, token_words
+from attention_viz.ui.pages.compare.words import (
+    apart_words,
+    block_words,
+    claim,
+    far_words,
+    heads_words,
+    moved_words,
+    token_words,
+)
 from tests.shipped import MINILM, SMOLLM2, shipped
 
 STATE = State()
@@ -138,6 +146,8 @@ def test_the_words_say_what_changed_most_and_what_only_one_text_has() -> None:
     same = av.compare(one, one, 0, 1)
     assert token_words(same) == "" and moved_words(same).startswith("No weight differs")
     nothing = av.compare(one, av.scratch("boat", d_model=12, heads=3), 0, 1)
+    assert block_words(found, 4_900) == ""
+    assert block_words(found, 4) == "Each dot is 2 × 2 cells, and shows the largest weight or change among them."
     assert far_words(nothing) == "No token in common" and "no token in common" in apart_words(nothing)
 
 
@@ -163,6 +173,12 @@ def test_the_claim_tells_what_differs_most_between_two_words() -> None:
     told = claim(CompareChoice(), av.compare(one, other, 0, 4, align="token"))
     words = "“bank” looks at “river” 0.58 in the first sentence; in the second, without it, most at “flooded” 0.37"
     assert "".join(text for text, _ in told) == words
+    moved = [av.scratch(text, d_model=12, heads=3) for text in ("the cat sat", "cat the sat")]
+    assert [text for text, _ in claim(CompareChoice(), av.compare(*moved, 0, 1))][5:8] == [
+        " in the first sentence; in the second, ",
+        "where it stands elsewhere, most at ",
+        "“sat”",
+    ]
     back = claim(CompareChoice(), av.compare(other, one, 0, 4, align="token"))
     assert "".join(text for text, _ in back).startswith(
         "“bank” looks at “river” 0.58 in the second; in the first sentence, "

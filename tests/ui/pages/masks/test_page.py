@@ -182,10 +182,10 @@ def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(stay: OpenPage, wor
 def test_on_a_phone_both_pictures_stand_beside_each_other_above_the_mask(stay: OpenPage) -> None:
     screen = stay("/masks?model=dinov2-small", width=390, height=844)
     places = [screen.locator(f".st-key-masked-{one} .js-plotly-plot image").first for one in ("before", "after")]
-    presets = screen.locator(".av-presets")
-    expect(presets).to_be_visible(timeout=60_000)
+    mask = screen.get_by_test_id("mask-sheet")
+    expect(mask).to_be_visible(timeout=60_000)
     first, second = (one.bounding_box() for one in places)
-    below = presets.bounding_box()
+    below = mask.bounding_box()
     assert first is not None and second is not None and below is not None
     assert first["x"] + first["width"] <= second["x"] and abs(first["y"] - second["y"]) < 2
     assert first["width"] > 150 and below["y"] < 660

@@ -40,7 +40,7 @@ def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage
     expect(screen).to_have_url(re.compile(r"/why\?.*why=pair"))
 
 
-def test_why_beside_a_number_opens_the_score_of_that_pair(page: OpenPage, idle: Idle) -> None:
+def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_it(page: OpenPage, idle: Idle) -> None:
     screen = page("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
     screen.get_by_test_id("explorer-why").click()
     question = screen.get_by_test_id("why").locator(".av-question")
@@ -51,6 +51,12 @@ def test_why_beside_a_number_opens_the_score_of_that_pair(page: OpenPage, idle: 
     screen.get_by_test_id("pipeline-why").click()
     expect(screen).to_have_url(re.compile("/why"))
     expect(question).to_contain_text("“cat” → “sat”")
+    # Beside the head, the way to what becomes of the model without it.
+    idle(screen)
+    screen.get_by_role("link", name="Explore").click()
+    screen.get_by_test_id("explorer-matters").click()
+    expect(screen.get_by_role("button", name="Let this head speak")).to_be_visible()
+    expect(screen).to_have_url(re.compile(r"/heads\?.*layer=1&head=0&query=2&key=3.*silence=on"))
 
 
 def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(page: OpenPage, idle: Idle) -> None:
