@@ -21,7 +21,7 @@ SIDE = 512
 # How many logits are computed at a time: 2 MiB, so that what follows finds them in the processor's cache; and of how
 # many keys, so that the products are of matrices that are no strips.
 _LOGITS_AT_A_TIME, _KEYS_AT_A_TIME = 500_000, 1_000
-# In how many parts the rows are taken at least: of a decoder's first rows no key of the last ones is computed.
+# In how many parts a decoder's rows are taken at least: of its first rows no key of the last ones is computed.
 _PARTS = 4
 
 
@@ -75,7 +75,7 @@ def overview(
     # Of a mask that only hides what lies ahead nothing is looked up: of 8,000 tokens that is half of the time.
     closed = is_causal(call.allowed, call.shape)
     with torch.no_grad():
-        for rows in _slices(queries, keys, size):
+        for rows in _slices(queries, keys, size, _PARTS if closed else 1):
             part = _Rows(call, rows, size, means=means, hidden=hidden, closed=closed)
             most, total, all_of_it = part.sums(call.sinks)
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
@@ -90,10 +90,10 @@ def overview(
     return Overview(values, shown, average, normalisers, sums, (queries, keys), size, closed)
 
 
-def _slices(queries: int, keys: int, size: tuple[int, int]) -> list[slice]:
-    """Rows in whole blocks, as many at a time as fit into the cache beside so many keys."""
+def _slices(queries: int, keys: int, size: tuple[int, int], parts: int) -> list[slice]:
+    """Rows in whole blocks, as many at a time as fit into the cache beside so many keys, in so many parts at least."""
     wide, block = min(keys, _wide(size)), size[0]
-    step = max(1, min(_LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * _PARTS)))) * block
+    step = max(1, min(_LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * parts)))) * block
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
 
 
@@ -167,7 +167,8 @@ class _Rows:
 def _logits(call: Attention, query: Tensor, rows: slice, columns: slice, room: Tensor, *, closed: bool) -> Tensor:
     """The logits of some keys and rows, -inf where nothing may be looked at, in memory that is used again."""
     allowed = None if closed or call.allowed is None else _part(call.allowed, rows, columns)
-    if allowed is not None and not bool(allowed.any()):
+    # Of bytes the largest and the smallest are found many times faster than whether any or all of them are true.
+    if allowed is not None and not int(allowed.view(torch.uint8).amax()):
         return room.fill_(-math.inf)
     logits = torch.mm(widened(call.key[columns]), query, out=room)
     if call.softcap is not None:
@@ -177,7 +178,7 @@ def _logits(call: Attention, query: Tensor, rows: slice, columns: slice, room: T
     if closed and columns.stop - 1 > rows.start:
         ahead = torch.ones_like(logits, dtype=torch.bool).tril(columns.start - rows.start - 1)
         logits.masked_fill_(ahead, -math.inf)
-    elif allowed is not None and not bool(allowed.all()):
+    elif allowed is not None and not int(allowed.view(torch.uint8).amin()):
         logits.masked_fill_(~allowed, -math.inf)
     return logits
 

@@ -1,5 +1,6 @@
 """The words that stand along an axis: which carry meaning, which stand for another, and how a sentence names them."""
 
+import functools
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
@@ -179,10 +180,12 @@ def quoted(text: str) -> str:
     return f"“\u2068{short}\u2069”" if turned else f"“{short}”"
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _without_spaces(text: str) -> bool:
     return not text.isascii() and any(unicodedata.name(sign, "").startswith(_SPACELESS) for sign in text)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _kind(text: str, *, after_apostrophe: bool) -> str:
     if text in _PRONOUNS:
         return "pronoun"

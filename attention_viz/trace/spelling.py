@@ -3,6 +3,7 @@
 The explorer's `data/spelling.js` writes them in the same way; both are tested on one table.
 """
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -34,9 +35,12 @@ _BYTES = {chr(byte): byte for byte in _SAME} | {chr(256 + place): byte for place
 # are half a character are `surrogateescape`'s; everything else goes one by one.
 _SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.DOTALL)
 _JOINERS = ("\u200c", "\u200d")
+# A long text has few pieces that differ, and what is said of one is asked for in many places.
+_remembered = functools.lru_cache(maxsize=1 << 14)
 _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
 
+@_remembered
 def decode(label: str, spelling: str = "unknown") -> str:
     """The text that a piece stands for, a space before it included; what says that it goes on with a word is left out.
 
@@ -71,6 +75,7 @@ def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
     return "", visible(text)
 
 
+@_remembered
 def without_marks(label: str, spelling: str = "unknown") -> str:
     """The text of a piece without the space before it; a piece that is nothing but such marks stays.
 
