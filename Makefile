@@ -18,7 +18,7 @@ models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run dev setup test fuzz check format models recorded scans families bench soak wheel docs clean
+.PHONY: help run dev setup test fuzz check format models recorded scans families versions bench soak wheel docs clean
 
 help:
 	@echo 'make run      start the app with the model that comes with it, and say where to open it'
@@ -32,6 +32,7 @@ help:
 	@echo 'make recorded record anew the runs that the app opens on, which ship with it'
 	@echo 'make scans    scan anew the texts whose scans ship, with MiniLM and with SmolLM2'
 	@echo 'make families try every family that transformers knows, and write docs/families.md    ARGS=--compare to say what changed'
+	@echo 'make versions try other Pythons, and the oldest and newest packages that it may have'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
 	@echo 'make soak     thirty visitors come and go                  MINUTES=30 for how long'
 	@echo 'make wheel    build the package, app included, into dist/'
@@ -103,6 +104,11 @@ families:
 	@.venv/bin/python -m scripts.families $(ARGS); text=$$?; \
 	.venv/bin/python -m scripts.seen_families $(ARGS) && exit $$text
 
+# Takes its time and some 8 GB: PyPI's torch for Linux includes CUDA. ARGS="python3.12 --quick" tries one, without tests.
+versions:
+	@$(setup) .venv requirements-dev.txt $(models)
+	@.venv/bin/python -m scripts.versions $(ARGS)
+
 # The tools compared with want versions of their own, so they stay out of the app's environment. Memory is kept as
 # scripts/serve.py has the app keep it.
 bench:
@@ -127,6 +133,6 @@ docs:
 	@.venv-docs/bin/python -m scripts.website
 
 clean:
-	@echo 'Deleting .venv, .venv-bench, .venv-docs and caches ...'
-	@rm -rf .venv .venv-bench .venv-docs node_modules build dist site .pytest_cache .ruff_cache .hypothesis
+	@echo 'Deleting .venv, .venv-bench, .venv-docs, .venv-versions and caches ...'
+	@rm -rf .venv .venv-bench .venv-docs .venv-versions node_modules build dist site .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

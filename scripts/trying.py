@@ -126,7 +126,7 @@ def rows(table: str) -> dict[str, dict[str, str]]:
 def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Of each family and class that came out otherwise than before, how; those that are in one of the two only, too."""
     told = list[str]()
-    for name in sorted(before | after):
+    for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if old is None or new is None:
             told.append(f"{name}: {'new, ' + new['outcome'] if new else 'gone, was ' + (old or {})['outcome']}")
