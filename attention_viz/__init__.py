@@ -8,7 +8,7 @@ Names load on first use, so that `import attention_viz` costs nothing and needs 
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [*_names, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
