@@ -192,7 +192,7 @@ def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
     if drawn.second is not None and drawn.second.cut:
         show_cut(drawn.second, state, "With the second sentence there are")
     if unknown := unknown_words(drawn.trace):
-        tell(unknown, loud=True)
+        tell(unknown, loud=True, short="Unknown words")
     for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
         if words:
             tell(words)

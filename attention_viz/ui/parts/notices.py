@@ -86,7 +86,7 @@ def _label(notices: Sequence[_Notice]) -> str:
 def show_notices(notices: Sequence[str]) -> None:
     """Say what was wrong with the address, where anything was."""
     for one in notices:
-        tell(one, loud=True)
+        tell(one, loud=True, short="Not as asked")
 
 
 def show_link_limit(text: str, pronoun: str = "it") -> None:

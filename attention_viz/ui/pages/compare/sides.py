@@ -112,7 +112,7 @@ def show_both(choice: CompareChoice, chosen: State, first: Run | None, second: R
         if second.drawn.fit is not None and second.drawn.fit.cut:
             show_cut(second.drawn.fit, second.state, "The second side’s text has")
         if unknown := unknown_words(second.drawn.trace):
-            tell(f"On the second side: {unknown}", loud=True)
+            tell(f"On the second side: {unknown}", loud=True, short="Unknown words")
     if chosen.more and chosen.facts.continues_text:
         tell("Only what you typed is compared: the tokens that the model added are left out here.")
     if chosen.second.strip() and chosen.facts.reads_pairs:

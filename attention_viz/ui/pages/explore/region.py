@@ -61,6 +61,7 @@ def without_region(drawn: Drawn, state: State, choice: ExploreChoice) -> Drawn:
             f"The address asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
             f"{len(positions)} such as 3-5.9, and not all of them. Shown instead: none blocked.",
             loud=True,
+            short="Not as asked",
         )
         return drawn
     allowed = torch.ones(2 * (len(drawn.trace.key_tokens()),), dtype=torch.bool)

@@ -44,7 +44,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
     state = replace(chosen, more=0)
     locked = unfit_words(state, choice)
     if locked:
-        tell(locked, loud=True)
+        tell(locked, loud=True, short="Mask left out")
         choice = MaskChoice("none", weights=choice.weights)
     if choice.batched and not choice.batch.strip():
         places.pictures.error(
@@ -128,7 +128,7 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice)
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:
-        tell(_too_long(tokens), loud=True)
+        tell(_too_long(tokens), loud=True, short="Too long to paint")
         return None
     try:
         added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)
