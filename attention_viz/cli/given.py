@@ -164,7 +164,7 @@ def model_of(name: str) -> "AttentionModel | Scratch":
     import attention_viz as av
 
     report(f"Loading {name} …")
-    return av.load(name)
+    return av.load(name, alone=True)
 
 
 def _load(file: str, model: str | None) -> "Trace":

@@ -184,7 +184,7 @@ class Scan(Scanned):
             ScanError: the model isn't the one that was scanned.
         """
         name, sha256 = self.manifest["model"]["name"], self.manifest["model"]["sha256"]
-        found = model or self._model or load(name)
+        found = model or self._model or load(name, alone=True)
         if not isinstance(found, AttentionModel) or fingerprint_of(found) != sha256:
             raise ScanError(f"{found.name} was given, and its weights are not those of {name} that was scanned")
         settings = self.manifest["settings"]

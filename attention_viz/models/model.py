@@ -51,6 +51,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         name: the name it was loaded by.
         limit: how many tokens it can read at once; None where nothing says.
         reader: what makes of a picture or a sound what it reads; None where it reads text.
+        why_alone: what keeps it from reading a picture beside the text; "" where nothing was found that does.
     """
 
     name: str
@@ -60,6 +61,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     _provenance: Provenance
     reader: Reader | None = None
     _laid_out: LaidOut | BesideLaidOut | None = None
+    why_alone: str = ""
 
     @classmethod
     def of(

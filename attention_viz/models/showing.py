@@ -47,6 +47,7 @@ class Showing(ABC):
     _tracer: Tracer
     _inputs: Inputs
     _provenance: Provenance
+    why_alone: str
 
     @property
     @abstractmethod
@@ -76,7 +77,8 @@ class Showing(ABC):
         if self.reader is not None:
             return self.reader.read(thing)
         if isinstance(thing, Beside):
-            raise UnusablePicture(f"{self.name} reads text alone, and a picture was given: {thing.picture!r}")
+            why = f"; {self.why_alone}" if self.why_alone else ""
+            raise UnusablePicture(f"{self.name} reads text alone, and a picture was given: {thing.picture!r}{why}")
         if isinstance(thing, Picture):
             raise UnusablePicture(f"{self.name} reads text, and a picture was given: {thing!r}")
         if isinstance(thing, Sound):

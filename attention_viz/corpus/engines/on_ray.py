@@ -95,7 +95,7 @@ class _Actor:
             UnsupportedModel: on this machine the name stands for other weights.
         """
         torch.set_num_threads(1)
-        model = load(name)
+        model = load(name, alone=True)
         if not isinstance(model, AttentionModel) or model.origin.sha256 != sha256:
             raise UnsupportedModel(f"{name} has other weights where an actor of Ray loads it")
         self.worker = Worker(model, settings, heads)

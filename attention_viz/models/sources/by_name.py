@@ -23,6 +23,7 @@ def load(
     device: str = "auto",
     dtype: str = "auto",
     cancelled: Callable[[], bool] = lambda: False,
+    alone: bool = False,
 ) -> "AttentionModel | Scratch":
     """Load a model by its name in the catalogue, from a folder, or from the hub.
 
@@ -39,6 +40,7 @@ def load(
         device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
         dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
         cancelled: is asked again and again, from this thread, whether to stop; a download goes on to its end.
+        alone: whether a model of a folder or the hub that reads a text beside a picture is to read text alone.
 
     Raises:
         LoadCancelled: `cancelled` said so.
@@ -48,7 +50,7 @@ def load(
     if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
     if name not in CATALOGUE and not _is_folder(name):
-        return _load_from_hub(name, revision, device, dtype, cancelled)
+        return _load_from_hub(name, revision, device, dtype, cancelled, alone)
     if revision is not None:
         from attention_viz.models.sources.snapshots import load_snapshot
 
@@ -62,7 +64,7 @@ def load(
         return _load_from_catalogue(name, device, dtype, cancelled)
     from attention_viz.models.sources.load_folder import load_folder
 
-    return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled)
+    return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
 
 
 def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable[[], bool]) -> "AttentionModel":
@@ -85,7 +87,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
 
 
 def _load_from_hub(
-    name: str, revision: str | None, device: str, dtype: str, cancelled: Callable[[], bool]
+    name: str, revision: str | None, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
 ) -> "AttentionModel":
     from attention_viz.models.sources import hub
 
@@ -99,7 +101,9 @@ def _load_from_hub(
     from attention_viz.models.sources.load_folder import load_folder
 
     folder = download(wanted)
-    return load_folder(folder, name, device=device, dtype=dtype, revision=wanted.commit, cancelled=cancelled)
+    return load_folder(
+        folder, name, device=device, dtype=dtype, revision=wanted.commit, cancelled=cancelled, alone=alone
+    )
 
 
 def _is_folder(name: str) -> bool:

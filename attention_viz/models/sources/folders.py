@@ -14,10 +14,11 @@ from typing import Any, cast
 
 from safetensors import SafetensorError, safe_open
 
-from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 
 __all__ = [
     "INDEX",
+    "PROCESSOR_FILES",
     "TOKENIZER_FILES",
     "WEIGHTS",
     "CheckedFolder",
@@ -31,6 +32,7 @@ __all__ = [
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 # A folder with none of these has no tokenizer.
+PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -81,6 +83,10 @@ class CheckedFolder:
         lines = (f"{found}  {path.name}\n" for found, path in zip(sums, self.weights, strict=True))
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
+    def reason(self, error: BaseException) -> str:
+        """What a foreign error says, by the folder's name instead of its path."""
+        return first_line(error).replace(str(self.path), self.name)
+
 
 def check_folder(path: Path, name: str) -> CheckedFolder:
     """Look whether a folder holds a whole model, safetensors only, and nothing to execute.
@@ -100,7 +106,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
     if not isinstance(config.get("model_type"), str):
         raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
     refuse_code(config, name)
-    for file in ("tokenizer_config.json", "preprocessor_config.json", "processor_config.json"):
+    for file in ("tokenizer_config.json", *PROCESSOR_FILES):
         if (path / file).is_file():
             refuse_code(_read_json(path / file, name), name)
     weights = _weights(path, name)

@@ -14,6 +14,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, validat
 from attention_viz.errors import AttentionVizError, ModelNotFound
 from attention_viz.models.sources.folders import (
     INDEX,
+    PROCESSOR_FILES,
     TOKENIZER_FILES,
     WEIGHTS,
     parse_json,
@@ -29,6 +30,7 @@ MAIN = "main"
 _SMALL = frozenset(
     (
         *TOKENIZER_FILES,
+        *PROCESSOR_FILES,
         "added_tokens.json",
         "chat_template.jinja",
         "config.json",
@@ -177,7 +179,7 @@ def _ask(name: str, revision: str) -> Plan:
         commit = listing.sha or revision
         listed = {file.rfilename: file for file in listing.siblings or ()}
         wanted = _choose(name, listed)
-        for config in ("config.json", "tokenizer_config.json"):
+        for config in ("config.json", "tokenizer_config.json", *PROCESSOR_FILES):
             if config in wanted:
                 refuse_code(_read(name, commit, config), name)
     files: list[RemoteFile] = []

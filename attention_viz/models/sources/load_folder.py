@@ -17,16 +17,14 @@ from attention_viz.models.huggingface import (
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    read_processor,
     transformers,
 )
-from attention_viz.models.inputs.media.choosing import main_input, reader_of
-from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.inputs.tokenizing import is_breakdown
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.changing import keep_apart, unchanged
 from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
+from attention_viz.models.sources.reading import of_both, own_reader
 from attention_viz.models.sources.size import building, check_config, check_size
 from attention_viz.trace.trace import Provenance
 
@@ -53,6 +51,7 @@ def load_folder(
     revision: str | None = None,
     largest: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    alone: bool = True,
 ) -> AttentionModel:
     """Load a model and its tokenizer from a folder, and wrap it.
 
@@ -66,6 +65,7 @@ def load_folder(
         revision: which version of the model this is, where that is known.
         largest: how many bytes of memory it may take; None for no limit.
         cancelled: is asked again and again whether to stop.
+        alone: whether a model that reads a text beside a picture is to read text alone.
 
     Raises:
         LoadCancelled: `cancelled` said so.
@@ -94,14 +94,16 @@ def load_folder(
             with building(check):
                 hf_model = _read_model(checked, type(built), precision, check)
             tokenizer = _read_tokenizer(checked)
-            reader = _read_reader(checked, hf_model)
+            reader = own_reader(checked, hf_model)
     check()
     _check_tokenizer(checked, hf_model, tokenizer)
     if sha256 is None and compared is None and revision is None and place.type == "cpu":
         keep_apart(hf_model)
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
-    return AttentionModel.of(hf_model, tokenizer, Provenance(model=name, revision=revision, sha256=found), reader)
+    provenance = Provenance(model=name, revision=revision, sha256=found)
+    both = None if alone or reader is not None else of_both(checked, hf_model, tokenizer, provenance)
+    return both or AttentionModel.of(hf_model, tokenizer, provenance, reader)
 
 
 def _read_model(
@@ -159,7 +161,7 @@ def _build(folder: CheckedFolder) -> PreTrainedModel:
 
 
 def _not_loadable(folder: CheckedFolder, error: Exception) -> ModelNotFound:
-    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {_reason(error, folder)}")
+    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {folder.reason(error)}")
 
 
 def _refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
@@ -208,18 +210,7 @@ def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
     except BaseException as error:
         if not isinstance(error, Exception) and not is_breakdown(error):
             raise
-        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {_reason(error, folder)}") from error
-
-
-def _read_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
-    """What prepares pictures or sounds, of a model that reads such; None of one that reads text."""
-    if main_input(model) == "input_ids":
-        return None
-    try:
-        processor = read_processor(folder.path)
-    except Exception as error:
-        raise ModelNotFound(f"what prepares {folder.name}'s input can't be loaded: {_reason(error, folder)}") from error
-    return reader_of(folder.name, model, processor)
+        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {folder.reason(error)}") from error
 
 
 def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
@@ -236,11 +227,6 @@ def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: P
             f"the tokenizer of {folder.name} is another model's: it has {own:,} words and word pieces, and the model "
             f"knows the ids 0 to {known - 1:,}"
         )
-
-
-def _reason(error: BaseException, folder: CheckedFolder) -> str:
-    """What a foreign error says, by the folder's name instead of its path."""
-    return first_line(error).replace(str(folder.path), folder.name)
 
 
 def _device(asked: str) -> torch.device:

@@ -16,7 +16,7 @@ from attention_viz.trace.tokens import check_text
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["IDS", "Beside", "BesideReader", "reads_both"]
+__all__ = ["IDS", "Beside", "BesideReader", "reads_both", "takes_both"]
 
 # Where models take words, by the name of that in their forward.
 IDS = "input_ids"
@@ -46,7 +46,12 @@ class Beside:
 def reads_both(model: "PreTrainedModel", processor: Any) -> bool:
     """Whether a model's forward takes a text beside a picture, and its processor makes both."""
     parts = (getattr(processor, name, None) for name in ("image_processor", "tokenizer"))
-    return {PICTURE, IDS} <= _named(model) and all(part is not None for part in parts)
+    return takes_both(model) and all(part is not None for part in parts)
+
+
+def takes_both(model: "PreTrainedModel") -> bool:
+    """Whether a model's forward takes a text beside a picture."""
+    return {PICTURE, IDS} <= _named(model)
 
 
 class BesideReader(Reader):
@@ -83,16 +88,15 @@ class BesideReader(Reader):
         """
         if not isinstance(thing, Beside):
             raise UnusableText(
-                f"{self._name} was wrapped with a processor of both, and reads a text beside a picture: "
-                f"trace(text, picture=av.Picture(path)); got {_what(thing)} alone. Wrapped with its tokenizer it reads "
-                "text alone"
+                f"{self._name} has a processor of both, and reads a text beside a picture: "
+                f"trace(text, picture=av.Picture(path)); got {_what(thing)} alone. Wrapped with its tokenizer, or "
+                "loaded with alone=True, it reads text alone"
             )
         if not thing.text.strip():
             raise UnusableText("the text beside the picture is empty: type at least one word")
-        seen = self._pictures.read(thing.picture)
         text, told = self._with_place(thing.text)
-        tensors = self._tensors(text, thing.picture)
-        return replace(seen, tensors=tensors, told=(*seen.told, *told))
+        given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
+        return replace(given, told=(*given.told, *told))
 
     def example(self) -> Given:
         """A picture of colours by chance beside a few ids from all over the vocabulary, as words."""

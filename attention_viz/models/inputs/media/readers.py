@@ -65,10 +65,13 @@ class PictureReader(Reader):
         """As every reader."""
         if not isinstance(thing, Picture):
             raise UnusablePicture(f"{self._model} reads pictures: av.Picture(path); got {type(thing).__name__}")
-        tensors = self._tensors(thing)
+        return self.of(thing, self._tensors(thing))
+
+    def of(self, picture: Picture, tensors: dict[str, Tensor]) -> Given:
+        """What the model is given of a picture, once it is known which tensors that is."""
         seen = self._as_seen(tensors[PICTURE][0])
-        told = (*thing.told, *self._cut(thing, seen))
-        return Given(tensors, Seen(picture=seen), picture=f"{thing.name}, {thing.size} pixels", told=told)
+        told = (*picture.told, *self._cut(picture, seen))
+        return Given(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", told=told)
 
     def example(self) -> Given:
         """A picture of colours by chance, always the same."""

@@ -1,0 +1,65 @@
+"""What prepares the input of a folder's model that reads something else than text, or a text beside a picture."""
+
+from dataclasses import replace
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase, read_processor, transformers
+from attention_viz.models.inputs.media.beside import BesideReader, reads_both, takes_both
+from attention_viz.models.inputs.media.choosing import main_input, reader_of
+from attention_viz.models.inputs.media.readers import Reader
+from attention_viz.models.model import AttentionModel
+from attention_viz.models.sources.folders import PROCESSOR_FILES, CheckedFolder
+from attention_viz.trace.trace import Provenance
+
+__all__ = ["of_both", "own_reader"]
+
+
+def own_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
+    """What prepares pictures or sounds, of a model that reads such; None of one that reads text.
+
+    Raises:
+        ModelNotFound: it is missing or broken.
+        UnsupportedModel: what it makes isn't laid out here.
+    """
+    if main_input(model) == "input_ids":
+        return None
+    try:
+        processor = read_processor(folder.path)
+    except Exception as error:
+        raise ModelNotFound(f"what prepares {folder.name}'s input can't be loaded: {folder.reason(error)}") from error
+    return reader_of(folder.name, model, processor)
+
+
+def of_both(
+    folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, provenance: Provenance
+) -> AttentionModel | None:
+    """A folder's model that reads a text beside a picture; None for one that doesn't.
+
+    Where something is in the way, the model reads text alone, and says of a picture what that was.
+
+    Raises:
+        UnsupportedModel: something is in the way, and text alone isn't enough for it.
+    """
+    if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
+        return None
+    try:
+        reader = _reader_of_both(folder, model)
+        return None if reader is None else AttentionModel.of(model, tokenizer, provenance, reader)
+    except (UnsupportedModel, UnusablePicture, UnusableText) as error:
+        why = str(error)
+    try:
+        return replace(AttentionModel.of(model, tokenizer, provenance), why_alone=why)
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
+
+
+def _reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
+    try:
+        processor = transformers.AutoProcessor.from_pretrained(
+            str(folder.path), local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # whatever a processor's own code says, such as which package it lacks
+        raise UnsupportedModel(
+            f"what prepares texts and pictures for {folder.name} can't be loaded: {folder.reason(error)}"
+        ) from error
+    return BesideReader(folder.name, model, processor) if reads_both(model, processor) else None
