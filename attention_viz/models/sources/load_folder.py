@@ -83,10 +83,7 @@ def load_folder(
     check_config(checked)
     with unchanged(checked):
         found = compared or checked.sha256(check)
-        if sha256 is not None and found != sha256:
-            raise ModelNotFound(
-                f"the weights of {name} have sha256 {found}, expected {sha256}: the file is damaged or another's"
-            )
+        _check_sum(name, found, sha256)
         check()
         with _quietly():
             with _turn(check):
@@ -104,6 +101,13 @@ def load_folder(
     provenance = Provenance(model=name, revision=revision, sha256=found)
     both = None if alone or reader is not None else of_both(checked, hf_model, tokenizer, provenance)
     return both or AttentionModel.of(hf_model, tokenizer, provenance, reader)
+
+
+def _check_sum(name: str, found: str, expected: str | None) -> None:
+    if expected not in (None, found):
+        raise ModelNotFound(
+            f"the weights of {name} have sha256 {found}, expected {expected}: the file is damaged or another's"
+        )
 
 
 def _read_model(
