@@ -73,11 +73,7 @@ def load_folder(
         UnsupportedModel: the folder holds code or pickles, the model takes more memory than `largest`, or it can't be
             recorded exactly.
     """
-
-    def check() -> None:
-        if cancelled():
-            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
-
+    check = _asking(name, cancelled)
     precision = _dtype(dtype, place := _device(device))
     checked = check_folder(folder, name)
     check_config(checked)
@@ -99,8 +95,17 @@ def load_folder(
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
     provenance = Provenance(model=name, revision=revision, sha256=found)
-    both = None if alone or reader is not None else of_both(checked, hf_model, tokenizer, provenance)
-    return both or AttentionModel.of(hf_model, tokenizer, provenance, reader)
+    if alone or reader is not None:
+        return AttentionModel.of(hf_model, tokenizer, provenance, reader)
+    return of_both(checked, hf_model, tokenizer, provenance)
+
+
+def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
+    def check() -> None:
+        if cancelled():
+            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+
+    return check
 
 
 def _check_sum(name: str, found: str, expected: str | None) -> None:

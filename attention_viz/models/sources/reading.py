@@ -32,19 +32,18 @@ def own_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
 
 def of_both(
     folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, provenance: Provenance
-) -> AttentionModel | None:
-    """A folder's model that reads a text beside a picture; None for one that doesn't.
+) -> AttentionModel:
+    """A folder's model that reads a text beside a picture where it can, else text alone.
 
-    Where something is in the way, the model reads text alone, and says of a picture what that was.
+    Where something is in the way, it says of a picture what that was.
 
     Raises:
         UnsupportedModel: something is in the way, and text alone isn't enough for it.
     """
     if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
-        return None
+        return AttentionModel.of(model, tokenizer, provenance)
     try:
-        reader = _reader_of_both(folder, model)
-        return None if reader is None else AttentionModel.of(model, tokenizer, provenance, reader)
+        return AttentionModel.of(model, tokenizer, provenance, _reader_of_both(folder, model))
     except (UnsupportedModel, UnusablePicture, UnusableText) as error:
         why = str(error)
     try:
@@ -53,7 +52,7 @@ def of_both(
         raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
 
 
-def _reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
+def _reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader:
     try:
         processor = transformers.AutoProcessor.from_pretrained(
             str(folder.path), local_files_only=True, trust_remote_code=False
@@ -62,4 +61,6 @@ def _reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader | N
         raise UnsupportedModel(
             f"what prepares texts and pictures for {folder.name} can't be loaded: {folder.reason(error)}"
         ) from error
-    return BesideReader(folder.name, model, processor) if reads_both(model, processor) else None
+    if not reads_both(model, processor):
+        raise UnsupportedModel(f"what {folder.name} has for it, {type(processor).__name__}, doesn't make both")
+    return BesideReader(folder.name, model, processor)
