@@ -23,7 +23,7 @@ from tests.shipped import shipped
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
 
-_VALUES = st.one_of(
+VALUES = st.one_of(
     st.text(max_size=30),
     st.integers(-3, 20).map(str),
     st.sampled_from(
@@ -36,7 +36,7 @@ _VALUES = st.one_of(
 
 
 @examples(150)
-@given(st.dictionaries(st.sampled_from(sorted(one.name for one in parameters(State))), _VALUES, max_size=6))
+@given(st.dictionaries(st.sampled_from(sorted(one.name for one in parameters(State))), VALUES, max_size=6))
 def test_any_address_is_read_as_a_state_with_notices_in_words(address: dict[str, str]) -> None:
     state, notices = read_address(address)
     assert isinstance(state, State)
@@ -47,7 +47,7 @@ def test_any_address_is_read_as_a_state_with_notices_in_words(address: dict[str,
 
 
 @examples(100)
-@given(st.lists(st.one_of(_VALUES, st.sampled_from([one.example for one in EDITS.values()])), max_size=3).map(";".join))
+@given(st.lists(st.one_of(VALUES, st.sampled_from([one.example for one in EDITS.values()])), max_size=3).map(";".join))
 def test_any_changes_are_read_and_run_or_are_refused_in_words(text: str) -> None:
     changes, notices = read_changes(text)
     assert all(isinstance(one, str) and one for one in notices)
