@@ -34,8 +34,22 @@ export function drawMixture(scene, opened, pair, places) {
   const bottom = values.top + lane * pair.lanes.length;
   scene.title("value", "Value", values.x, values.top - 24, {role: "av-v", below: "× weight (solid)"});
   for (const [at, one] of pair.lanes.entries()) drawValue(scene, one, places, values.top + (at + 0.5) * lane, unit);
+  // Over the bars, which are as high as their lane.
+  if (places.narrow)
+    for (const [at, one] of pair.lanes.entries()) nameLane(scene, one, places, values.top + (at + 0.5) * lane);
   drawOutput(scene, pair, output, places, bottom, unit);
   drawJoined(scene, opened, row, places, bottom + 72);
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Lane} one
+ * @param {Places} places
+ * @param {number} y
+ */
+function nameLane(scene, one, {values: {x}, lane}, y) {
+  const role = one.kind === "key" ? "av-k av-mono" : "av-below";
+  scene.add(`value value-${tagOf(one)}`, label(x, y - lane * 0.24, `${role} av-small av-over-bars`, cut(one.name, 14)));
 }
 
 /**
@@ -56,11 +70,6 @@ function factorOf({kind, weight}) {
 function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit) {
   const tag = tagOf(one);
   const tags = `value value-${tag}`;
-  if (narrow)
-    scene.add(
-      tags,
-      label(x, y - lane * 0.24, `${one.kind === "key" ? "av-k av-mono" : "av-below"} av-small`, cut(one.name, 14)),
-    );
   scene.add(tags, svg("path", {d: `M${tidy(x)} ${tidy(y)}h${tidy(width)}`, class: "av-axis"}));
   if (one.value === null) {
     if (!narrow) scene.add(tags, label(x, y - 4, "av-below av-small", "dropped"));

@@ -137,7 +137,7 @@ function wordRows(header, open, toggle) {
     element(
       "div",
       {class: "av-part"},
-      opener("Heads, by the word looked at", sum, opened, () => toggle("words")),
+      opener("Heads, by what is looked at", sum, opened, () => toggle("words")),
       element("div", {class: "av-inside"}, ...(opened ? lines : [])),
     ),
   ];
