@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from attention_viz.models import of_text
+from attention_viz.models import CATALOGUE, of_text
 from attention_viz.ui.parts.menu import PAGES
 from benchmarks.passages import PASSAGES
 from benchmarks.report import Table, to_text
@@ -23,8 +23,12 @@ __all__ = ["Soak", "main", "others", "soak", "verdicts", "word_of"]
 
 # Seconds that somebody looks at a page at most, and waits for one.
 _LOOKS, _PATIENCE = 4.0, 600
-# Of ten visits, how many end in the middle; of ten texts, how many are long; pages that are looked at in a visit.
-_LEAVE, _LONG, _PAGES = 1, 2, 3
+# Of ten visits, how many end in the middle, and how many are of a picture or a sound; of ten texts, how many are long;
+# pages that are looked at in a visit.
+_LEAVE, _LOOK_OR_LISTEN, _LONG, _PAGES = 1, 2, 2, 3
+_SEEN = ("picture", "sound")
+# Megabytes for models in memory: less than all of them take, so that they come and go.
+_ROOM = 700
 # The most that memory may have grown from the first sixth of the time to its end, in a run long enough to tell.
 _MOST_GROWTH, _LONG_ENOUGH = 1.05, 30
 _WORD = re.compile(rb"zq(\d+)x\d+q")
@@ -65,7 +69,7 @@ def others(content: bytes, visitor: int) -> set[int]:
 def soak(minutes: float, visitors: int) -> Soak:
     """Start a server, and have so many visitors come and go for so many minutes."""
     found, begun = Soak(), time.monotonic()
-    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full"}
+    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", "ATTENTION_VIZ_MODEL_MEMORY": str(_ROOM)}
     with (
         serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py")), in_full) as address,
         Memory() as memory,
@@ -94,17 +98,30 @@ async def _visit_again(address: str, number: int, until: float, found: Soak) -> 
     draw, visit = random.Random(number), 0
     while time.monotonic() < until:
         visit += 1
-        text = _text(draw, word_of(number, visit))
+        kind, asked = _asked(draw, word_of(number, visit))
 
         def hear(content: bytes) -> None:
             found.mixed.extend(f"a word of {whose} was shown to {number}" for whose in others(content, number))
 
-        visitor = Visitor(address, {"model": draw.choice(sorted(of_text())), "text": text}, _PATIENCE, heard=hear)
+        visitor = Visitor(address, asked, _PATIENCE, heard=hear)
         await visitor.come()
         try:
-            await _visit(visitor, draw, found, "long" if len(text) > 200 else "short")
+            await _visit(visitor, draw, found, kind)
         finally:
             await visitor.leave()
+
+
+def _asked(draw: random.Random, word: str) -> tuple[str, dict[str, str]]:
+    """What a visitor comes with, in words and as a link: most often a text, else a picture or a sound."""
+    seen = {entry.reads: name for name, entry in CATALOGUE.items() if entry.available and entry.reads in _SEEN}
+    reads = draw.choice(sorted(seen)) if seen and draw.randrange(10) < _LOOK_OR_LISTEN else "text"
+    if reads != "text":
+        return f"a {reads}", {"model": seen[reads], reads: draw.choice(CATALOGUE[seen[reads]].samples)}
+    text, model = _text(draw, word), draw.choice(sorted(of_text()))
+    # An encoder that predicts words does so behind a mask.
+    text += " [MASK]" if CATALOGUE[model].predicts and CATALOGUE[model].streams == ("encoder",) else ""
+    asked = {"model": model, "text": text}
+    return f"a {'long' if len(text) > 200 else 'short'} text", asked
 
 
 def _text(draw: random.Random, word: str) -> str:
@@ -113,14 +130,14 @@ def _text(draw: random.Random, word: str) -> str:
     return f"The {word} of the river was {draw.choice(('flooded', 'closed', 'old'))}"
 
 
-async def _visit(visitor: Visitor, draw: random.Random, found: Soak, length: str) -> None:
+async def _visit(visitor: Visitor, draw: random.Random, found: Soak, kind: str) -> None:
     if draw.randrange(10) < _LEAVE:
         opening = asyncio.create_task(visitor.open())
         await asyncio.sleep(draw.uniform(0, _LOOKS))
         opening.cancel()
         found.left += 1
         return
-    found.answers.setdefault(f"Explore, a {length} text", []).append(await visitor.open())
+    found.answers.setdefault(f"Explore, {kind}", []).append(await visitor.open())
     for label in draw.sample(sorted(PAGES), _PAGES):
         await asyncio.sleep(draw.uniform(0, _LOOKS))
         if label in visitor.pages:
