@@ -18,17 +18,7 @@ let groups = 0;
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
-  const matters = element(
-    "button",
-    {
-      type: "button",
-      class: "av-how",
-      "data-testid": "explorer-matters",
-      title: "Silence this head, and see what changes",
-    },
-    "Does it matter?",
-  );
-  matters.onclick = () => view.open?.("silence");
+  const matters = createMatters(view);
   const streams =
     recording.streams.length > 1
       ? segments(
@@ -79,6 +69,18 @@ export function createControls(view) {
       special.checked = store.state.hideSpecial;
     },
   };
+}
+
+/**
+ * A button that leads to what becomes of the output without the head on the screen.
+ * @param {Pick<View, "open">} view
+ */
+function createMatters({open}) {
+  const title = "Silence this head, and see what changes";
+  const given = {type: "button", class: "av-how", "data-testid": "explorer-matters", title};
+  const button = element("button", given, "Does it matter?");
+  button.onclick = () => open?.("silence");
+  return button;
 }
 
 /** @param {Axis[]} axes */
