@@ -40,6 +40,7 @@ def read(page: Callable[..., Page]) -> Callable[[Trace], dict[str, Any]]:
     """Packs a trace and reads it in the browser, from bytes that lie at an odd address as Streamlit's do."""
     screen = page("about:blank")
     screen.add_script_tag(content=component_source()[2] + "\nglobalThis.Recording = Recording;", type="module")
+    screen.wait_for_function("globalThis.Recording !== undefined")  # a module runs once the page has come so far
     return lambda trace: screen.evaluate(READ, base64.b64encode(pack(trace)).decode())
 
 

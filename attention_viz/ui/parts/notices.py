@@ -23,7 +23,7 @@ class _Notice:
     words: str
     loud: bool
     short: str
-    below: Callable[[], object] | None
+    below: Callable[[str], object] | None
 
 
 @dataclass
@@ -40,14 +40,14 @@ def hold_notices() -> None:
     st.session_state[_TOLD] = _Told(st.container(key="notices-place"))
 
 
-def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[], object] | None = None) -> None:
+def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
     """Say something behind the button at the row's end, so that the picture stays; screen readers hear it at once.
 
     Args:
         words: plain text, a sentence or more.
         loud: whether it says that something isn't as it was asked for.
         short: two or three words for the button; by default it says how many notes there are.
-        below: draws what can be done about it.
+        below: draws what can be done about it, under a key that it is given.
     """
     if _TOLD not in st.session_state:
         hold_notices()
@@ -69,10 +69,10 @@ def _draw(told: _Told) -> None:
         said = " ".join(one.words for one in told.notices)
         st.html(f'<p class="notices-said" role="status">{html.escape(said)}</p>')
         with st.popover(_label(told.notices), key=f"notices-{count}"):
-            for one in told.notices:
+            for number, one in enumerate(told.notices):
                 (st.warning if one.loud else st.caption)(plain(one.words))
                 if one.below is not None:
-                    one.below()
+                    one.below(f"notices-{count}-{number}")
 
 
 def _label(notices: Sequence[_Notice]) -> str:

@@ -1,6 +1,5 @@
 """A trace that somebody brings as a file: checked before it is shown in place of a model's run."""
 
-import functools
 import shutil
 import tempfile
 from pathlib import Path
@@ -67,7 +66,7 @@ def show_origin(drawn: Drawn) -> None:
     tell(
         f"Shown from a file, which a link can't carry: {model}, {text}",
         short="From a file",
-        below=functools.partial(st.button, "Close it", on_click=close),
+        below=lambda key: st.button("Close it", on_click=close, key=key),
     )
 
 
