@@ -51,7 +51,7 @@ class Pairs:
         """
         weights, above = weights[:, self.rows], above[:, self.rows]
         outstanding = torch.where(_TIMES * (weights - above) < weights, weights, 0)
-        scores, places = (outstanding * self.factor).flatten(1).topk(min(_OF_A_HEAD, self.factor.numel()), dim=1)
+        scores, places = _largest(outstanding * self.factor, _OF_A_HEAD)
         best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
         found = list[Candidate]()
@@ -61,6 +61,18 @@ class Pairs:
             layer, number = heads[head]
             found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key))
         return [one for one in found if one.score > 0]
+
+
+def _largest(
+    scores: Float[Tensor, "head row word"], count: int
+) -> tuple[Float[Tensor, "head few"], Int[Tensor, "head few"]]:
+    """The largest numbers of each head, and their places in its matrix: so many stand in as many rows at most."""
+    _, rows = scores.amax(dim=2).topk(min(count, scores.shape[1]), dim=1)
+    rows = rows.sort(dim=1).values
+    words = scores.shape[2]
+    some = scores.gather(1, rows[:, :, None].expand(-1, -1, words)).flatten(1)
+    found, places = some.topk(min(count, some.shape[1]), dim=1)
+    return found, rows.gather(1, places // words) * words + places % words
 
 
 def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:
