@@ -15,7 +15,7 @@ import torch
 from attention_viz.corpus.chunks import Chunk
 from attention_viz.corpus.part import Part
 from attention_viz.corpus.worker import Settings, Worker
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.by_name import load
 
@@ -60,9 +60,8 @@ def _begin(ray: Any) -> None:
     try:
         ray.init(log_to_driver=False, **options)
     except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
-        told = str(error).strip().split("\n")[0] or type(error).__name__
         hint = "; a cluster that asks for a token is joined with RAY_AUTH_MODE=token" if address else ""
-        raise UnsupportedModel(f"Ray can't be had at {address or 'this machine'}: {told}{hint}") from error
+        raise UnsupportedModel(f"Ray can't be had at {address or 'this machine'}: {first_line(error)}{hint}") from error
 
 
 def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Iterator[tuple[Chunk, Part]]:

@@ -31,8 +31,9 @@ __all__ = [
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-# A folder with none of these has no tokenizer.
+# What prepares pictures and sounds, and texts beside them.
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
+# A folder with none of these has no tokenizer.
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",

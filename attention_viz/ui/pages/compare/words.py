@@ -210,10 +210,10 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     if not any(map(math.isnan, numbers)):
         also = _replaced(comparison, query, key)
         return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
-    rest = comparison.weights if which else comparison.other_weights
+    rest = (comparison.weights if which else comparison.other_weights)[query].nan_to_num()
     keys = comparison.keys
     names = [_said(keys, at, second=not which) for at in range(len(keys))]
-    best = names[int(rest[query].nan_to_num().argmax())]
+    best = names[int(rest.argmax())]
     has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
     asks = _said(comparison.queries, query, second=not which)
     lacks = "where it stands elsewhere" if start[-1][0] in has else "without it"
@@ -226,7 +226,7 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
         (f"{lacks}, most at ", ""),
         (best, "key"),
         (" ", ""),
-        (f"{float(rest[query].nan_to_num().max()):.2f}", "number"),
+        (f"{float(rest.max()):.2f}", "number"),
     ]
 
 

@@ -15,7 +15,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.explore.choice import ExploreChoice, block
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.figures.seen.overlay import called, over_patches, touching
 
@@ -57,12 +57,8 @@ def without_region(drawn: Drawn, state: State, choice: ExploreChoice) -> Drawn:
         return drawn
     patches = patches_of(choice.blocked, len(positions))
     if patches is None:
-        tell(
-            f"The address asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
-            f"{len(positions)} such as 3-5.9, and not all of them. Shown instead: none blocked.",
-            loud=True,
-            short="Not as asked",
-        )
+        asked = f"The address asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
+        show_notices([f"{asked}{len(positions)} such as 3-5.9, and not all of them. Shown instead: none blocked."])
         return drawn
     allowed = torch.ones(2 * (len(drawn.trace.key_tokens()),), dtype=torch.bool)
     allowed[:, [positions[one] for one in patches]] = False

@@ -48,7 +48,7 @@ def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) 
         _show_chip(choice)
     with fold:
         show_fold("Sentence and lesson", _called(choice.lesson, choice))
-    scene = _scene(choice, notes)
+    scene = _scene(choice)
     with row:
         _pick_lesson(choice)
         _show_options(choice)
@@ -89,7 +89,7 @@ def _show_chip(choice: LearnChoice) -> None:
             st.button(f"{said} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Take it off")
 
 
-def _scene(choice: LearnChoice, notes: DeltaGenerator) -> Scene:
+def _scene(choice: LearnChoice) -> Scene:
     """What lessons and exercises are made of."""
     text, note = begun(st.session_state["text"], LONGEST, EXAMPLES[0])
     if note:
