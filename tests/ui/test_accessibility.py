@@ -15,6 +15,9 @@ AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("ut
 RUN = """rules => axe.run(document, {
     resultTypes: ["violations"], ...(rules.length ? {runOnly: {type: "rule", values: rules}} : {}),
 }).then(found => found.violations)"""
+# What fades in is paler than it will be.
+STILL = """() => document.getAnimations().every(one =>
+    one.playState !== "running" || one.effect.getComputedTiming().endTime === Infinity)"""
 # What dark differs by from light is colours alone: of the same parts, by the same names, in the same order.
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
 # As little text as shows everything that a page has: what is checked for each cell and each mark is the same for all.
@@ -48,6 +51,7 @@ def test_no_page_shuts_anybody_out_in_light_or_dark(stay: OpenPage, recolour: Re
     for dark in (not ends_dark, ends_dark):
         if dark == ends_dark:
             recolour(screen, dark)
+        screen.wait_for_function(STILL)
         found: list[dict[str, Any]] = screen.evaluate(RUN, OF_COLOURS if dark else [])
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
         told = [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]

@@ -27,6 +27,8 @@ const WIDE = 0.55;
  */
 export function showSlide(root, stage, slide, {step, vote}) {
   const {scale, width, height} = stageOf(root.clientWidth, root.clientHeight);
+  // First of all: measuring below lays the slide out, and what is laid out as asked would fade into its answer.
+  stage.dataset["step"] = String(step);
   Object.assign(stage.style, {width: `${width}px`, height: `${height}px`, transform: `scale(${scale})`});
   stage.dataset["narrow"] = String(width < NARROW);
   stage.dataset["low"] = String(height < 800);
