@@ -5,30 +5,35 @@ Usage: python -m benchmarks.soak [--minutes 30] [--visitors 30]
 
 import argparse
 import asyncio
+import getpass
 import random
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from attention_viz.models import CATALOGUE, of_text
 from attention_viz.ui.parts.menu import PAGES
-from benchmarks.passages import PASSAGES
+from benchmarks.errands import Errand, errand, first_errand, word_of
 from benchmarks.report import Table, to_text
 from benchmarks.serving import ROOT, Memory, serving
+from benchmarks.uploading import Brought, uploaded_bytes
 from benchmarks.visitor import Answer, Visitor
 
-__all__ = ["Soak", "main", "others", "soak", "verdicts", "word_of"]
+__all__ = ["Soak", "main", "others", "soak", "verdicts"]
 
 # Seconds that somebody looks at a page at most, and waits for one.
 _LOOKS, _PATIENCE = 4.0, 600
-# Of ten visits, how many end in the middle, and how many are of a picture or a sound; of ten texts, how many are long;
-# pages that are looked at in a visit.
-_LEAVE, _LOOK_OR_LISTEN, _LONG, _PAGES = 1, 2, 2, 3
-_SEEN = ("picture", "sound")
+# Of ten visits, how many end in the middle; pages that are looked at in a visit.
+_LEAVE, _PAGES = 1, 3
 # Megabytes for models in memory: less than all of them take, so that they come and go.
 _ROOM = 700
+# Seconds for which Streamlit keeps a closed tab's visit, in case its visitor comes back.
+_KEPT = 120
+# What torch leaves in the folder of temporary files.
+_OTHERS = f"torchinductor_{getpass.getuser()}"
 # The most that memory may have grown from the first sixth of the time to its end, in a run long enough to tell.
 _MOST_GROWTH, _LONG_ENOUGH = 1.05, 30
 _WORD = re.compile(rb"zq(\d+)x\d+q")
@@ -42,12 +47,16 @@ class Soak:
         answers: of each kind of question.
         mixed: of each word that was shown to somebody else, whose it was and who saw it.
         left: how many tabs were closed before their page was there.
+        brought: how many files were brought and shown.
+        remaining: what was left of visitors' files once all had gone, in words.
         memory: the server's own megabytes, with the second at which it was looked at.
     """
 
     answers: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
     mixed: list[str] = field(default_factory=list[str])
     left: int = 0
+    brought: int = 0
+    remaining: list[str] = field(default_factory=list[str])
     memory: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
     @property
@@ -56,35 +65,61 @@ class Soak:
         return [f"{kind}: {error}" for kind, each in self.answers.items() for one in each for error in one.errors]
 
 
-def word_of(visitor: int, visit: int) -> str:
-    """A word that nobody else types."""
-    return f"zq{visitor}x{visit}q"
-
-
 def others(content: bytes, visitor: int) -> set[int]:
     """Whose words are in what somebody was sent, but their own."""
     return {int(found) for found in _WORD.findall(content)} - {visitor}
 
 
-def soak(minutes: float, visitors: int) -> Soak:
-    """Start a server, and have so many visitors come and go for so many minutes."""
+def soak(minutes: float, visitors: int, kept: int = _KEPT) -> Soak:
+    """Start a server, and have so many visitors come and go for so many minutes.
+
+    Args:
+        minutes: how long they come.
+        visitors: how many there are at a time.
+        kept: seconds for which the server keeps the visit of a closed tab.
+    """
     found, begun = Soak(), time.monotonic()
+    program = ("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py"))
+    program += (f"--server.disconnectedSessionTTL={kept}",)
     in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", "ATTENTION_VIZ_MODEL_MEMORY": str(_ROOM)}
-    with (
-        serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py")), in_full) as address,
-        Memory() as memory,
-    ):
-
-        async def together() -> None:
-            visits = [_visit_again(address, number, begun + 60 * minutes, found) for number in range(visitors)]
-            looking = asyncio.create_task(_look(memory, begun, found))
-            try:
-                await asyncio.gather(*visits)
-            finally:
-                looking.cancel()
-
-        asyncio.run(together())
+    with tempfile.TemporaryDirectory() as temporary:
+        with serving(program, {**in_full, "TMPDIR": temporary}) as address, Memory() as memory:
+            _come_and_go(address, memory, begun + 60 * minutes, visitors, kept, found)
+            found.remaining += _held(address)
+        found.remaining += [f"the file {path.name}" for path in Path(temporary).iterdir() if path.name != _OTHERS]
     return found
+
+
+def _come_and_go(address: str, memory: Memory, until: float, visitors: int, kept: int, found: Soak) -> None:
+    begun = time.monotonic()
+
+    async def together() -> None:
+        visits = [_visit_again(address, number, until, found) for number in range(visitors)]
+        looking = asyncio.create_task(_look(memory, begun, found))
+        try:
+            await asyncio.gather(*visits)
+            # A closed tab's visit is over when somebody comes or goes after its time.
+            await asyncio.sleep(kept + 1)
+            for _ in range(2):
+                await _come_by(address)
+        finally:
+            looking.cancel()
+
+    asyncio.run(together())
+
+
+async def _come_by(address: str) -> None:
+    """One who opens the app and goes again."""
+    visitor = Visitor(address, {}, _PATIENCE)
+    await visitor.come()
+    _ = await visitor.open()
+    await visitor.leave()
+
+
+def _held(address: str) -> list[str]:
+    """What the server still holds of visitors' files."""
+    size = uploaded_bytes(address)
+    return [f"{size:,} bytes of uploads in memory"] if size else []
 
 
 async def _look(memory: Memory, begun: float, found: Soak) -> None:
@@ -98,50 +133,58 @@ async def _visit_again(address: str, number: int, until: float, found: Soak) -> 
     draw, visit = random.Random(number), 0
     while time.monotonic() < until:
         visit += 1
-        kind, asked = _asked(draw, word_of(number, visit))
+        own = word_of(number, visit)
+        # What is brought takes a while to make.
+        asked = await (
+            asyncio.to_thread(first_errand, draw, number) if visit == 1 else asyncio.to_thread(errand, draw, own)
+        )
+        leaves = visit > 1 and draw.randrange(10) < _LEAVE
+        own_seen = list[bool]()
 
-        def hear(content: bytes) -> None:
+        def hear(content: bytes, own: bytes = own.encode(), seen: list[bool] = own_seen) -> None:
             found.mixed.extend(f"a word of {whose} was shown to {number}" for whose in others(content, number))
+            seen.append(own in content)
 
-        visitor = Visitor(address, asked, _PATIENCE, heard=hear)
+        visitor = Visitor(address, asked.link, _PATIENCE, heard=hear)
         await visitor.come()
         try:
-            await _visit(visitor, draw, found, kind)
+            if leaves:
+                await _leave(visitor, draw, found, asked)
+            else:
+                await _visit(visitor, draw, found, asked, own_seen)
         finally:
             await visitor.leave()
 
 
-def _asked(draw: random.Random, word: str) -> tuple[str, dict[str, str]]:
-    """What a visitor comes with, in words and as a link: most often a text, else a picture or a sound."""
-    seen = {entry.reads: name for name, entry in CATALOGUE.items() if entry.available and entry.reads in _SEEN}
-    reads = draw.choice(sorted(seen)) if seen and draw.randrange(10) < _LOOK_OR_LISTEN else "text"
-    if reads != "text":
-        return f"a {reads}", {"model": seen[reads], reads: draw.choice(CATALOGUE[seen[reads]].samples)}
-    text, model = _text(draw, word), draw.choice(sorted(of_text()))
-    # An encoder that predicts words does so behind a mask.
-    text += " [MASK]" if CATALOGUE[model].predicts and CATALOGUE[model].streams == ("encoder",) else ""
-    asked = {"model": model, "text": text}
-    return f"a {'long' if len(text) > 200 else 'short'} text", asked
+async def _leave(visitor: Visitor, draw: random.Random, found: Soak, asked: Errand) -> None:
+    """Close the tab while its page is made, or while the file that was brought is on its way or read."""
+    if asked.file is not None:
+        _ = await visitor.open()
+    doing = asyncio.create_task(visitor.open() if asked.file is None else _hand_in(visitor, asked.file))
+    await asyncio.sleep(draw.uniform(0, _LOOKS))
+    _ = doing.cancel()
+    found.left += 1
 
 
-def _text(draw: random.Random, word: str) -> str:
-    if draw.randrange(10) < _LONG:
-        return f"{word} {draw.choice(PASSAGES)}"[:1500]
-    return f"The {word} of the river was {draw.choice(('flooded', 'closed', 'old'))}"
-
-
-async def _visit(visitor: Visitor, draw: random.Random, found: Soak, kind: str) -> None:
-    if draw.randrange(10) < _LEAVE:
-        opening = asyncio.create_task(visitor.open())
-        await asyncio.sleep(draw.uniform(0, _LOOKS))
-        opening.cancel()
-        found.left += 1
-        return
-    found.answers.setdefault(f"Explore, {kind}", []).append(await visitor.open())
+async def _visit(visitor: Visitor, draw: random.Random, found: Soak, asked: Errand, own_seen: list[bool]) -> None:
+    opened = await visitor.open()
+    found.answers.setdefault(f"Explore, {asked.kind if asked.file is None else 'before a file'}", []).append(opened)
+    if asked.file is not None:
+        own_seen.clear()
+        answer = await _hand_in(visitor, asked.file)
+        if any(own_seen):
+            found.brought += 1
+        else:
+            answer = replace(answer, errors=(*answer.errors, f"{asked.file.name} was brought and isn't shown"))
+        found.answers.setdefault(f"Explore, {asked.kind}", []).append(answer)
     for label in draw.sample(sorted(PAGES), _PAGES):
         await asyncio.sleep(draw.uniform(0, _LOOKS))
         if label in visitor.pages:
             found.answers.setdefault(label, []).append(await visitor.follow(label))
+
+
+async def _hand_in(visitor: Visitor, file: Brought) -> Answer:
+    return await visitor.upload(file.label, file.name, file.content)
 
 
 def _table(found: Soak) -> Table:
@@ -157,6 +200,10 @@ def verdicts(found: Soak, minutes: float) -> list[tuple[bool, str]]:
     """Each mark: whether it is reached, and in words."""
     told = [
         (not found.errors, f"{len(found.errors)} errors {'; '.join(found.errors[:3])}".strip()),
+        (
+            not found.remaining,
+            f"of {found.brought} files brought, left at the end: {'; '.join(found.remaining) or '-'}",
+        ),
         (not found.mixed, f"{len(found.mixed)} mixed-up words {'; '.join(found.mixed[:3])}".strip()),
     ]
     if minutes >= _LONG_ENOUGH:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
@@ -9,12 +10,15 @@ from urllib.parse import urlencode, urlsplit
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileURLs, UploadedFileInfo
 from streamlit.proto.Delta_pb2 import Delta
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.PageLink_pb2 import PageLink
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
+
+from benchmarks.uploading import put
 
 __all__ = ["Answer", "Visitor"]
 
@@ -58,6 +62,7 @@ class Visitor:
     _links: dict[str, PageLink] = field(default_factory=dict[str, PageLink])
     _buttons: dict[str, str] = field(default_factory=dict[str, str])
     _boxes: dict[str, WidgetState] = field(default_factory=dict[str, WidgetState])
+    _uploaders: dict[str, str] = field(default_factory=dict[str, str])
     _told: list[str] = field(default_factory=list[str])
 
     async def come(self) -> None:
@@ -110,6 +115,33 @@ class Visitor:
         state.widget_states.widgets.append(WidgetState(id=self._buttons[label], trigger_value=True))
         return await self._run(state)
 
+    async def upload(self, label: str, name: str, content: bytes) -> Answer:
+        """Choose a file in the field that is called so, as a browser does: ask for a place, send the file, tell of it.
+
+        Args:
+            label: of the field.
+            name: of the file.
+            content: what is in it.
+
+        Returns:
+            The page with it. That the page has no such field is an error of it, as is that the server takes no file.
+        """
+        began = time.perf_counter()
+        if label not in self._uploaders:
+            return Answer(0, (f"the page has no field to bring {name}",), 0)
+        try:
+            async with asyncio.timeout(self.patience):
+                place = await self._place_for(name)
+                await asyncio.to_thread(put, f"{self.address}{place.upload_url}", name, content)
+        except (TimeoutError, OSError) as problem:
+            return Answer(time.perf_counter() - began, (f"the upload of {name} failed: {problem!r}",), 0)
+        brought = WidgetState(id=self._uploaders[label])
+        info = UploadedFileInfo(name=name, size=len(content), file_id=place.file_id, file_urls=place)
+        brought.file_uploader_state_value.uploaded_file_info.append(info)
+        state = ClientState(query_string=urlencode(self.parameters))
+        state.widget_states.widgets.append(brought)
+        return await self._run(state, began)
+
     def was_told(self, start: str) -> bool:
         """Whether one of the page's messages begins so."""
         return any(words.startswith(start) for words in self._told)
@@ -123,11 +155,25 @@ class Visitor:
         """Whether the page has a button that is called so and can be pressed."""
         return label in self._buttons
 
-    async def _run(self, state: ClientState) -> Answer:
+    async def _place_for(self, name: str) -> FileURLs:
+        """Where the server wants a file put."""
+        assert self._connection is not None
+        asked = BackMsg()
+        asked.file_urls_request.request_id = str(uuid.uuid4())
+        asked.file_urls_request.file_names.append(name)
+        await self._connection.send(asked.SerializeToString())
+        while True:
+            content = await self._connection.recv(decode=False)
+            self.heard(content)
+            message = ForwardMsg.FromString(content)
+            if message.WhichOneof("type") == "file_urls_response":
+                return message.file_urls_response.file_urls[0]
+
+    async def _run(self, state: ClientState, began: float | None = None) -> Answer:
         state.page_script_hash = self._page
         state.context_info.url = self.address
         state.context_info.color_scheme = "light"
-        began = time.perf_counter()
+        began = began or time.perf_counter()
         assert self._connection is not None
         await self._connection.send(BackMsg(rerun_script=state).SerializeToString())
         try:
@@ -150,6 +196,7 @@ class Visitor:
                 self._buttons.clear()
                 self._links.clear()
                 self._boxes.clear()
+                self._uploaders.clear()
                 self._told.clear()
                 errors.clear()
             elif kind == "delta":
@@ -173,6 +220,8 @@ class Visitor:
         if kind == "text_input":
             box = element.text_input
             self._boxes[box.label] = WidgetState(id=box.id, string_value="1")
+        if kind == "file_uploader":
+            self._uploaders[element.file_uploader.label] = element.file_uploader.id
         if kind == "radio":
             self._boxes[element.radio.label] = WidgetState(id=element.radio.id, string_value=element.radio.options[0])
         if kind == "html" and 'role="status"' in element.html.body:

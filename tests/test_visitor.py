@@ -1,16 +1,22 @@
 """What a visitor without a browser makes of the parts of a page, and what many at once have found."""
 
+import asyncio
+import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.Delta_pb2 import Delta
 
 import attention_viz as av
+from attention_viz.models.inputs.media.picture import Picture
+from attention_viz.models.inputs.media.sound import Sound
 from benchmarks.classroom import sentences
 from benchmarks.crowd import texts
-from benchmarks.soak import Soak, others, soak, verdicts, word_of
+from benchmarks.errands import first_errand, word_of
+from benchmarks.soak import Soak, others, soak, verdicts
 from benchmarks.visitor import Answer, Visitor
 from tests.shipped import load_once
 
@@ -46,6 +52,17 @@ def test_answers_are_given_in_the_boxes_that_a_page_has() -> None:
     assert given == {"A number": ("box", "1"), "One of these": ("list", "first")}
     assert visitor.was_told("**Not yet.**")
     assert not visitor.was_told("**Right.**")
+
+
+async def _brings_in_vain() -> Answer:
+    return await Visitor("http://127.0.0.1:1", {}).upload("A file", "mine.png", b"")
+
+
+def test_a_page_without_the_field_is_an_error_of_that_page() -> None:
+    with ThreadPoolExecutor(1) as other:  # as below
+        assert other.submit(lambda: asyncio.run(_brings_in_vain())).result().errors == (
+            "the page has no field to bring mine.png",
+        )
 
 
 def test_pandas_is_there_before_anything_can_be_drawn() -> None:
@@ -92,17 +109,37 @@ def test_a_word_that_somebody_else_typed_is_told_from_one_s_own() -> None:
 def test_a_soak_fails_by_an_error_a_mixed_up_word_or_memory_that_grows() -> None:
     answers = {"Explore": [Answer(1.0, (), 10)]}
     steady, growing = ([(float(second), size(second)) for second in range(1800)] for size in (lambda _: 500.0, float))
-    assert [reached for reached, _ in verdicts(Soak(answers, memory=steady), 30)] == [True, True, True]
-    assert [reached for reached, _ in verdicts(Soak(answers, memory=growing), 30)] == [True, True, False]
-    assert [reached for reached, _ in verdicts(Soak(answers, ["a word of 1 was shown to 2"]), 1)] == [True, False]
-    assert [reached for reached, _ in verdicts(Soak({"Explore": [Answer(1.0, ("KeyError",), 10)]}), 1)] == [False, True]
+    assert [reached for reached, _ in verdicts(Soak(answers, memory=steady), 30)] == [True, True, True, True]
+    assert [reached for reached, _ in verdicts(Soak(answers, memory=growing), 30)] == [True, True, True, False]
+    mixed, wrong = Soak(answers, ["a word of 1 was shown to 2"]), Soak({"Explore": [Answer(1.0, ("KeyError",), 10)]})
+    left = Soak(answers, remaining=["3 bytes of uploads in memory"])
+    found = [[reached for reached, _ in verdicts(one, 1)] for one in (wrong, left, mixed)]
+    assert found == [[False, True, True], [True, False, True], [True, True, False]]
+
+
+def test_what_visitors_bring_is_each_one_s_own_and_can_be_opened(tmp_path: Path) -> None:
+    brought = [first_errand(random.Random(one), one).file for one in range(3)]
+    assert [file and file.kind for file in brought] == ["trace", "picture", "sound"]
+    for number, file in enumerate(brought):
+        assert file is not None
+        assert file.name.startswith(word_of(number, 1))
+        path = tmp_path / file.name
+        path.write_bytes(file.content)
+        thing = {"trace": av.Trace.load, "picture": Picture, "sound": Sound}[file.kind](path)
+        if isinstance(thing, av.Trace):
+            assert word_of(number, 1) in (thing.provenance.text or "")
+    contents = {file.content for file in brought if file is not None}
+    again = [first_errand(random.Random(one + 9), one).file for one in (1, 2)]
+    assert len(contents | {file.content for file in again if file is not None}) == 5
 
 
 def test_visitors_come_and_go_for_a_while_without_an_error_or_a_word_of_another() -> None:
     # In a thread of its own, since a browser that other tests left open has its loop in this one.
     with ThreadPoolExecutor(1) as other:
-        found = other.submit(soak, 0.2, 3).result()
+        found = other.submit(soak, 0.2, 3, kept=1).result()
     assert found.errors == []
     assert found.mixed == []
+    assert found.brought >= 3, "a trace, a picture and a sound"
+    assert found.remaining == [], "nothing of them stays"
     assert sum(map(len, found.answers.values())) >= 3
     assert found.memory[-1][1] > 100

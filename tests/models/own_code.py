@@ -1,15 +1,17 @@
-"""Tiny models of families that compute attention in code of their own, with their special terms switched on."""
+"""Tiny models that compute attention in code of their own: families, with their special terms, and one of ours."""
 
 import functools
+from collections.abc import Callable
 
 import torch
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from tests.models.families import PLAIN, POSITIONS, VOCABULARY, built
+from tests.models.families import PLAIN, POSITIONS, VOCABULARY, build, built
 
-__all__ = ["OWN", "build_own", "wrapped_own"]
+__all__ = ["OWN", "InFloat32", "Within", "build_own", "softmax_alone", "with_layers", "wrapped_own"]
 
 _GPT: dict[str, object] = {"vocab_size": VOCABULARY, "n_embd": 20, "n_layer": 3, "n_head": 5, "n_positions": POSITIONS}
 _RELATIVE: dict[str, object] = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "type_vocab_size": 0}
@@ -84,3 +86,45 @@ def build_own(family: str, **changes: object) -> PreTrainedModel:
 def wrapped_own(family: str) -> AttentionModel:
     """One wrapped model of a family, for tests that only look."""
     return av.wrap(build_own(family))
+
+
+_Soften = Callable[[Tensor, Tensor], Tensor]
+
+
+class Within(nn.Module):
+    """A layer's attention in code of its own, (batch, head, query, key), with what a test does to its logits."""
+
+    def __init__(self, soften: _Soften) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.projections = nn.ModuleList(nn.Linear(20, 20) for _ in range(3))
+        self.soften = soften
+
+    def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
+        split = [part(hidden_states).unflatten(-1, (5, 4)).transpose(1, 2) for part in self.projections]
+        query, key, value = split
+        weights = self.soften(query @ key.mT / 2, value)
+        return (weights @ value).transpose(1, 2).flatten(2), weights
+
+
+class InFloat32(Within):
+    """The same, with queries and keys multiplied in float32 whatever the model computes in."""
+
+    def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
+        split = [part(hidden_states).unflatten(-1, (5, 4)).transpose(1, 2) for part in self.projections]
+        query, key, value = split
+        weights = self.soften(query.float() @ key.float().mT / 2, value).to(value.dtype)
+        return (weights @ value).transpose(1, 2).flatten(2), weights
+
+
+def softmax_alone(scores: Tensor, _value: Tensor) -> Tensor:
+    """What a layer does to its logits as a rule."""
+    return scores.softmax(dim=-1)
+
+
+def with_layers(soften: _Soften, layer: type[Within] = Within) -> nn.Module:
+    """A model all of whose attention is code of its own, whatever a release of transformers makes of its families."""
+    model = build("bert")
+    for one in model.encoder.layer:
+        one.attention.self = layer(soften)
+    return model

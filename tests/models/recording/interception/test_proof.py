@@ -12,7 +12,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording import probe
 from attention_viz.models.recording.interception.plan import Plan, Site
 from tests.models.families import build, eager, ids
-from tests.models.own_code import build_own, wrapped_own
+from tests.models.own_code import InFloat32, Within, build_own, softmax_alone, with_layers, wrapped_own
 
 
 @pytest.mark.parametrize("family", ["gptj", "falcon", "deberta-v2", "mpt", "bloom", "mpnet", "xlnet", "roformer"])
@@ -50,6 +50,12 @@ def test_relative_positions_are_the_models_own_table() -> None:
     torch.testing.assert_close(bias, expected, rtol=1e-4, atol=1e-5 * float(expected.abs().max()) + 1e-5)
 
 
+def with_layer(soften: Callable[[Tensor, Tensor], Tensor]) -> nn.Module:
+    model = build("bert")
+    model.encoder.layer[1].attention.self = Within(soften)
+    return model
+
+
 def changed(site: Site, term: str) -> Site:
     if term == "heads":
         return replace(site, heads=1)
@@ -62,7 +68,7 @@ def changed(site: Site, term: str) -> Site:
 
 @pytest.mark.parametrize("term", ["heads", "product", "products", "ways", "count"])
 def test_a_plan_with_another_term_is_refused(term: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    family = "xlnet" if term == "product" else "gptj"
+    model = build_own("xlnet") if term == "product" else with_layers(softmax_alone)
     made = probe.planned_by
 
     def mutated(*args: object) -> Plan:
@@ -73,33 +79,11 @@ def test_a_plan_with_another_term_is_refused(term: str, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(probe, "planned_by", mutated)
     with pytest.raises(UnsupportedModel):
-        av.wrap(build_own(family))
-
-
-class Within(nn.Module):
-    """A layer's attention in code of its own, (batch, head, query, key), with what a test does to its logits."""
-
-    def __init__(self, soften: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        torch.manual_seed(3)
-        self.projections = nn.ModuleList(nn.Linear(20, 20) for _ in range(3))
-        self.soften = soften
-
-    def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
-        split = [part(hidden_states).unflatten(-1, (5, 4)).transpose(1, 2) for part in self.projections]
-        query, key, value = split
-        weights = self.soften(query @ key.mT / 2, value)
-        return (weights @ value).transpose(1, 2).flatten(2), weights
-
-
-def with_layer(soften: Callable[[Tensor, Tensor], Tensor]) -> nn.Module:
-    model = build("bert")
-    model.encoder.layer[1].attention.self = Within(soften)
-    return model
+        av.wrap(model)
 
 
 def test_one_layer_in_code_of_its_own_is_heard_beside_the_others() -> None:
-    trace = av.wrap(with_layer(lambda scores, _value: scores.softmax(dim=-1))).trace_ids(ids(9))
+    trace = av.wrap(with_layer(softmax_alone)).trace_ids(ids(9))
     assert trace.provenance.route == "interception"
     assert trace.fidelity.ok
     assert trace.head_count(1) == 5
@@ -142,7 +126,7 @@ class HeadsBeforeRows(Within):
 
 def test_heads_that_a_batch_of_two_mixes_with_rows_are_refused() -> None:
     model = build("bert")
-    model.encoder.layer[1].attention.self = HeadsBeforeRows(lambda scores, _value: scores.softmax(dim=-1))
+    model.encoder.layer[1].attention.self = HeadsBeforeRows(softmax_alone)
     with pytest.raises(UnsupportedModel, match="two texts in a batch come out otherwise than each alone"):
         av.wrap(model)
 
@@ -197,7 +181,7 @@ def test_torchs_own_module_hides_its_weights_and_is_refused() -> None:
 
 
 def test_a_compiled_model_is_refused_by_that_name() -> None:
-    model = build_own("gptj")
+    model = with_layers(softmax_alone)
     model.compile(backend="eager")
     with pytest.raises(UnsupportedModel, match="compiled"):
         av.wrap(model)
@@ -274,11 +258,12 @@ def test_threads_that_run_one_model_hear_their_own_calls_only(together: Callable
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_precisions_are_within_their_bound(dtype: torch.dtype) -> None:
-    model: nn.Module = build_own("gptj")
+    model = with_layers(softmax_alone, InFloat32)
     trace = av.wrap(model.to(dtype)).trace_ids(ids(9))
+    assert trace.provenance.route == "interception"
     assert {one.dtype for one in model.parameters()} == {dtype}, "the model stays as it was"
     assert trace.fidelity.ok
-    assert trace.attention(0).query.dtype == torch.float32, "this family multiplies queries and keys in float32"
+    assert trace.attention(0).query.dtype == torch.float32, "this model multiplies queries and keys in float32"
     assert trace.provenance.dtype == str(dtype).removeprefix("torch.")
 
 
