@@ -140,22 +140,11 @@ class Words:
         A patch of a picture is "patch 3, 5", its row and column from 0; a frame of a sound "1.20 s".
         """
         first, *_ = self.pieces[word]
-        if (placed := place_in_words(self.tokens, first)) is not None:
+        if (placed := self.tokens.placed_at(first)) is not None:
             return "", placed
         occurrence = self.occurrences[word]
         repeated = occurrence > 0 and self._totals[self.same[word]] > 1
         return (f"the {ordinal(occurrence)} " if repeated else "", quoted(self.texts[word]))
-
-
-def place_in_words(tokens: Tokens, position: int) -> str | None:
-    """What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s".
-
-    None for a word, a class token and the like.
-    """
-    place = tokens.place[position]
-    if place is None:
-        return None
-    return f"{place[0]:.2f} s" if len(place) == 1 else f"patch {', '.join(f'{one:g}' for one in place)}"
 
 
 def unit_of(tokens: Tokens) -> str:

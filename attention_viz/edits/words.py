@@ -76,6 +76,8 @@ def _several(change: Change, trace: "Trace") -> str:
 def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
     if position >= len(tokens):
         return f"position {position}"
+    if (placed := tokens.placed_at(position)) is not None:
+        return placed
     label = tokens.labels[position]
     repeated = f" (position {position})" if tokens.labels.count(label) > 1 else ""
     return f"“{spell(tokens.written[position])}”{repeated}"

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from jaxtyping import Bool, UInt16
 
-from attention_viz.analysis.words import place_in_words
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.explorer.planes import Body
 
@@ -216,7 +215,7 @@ def _axis(tokens: "Tokens") -> dict[str, Any]:
     """A row of tokens as they are written, and which of them aren't words."""
     return {
         "tokens": list(tokens.written),
-        "placed": [place_in_words(tokens, at) for at in range(len(tokens))] if tokens.placed else None,
+        "placed": [tokens.placed_at(at) for at in range(len(tokens))] if tokens.placed else None,
         "special": [place for place, special in enumerate(tokens.special) if special],
         "padding": [place for place, padding in enumerate(tokens.padding) if padding],
     }

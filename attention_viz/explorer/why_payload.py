@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from attention_viz.analysis.words import place_in_words, unit_of
+from attention_viz.analysis.words import unit_of
 
 if TYPE_CHECKING:
     import pandas
@@ -216,9 +216,7 @@ def _sources(
 def _words(tokens: "Tokens") -> list[str]:
     from attention_viz.trace.spelling import CONTINUES, SPACE
 
-    names = (place_in_words(tokens, at) for at in range(len(tokens)))
-    written = [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.written]
-    return [name or word for name, word in zip(names, written, strict=True)]
+    return [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.said]
 
 
 def _rounded(number: float | None) -> float | None:

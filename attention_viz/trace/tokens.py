@@ -95,6 +95,21 @@ class Tokens:
         """Whether any of them has a place, in a picture or in a sound."""
         return any(one is not None for one in self.place)
 
+    def placed_at(self, position: int) -> str | None:
+        """What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s".
+
+        None for a word, a class token and the like. The explorer's `data/tokens.js` says it in the same way.
+        """
+        place = self.place[position]
+        if place is None:
+            return None
+        return f"{place[0]:.2f} s" if len(place) == 1 else f"patch {', '.join(f'{one:g}' for one in place)}"
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Each token as a sentence or a list says it: by its place where it has one, else as `written`."""
+        return tuple(self.placed_at(at) or written for at, written in enumerate(self.written))
+
     def require(self, position: int) -> None:
         """Make sure that a position, from 0, is one of these.
 

@@ -30,6 +30,8 @@ class Axis:
         substituted: the places where the two texts have different tokens that replace each other.
         other_labels: like `labels`, but the second text's token where both have one.
         other_written: what `other_labels` says, as people read it.
+        placed: of each place what `labels` says, where that stands in a picture or a sound: "patch 3, 5"; else None.
+        other_placed: the same of what `other_labels` says.
     """
 
     labels: tuple[str, ...]
@@ -40,12 +42,16 @@ class Axis:
     substituted: tuple[int, ...] = ()
     other_labels: tuple[str, ...] = ()
     other_written: tuple[str, ...] = ()
+    placed: tuple[str | None, ...] = ()
+    other_placed: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
         """Write tokens as their labels, and the second text's as the first's, where nothing else is said."""
         object.__setattr__(self, "written", self.written or self.labels)
         object.__setattr__(self, "other_labels", self.other_labels or self.labels)
         object.__setattr__(self, "other_written", self.other_written or self.written)
+        object.__setattr__(self, "placed", self.placed or (None,) * len(self.labels))
+        object.__setattr__(self, "other_placed", self.other_placed or self.placed)
 
     def __len__(self) -> int:
         """How many places there are."""
@@ -142,19 +148,20 @@ def align(one: Tokens, other: Tokens, by: Alignment = "position") -> Axis:
     # Of tokens that count as the same, such as "bank" and "▁bank", the first text's spelling stands for both.
     apart = set(substituted)
     seconds = [j if i is None or place in apart else None for place, (i, j) in enumerate(pairs)]
+    # Of each place who tells its token, and where: of the first text's tokens, and of the second's.
+    tellers = [(one, i) if i is not None else (other, j or 0) for i, j in pairs]
+    others = [(other, j) if j is not None else (one, i or 0) for (i, _), j in zip(pairs, seconds, strict=True)]
     return Axis(
-        labels=tuple(one.labels[i] if i is not None else other.labels[j or 0] for i, j in pairs),
+        labels=tuple(tokens.labels[at] for tokens, at in tellers),
         one=tuple(i for i, _ in pairs),
         other=tuple(j for _, j in pairs),
         counted=tuple(i is not None and j is not None and not (one.padding[i] or other.padding[j]) for i, j in pairs),
-        written=tuple(one.written[i] if i is not None else other.written[j or 0] for i, j in pairs),
+        written=tuple(tokens.written[at] for tokens, at in tellers),
         substituted=tuple(substituted),
-        other_labels=tuple(
-            other.labels[j] if j is not None else one.labels[i or 0] for (i, _), j in zip(pairs, seconds, strict=True)
-        ),
-        other_written=tuple(
-            other.written[j] if j is not None else one.written[i or 0] for (i, _), j in zip(pairs, seconds, strict=True)
-        ),
+        other_labels=tuple(tokens.labels[at] for tokens, at in others),
+        other_written=tuple(tokens.written[at] for tokens, at in others),
+        placed=tuple(tokens.placed_at(at) for tokens, at in tellers),
+        other_placed=tuple(tokens.placed_at(at) for tokens, at in others),
     )
 
 

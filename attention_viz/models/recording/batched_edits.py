@@ -12,8 +12,9 @@ from torch import Tensor
 from attention_viz.edits.apply import edited
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
-from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.text import Reading
+from attention_viz.models.patching.again import run_again
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.tracer import Tracer
@@ -54,8 +55,8 @@ def try_each(
     """The output of a run for each of several lists of edits, in their order.
 
     All in one batch where that gives what single runs give: beside them runs a row without edits, and unless it comes
-    out as `before` did, they run one after the other. So do those of encoder–decoders, of our own module, and of models
-    in half precision.
+    out as `before` did, they run one after the other. So do those of encoder–decoders, of our own module, of models
+    in half precision, and of whatever is no text: a picture, a sound or ids are read as the run before read them.
 
     Args:
         model: the one that `before` is of.
@@ -67,15 +68,16 @@ def try_each(
     Raises:
         ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
         UnsupportedModel: an edit that this model's calls can't express.
-        UnusableText: `before` is of ids, with no text to run again.
+        UnusableText: `before` is of no text, and comes from a file or was made of another trace, so that what was read
+            is gone.
     """
-    if before.provenance.text is None:
-        raise UnusableText("the run before the edits is of token ids; needed: one of a text, which can be run again")
-    several = len(tries) > 1 or before.provenance.generated > 0
+    origin = before.provenance
+    told = origin.text is not None and origin.picture is None
+    several = told and (len(tries) > 1 or origin.generated > 0)
     outputs = model.run_batch(before, tries, only) if several else None
     if outputs is not None:
         return outputs
-    alone = [_alone(model, before, edits) for edits in tries]
+    alone = [_alone(model, before, edits) if told else run_again(before, edits) for edits in tries]
     return alone if only is None else [one[only : only + 1] for one in alone]
 
 

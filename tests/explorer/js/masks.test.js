@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {looksBack, ownOutputs} from "../../../attention_viz/explorer/static/masks/board.js";
+import {looksBack, ownOutputs, tokenOf} from "../../../attention_viz/explorer/static/masks/board.js";
 import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
 import {
   actsIn,
@@ -131,4 +131,10 @@ test("a model that lets no token look ahead is told from one that does", () => {
   const ground = (/** @type {string} */ rows) => /** @type {any} */ ({own: cells(rows), columns: 3});
   assert.ok(looksBack(ground("100 110 111")));
   assert.ok(!looksBack(ground("110 111 011")));
+});
+
+test("beside a cell a patch is named by its place, and what has none as it is written", () => {
+  const axis = {tokens: ["[CLS]", "15,4"], placed: [null, "patch 15, 4"]};
+  assert.deepEqual([tokenOf(axis, 0), tokenOf(axis, 1)], ["[CLS]", "patch 15, 4"]);
+  assert.equal(tokenOf({tokens: ["\u00b7bank"]}, 0), "\u00b7bank");
 });

@@ -51,3 +51,10 @@ test("a patch is called by its row and column from 0, a frame by its seconds, an
   );
   assert.equal(placeInWords({place: null}, 0), null);
 });
+
+test("what stands in a picture or a sound is named and spoken of by its place", () => {
+  const picture = axisOf(["[CLS]", "15,4", "0,0"], {special: [0], place: [null, [15, 4], [0, 0]]});
+  assert.deepEqual(picture.names, ["[CLS]", "patch 15, 4", "patch 0, 0"]);
+  assert.deepEqual(picture.spoken, picture.names);
+  assert.deepEqual(axisOf(["0.00", "1.20"], {place: [[0], [1.2]]}).names, ["0.00 s", "1.20 s"]);
+});

@@ -1,6 +1,7 @@
 """Several changes in one batch give what each gives in a run of its own."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,11 +9,12 @@ from torch.testing import assert_close
 
 import attention_viz as av
 from attention_viz.edits.edit import Edit
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.models.recording import batch
 from attention_viz.models.recording import batched_edits as trying
 from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.scratch.model import Scratch
-from tests.shipped import shipped
+from tests.shipped import shipped, shown
 
 TEXT = "moon cheese frog ring moon cheese"
 
@@ -63,8 +65,54 @@ def test_what_does_not_fit_is_refused_in_a_batch_as_alone() -> None:
         try_each(model, before, [(av.Ablate(9, 0),), (av.Ablate(0, 0),)])
     with pytest.raises(av.ShapeError, match="head 9 was asked for"):
         try_each(model, before, [(av.Ablate(0, 9),), (av.Ablate(0, 0),)])
-    with pytest.raises(av.UnusableText, match="needed: one of a text"):
-        try_each(model, model.trace_ids(torch.tensor([[5, 6]])), [()])
+
+
+def test_ids_are_read_again_and_what_is_gone_is_refused(tmp_path: Path) -> None:
+    model = shipped("induction")
+    ids, edits = torch.tensor([[5, 6, 5, 6]]), (av.Ablate(0, 1),)
+    before = model.trace_ids(ids)
+    (found,) = try_each(model, before, [edits])
+    assert torch.equal(found, model.trace_ids(ids, edits=edits).output)
+    with pytest.raises(av.ShapeError, match="layer 9 was asked for"):
+        try_each(model, before, [(av.Ablate(9, 0),)])
+    before.save(tmp_path / "ids")
+    with pytest.raises(av.UnusableText, match="comes from a file"):
+        try_each(model, av.Trace.load(tmp_path / "ids"), [edits])
+
+
+@pytest.mark.parametrize(
+    ("name", "sample", "stream"), [("dinov2-small", "chelsea", None), ("whisper-tiny.en", "window", "cross")]
+)
+def test_a_picture_and_a_sound_are_read_again(name: str, sample: str, stream: str | None) -> None:
+    model, before = shipped(name), shown(name, sample)
+    edits = (av.Ablate(1, 2, stream=stream),)
+    opened = av.Picture if stream is None else av.Sound
+    alone = model.trace(opened(SAMPLES[sample].path), target=before.provenance.target, edits=edits)
+    (found, row) = (try_each(model, before, [edits], only)[0] for only in (None, 3))
+    assert float((found - alone.output).abs().max()) <= 1e-5 * float(alone.output.abs().max())
+    assert torch.equal(row, found[3:4])
+    assert float((found - before.output).abs().max()) > 1e-2
+
+
+def test_a_sound_is_heard_once_for_all_changes_of_what_is_said() -> None:
+    model, before = shipped("whisper-tiny.en"), shown("whisper-tiny.en", "window")
+    heard = list[int]()
+    encoder = model.runner.model.get_encoder()
+    handle = encoder.register_forward_hook(lambda *_: heard.append(1))
+    try:
+        _ = try_each(model, before, [(av.Ablate(layer, 0, stream="cross"),) for layer in range(3)])
+        assert len(heard) <= 1
+        kept = len(heard)
+        (inside,) = try_each(model, before, [(av.Ablate(0, 0, stream="encoder"),)])
+        assert len(heard) == kept + 1
+    finally:
+        handle.remove()
+    alone = model.trace(
+        av.Sound(SAMPLES["window"].path),
+        target=before.provenance.target,
+        edits=[av.Ablate(0, 0, stream="encoder")],
+    )
+    assert torch.equal(inside, alone.output)
 
 
 def test_a_batch_that_comes_out_otherwise_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:

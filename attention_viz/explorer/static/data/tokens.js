@@ -54,10 +54,13 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   const origins = readOrigins(labels.length, sentences, generated);
   const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
   const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
-  const names = spellings.map(({text}, place) => text + number(place));
+  const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
+  const names = spellings.map(({text}, place) => placed(place) ?? text + number(place));
   const numbered = shown.map((text, place) => text + number(place));
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
+    const said = placed(place);
+    if (said !== null) return said + (padded.has(place) ? " (padding)" : "");
     const position = repeated(place) ? ` (position ${place})` : "";
     const origin = origins[place];
     return text + (padded.has(place) ? " (padding)" : "") + position + (origin ? `, ${ORIGINS[origin]}` : "");
@@ -115,7 +118,7 @@ export function begins({origins}, place) {
 
 /**
  * What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a word,
- * a class token and the like. `analysis/words.py` says it in the same way.
+ * a class token and the like. `Tokens.placed_at` says it in the same way.
  * @param {Pick<Axis, "place">} axis
  * @param {number} position
  */

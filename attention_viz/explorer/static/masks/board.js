@@ -209,6 +209,15 @@ export function isAtHand({header, others}, {layer, head}) {
 }
 
 /**
+ * A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
+ * @param {Pick<BoardAxis, "tokens" | "placed">} axis
+ * @param {number} at
+ */
+export function tokenOf({tokens, placed}, at) {
+  return placed?.[at] ?? tokens[at];
+}
+
+/**
  * The tokens that are no words.
  * @param {Ground} ground
  */

@@ -1,6 +1,6 @@
 // Painting and pointing: with the pointer, and from the keyboard.
 
-import {matricesOf} from "./board.js";
+import {matricesOf, tokenOf} from "./board.js";
 import {listenToBars, listenToHeads, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
@@ -167,9 +167,9 @@ function wordsOf(stage, {query, key}) {
   const blocked = own[cell] ? (open[cell] ? "" : ", blocked") : ", blocked by the model itself";
   const then = after ? ` \u2192 ${threeDigits(after[cell])}` : " \u2192 \u2026";
   return [
-    element("bdi", {class: "av-query"}, queries.tokens[query]),
+    element("bdi", {class: "av-query"}, tokenOf(queries, query)),
     element("span", {}, " \u2192 "),
-    element("bdi", {class: "av-keys"}, keys.tokens[key]),
+    element("bdi", {class: "av-keys"}, tokenOf(keys, key)),
     element("span", {}, `: ${threeDigits(before[cell])}${then}${blocked}`),
   ];
 }

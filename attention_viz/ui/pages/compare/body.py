@@ -20,6 +20,7 @@ from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.chosen import can_choose, in_first, pair_at, places_of_pair
+from attention_viz.ui.pages.compare.claims import claim, claimed
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
@@ -29,8 +30,6 @@ from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
     called_words,
-    claim,
-    claimed,
     far_words,
     moved_words,
     side_words,

@@ -14,33 +14,25 @@ from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.views.style.wording import shortened
 
 __all__ = [
+    "NOTHING",
     "apart_words",
     "block_words",
     "called_words",
-    "claim",
-    "claimed",
     "far_words",
     "heads_words",
     "moved_words",
+    "said",
     "side_words",
     "token_words",
 ]
 
 # A change below this is none that could be seen.
-_NOTHING = 0.005
+NOTHING = 0.005
 # Heads are told apart to a thousandth of a bit.
 _SAME = 0.0005
 _NAMED = 3
 # In more tokens than this a cell is hard to find: more of them are named, with their places.
 _LONG, _NAMED_OF_LONG = 100, 6
-# How the two sides are called in a sentence.
-_PLACES = {
-    "sentences": ("in the first sentence", "in the second"),
-    "models": ("in the first model", "in the second"),
-    "heads": ("in the first head", "in the second"),
-    "edit": ("before", "after"),
-    "snapshots": ("at the first moment", "at the second"),
-}
 
 
 def called_words(choice: CompareChoice, state: State) -> str:
@@ -98,7 +90,7 @@ def apart_words(comparison: Comparison) -> str:
     )
     if shared:
         sentence = f"{sentence} {left_out}"
-    if float(comparison.divergence[most]) < _NOTHING:
+    if float(comparison.divergence[most]) < NOTHING:
         return sentence
     name = _name(comparison.queries, most)
     return f"{sentence} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
@@ -115,7 +107,7 @@ def block_words(comparison: Comparison, most: int) -> str:
 def token_words(comparison: Comparison) -> str:
     """Which tokens replace each other, and which only one of the texts has; "" where both have the same."""
     axis = comparison.keys
-    swapped = [f"{_said(axis, place)} and {_said(axis, place, second=True)}" for place in axis.substituted]
+    swapped = [f"{said(axis, place)} and {said(axis, place, second=True)}" for place in axis.substituted]
     parts = [f"Compared with each other: {', '.join(dict.fromkeys(swapped))}"] if swapped else []
     parts += [
         f"{sign} only in the {which}: {', '.join(dict.fromkeys(_name(axis, place) for place in places))}"
@@ -142,7 +134,7 @@ def moved_words(comparison: Comparison) -> str:
     parts = [
         f"{name(comparison.queries, query)} at {name(comparison.keys, key)} {_from(comparison, query, key)}"
         for query, key in cells
-        if float(change[query, key]) >= _NOTHING
+        if float(change[query, key]) >= NOTHING
     ]
     return f"Most changed: {'; '.join(parts)}." if parts else "No weight differs by as much as 0.005."
 
@@ -163,126 +155,17 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> 
     )
 
 
-def claimed(comparison: Comparison) -> tuple[int, int] | None:
-    """The places of the query and the key whose weight differs most, of words; None where none differs.
-
-    A word that one text lacks counts as one that isn't looked at there.
-    """
-    change = comparison.difference.nan_to_num().abs()
-    for axis, name in ((0, comparison.queries), (1, comparison.keys)):
-        for place, written in enumerate(name.written):
-            if not _is_word(written):
-                change.select(axis, place).zero_()
-    if not change.numel() or float(change.max()) < _NOTHING:
-        return None
-    query, key = divmod(int(change.flatten().argmax()), change.shape[1])
-    return query, key
-
-
-def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
-    """What differs most between two words, as pieces of a sentence: each with its role, "" where it has none.
-
-    Roles are "query", "key" and "number".
+def said(axis: Axis, place: int, *, second: bool = False) -> str:
+    """A token in a sentence, without the mark of the space before it; of a picture or a sound by its place.
 
     Args:
-        choice: what is compared.
-        comparison: both heads.
-        pair: the places of the query and the key that are chosen; by default those whose weight differs most.
+        axis: the tokens of both texts.
+        place: on the axis, from 0.
+        second: whether the second text's is asked for, where that has another one.
     """
-    places = claimed(comparison) if pair is None else pair
-    if places is None:
-        texts = {side.trace.provenance.text for side in (comparison.one, comparison.other)}
-        same = choice.what == "sentences" and len(texts) == 1 and not comparison.one.trace.seen.tensors
-        why = "Both sentences are the same: type another one, or change a word." if same else ""
-        return [(why or "No word looks at another by as much as 0.005 more or less.", "")]
-    query, key = places
-    if pair is not None:
-        return _told_of_pair(choice, comparison, query, key)
-    numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
-    which = math.isnan(numbers[0])  # it begins with the text that has the key
-    start: list[tuple[str, str]] = [
-        (_said(comparison.queries, query, second=which), "query"),
-        (" looks at ", ""),
-        (_said(comparison.keys, key, second=which), "key"),
-    ]
-    here, there = _places(choice, comparison)
-    told = [(f"{one:.2f}", "number") for one in numbers]
-    if not any(map(math.isnan, numbers)):
-        also = _replaced(comparison, query, key)
-        return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
-    rest = (comparison.weights if which else comparison.other_weights)[query].nan_to_num()
-    keys = comparison.keys
-    names = [_said(keys, at, second=not which) for at in range(len(keys))]
-    best = names[int(rest.argmax())]
-    has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
-    asks = _said(comparison.queries, query, second=not which)
-    lacks = "where it stands elsewhere" if start[-1][0] in has else "without it"
-    return [
-        *start,
-        (" ", ""),
-        told[which],
-        (f" {(here, there)[which]}; {(here, there)[not which]}, ", ""),
-        *([(asks, "query"), (", ", "")] if asks != start[0][0] else []),
-        (f"{lacks}, most at ", ""),
-        (best, "key"),
-        (" ", ""),
-        (f"{float(rest.max()):.2f}", "number"),
-    ]
-
-
-def _places(choice: CompareChoice, comparison: Comparison) -> tuple[str, str]:
-    """How the two sides are called in a sentence."""
-    if choice.what == "sentences" and comparison.one.trace.seen.tensors:
-        return "in the first picture", "in the second"
-    return _PLACES[choice.what]
-
-
-def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
-    """A chosen pair in the first text, and what stands there in the second."""
-    here, there = _places(choice, comparison)
-    told: list[tuple[str, str]] = [
-        (_said(comparison.queries, query), "query"),
-        (" looks at ", ""),
-        (_said(comparison.keys, key), "key"),
-        (" ", ""),
-        (_number(comparison.weights, query, key), "number"),
-        (f" {here}; ", ""),
-    ]
-    row, column = comparison.queries.partner(query), comparison.keys.partner(key)
-    if row is None or column is None:
-        return [*told, (f"{there} nothing stands there", "")]
-    if row != query:
-        told += [(_said(comparison.queries, row), "query"), (" ", "")]
-    if column != key:
-        told += [("at ", ""), (_said(comparison.keys, column), "key"), (" ", "")]
-    if (row, column) == (query, key):
-        told += _replaced(comparison, query, key)
-    return [*told, (_number(comparison.other_weights, row, column), "number"), (f" {there}", "")]
-
-
-def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
-    """The second text's own query and key, where they are others than the first's."""
-    told: list[tuple[str, str]] = []
-    if query in comparison.queries.substituted:
-        told += [(_said(comparison.queries, query, second=True), "query"), (" ", "")]
-    if key in comparison.keys.substituted:
-        told += [("at ", ""), (_said(comparison.keys, key, second=True), "key"), (" ", "")]
-    return told
-
-
-def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:
-    return f"{float(weights[query, key]):.2f}"
-
-
-def _said(axis: Axis, place: int, *, second: bool = False) -> str:
-    """A token in a sentence, without the mark of the space before it; the second text's where that is another."""
+    placed = (axis.other_placed if second else axis.placed)[place]
     written = (axis.other_written if second else axis.written)[place]
-    return f"“{shortened(written.removeprefix('·') or written)}”"
-
-
-def _is_word(written: str) -> bool:
-    """Whether a token says something: special ones stand in brackets, marks have no letter."""
-    return any(sign.isalnum() for sign in written) and not (written[0] in "[<" and written[-1] in "]>")
+    return placed or f"“{shortened(written.removeprefix('·') or written)}”"
 
 
 def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:
@@ -296,4 +179,4 @@ def _from(comparison: Comparison, query: int, key: int) -> str:
 
 def _name(axis: Axis, place: int) -> str:
     name = axis.names[place]
-    return f"“{shortened(name.removeprefix('·') or name)}”"
+    return axis.placed[place] or f"“{shortened(name.removeprefix('·') or name)}”"

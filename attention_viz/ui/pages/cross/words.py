@@ -4,7 +4,6 @@ import html
 
 import streamlit as st
 
-from attention_viz.analysis.words import place_in_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
 
@@ -17,8 +16,7 @@ _LONGEST_TARGET = 400
 def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
     """Of each word that was said: itself, the word of the source that it looks at most, and with what weight."""
     weights = trace.weights(layer, head, _STREAM)
-    target, keys = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM)
-    read = [place_in_words(keys, at) or word for at, word in enumerate(keys.written)]
+    target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).said
     best = weights.max(dim=-1)
     pairs = zip(target, best.indices.tolist(), best.values.tolist(), strict=True)
     return [(word, read[place], weight) for word, place, weight in pairs]

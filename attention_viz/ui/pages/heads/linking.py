@@ -32,7 +32,7 @@ def show_linking(atlas: Atlas, state: State) -> None:
     if pair is None:
         return
     queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
-    words = f"{named(queries.written[pair[0]])} ({pair[0]}) looks at {named(keys.written[pair[1]])} ({pair[1]})"
+    words = f"{named(queries, pair[0])} ({pair[0]}) looks at {named(keys, pair[1])} ({pair[1]})"
     with st.container(key="heads-linking", gap="small"):
         st.caption(plain(f"Heads in which {words} most; each has a dot in the atlas:"))
         with st.container(horizontal=True, gap="small"):

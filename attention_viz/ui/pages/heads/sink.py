@@ -55,7 +55,7 @@ def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> s
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     first = Rows.of(queries, keys, alike=stream != "cross").first
     row = dict(zip(table.columns, table.to_numpy()[table.index.get_loc((layer, head))].tolist(), strict=True))
-    return sink_words(row, keys.written[first])
+    return sink_words(row, named(keys, first))
 
 
 def sink_words(row: Mapping[str, float], first: str) -> str:
@@ -63,12 +63,12 @@ def sink_words(row: Mapping[str, float], first: str) -> str:
 
     Args:
         row: of `attention_sinks`, by the names of its columns.
-        first: the first token, as it is written.
+        first: the first token, as a sentence names it.
     """
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
     return (
-        f"On average it gives {row['weight']:.2f} of its weight to {named(first)}, the first token. What it fetches "
+        f"On average it gives {row['weight']:.2f} of its weight to {first}, the first token. What it fetches "
         f"there is {row['length'] / row['others']:.2f} times as long as elsewhere: {row['fetched']:.2f} of all that it "
         "fetches."
     )

@@ -12,6 +12,7 @@ from attention_viz.analysis.search import Detector
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import shortened
 
@@ -54,13 +55,14 @@ def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
 def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
     """Where a head looks: the pair that is told of it, with its weight."""
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
-    queries, keys = trace.query_tokens(stream).written, trace.key_tokens(stream).written
-    return f"{named(queries[query])} looks at {named(keys[key])}: {weight:.2f}"
+    asks = named(trace.query_tokens(stream), query)
+    return f"{asks[:1].upper()}{asks[1:]} looks at {named(trace.key_tokens(stream), key)}: {weight:.2f}"
 
 
-def named(label: str) -> str:
-    """A token in a sentence: without the sign for the space before it."""
-    return f"“{shortened(label.strip('· ') or label, 40)}”"
+def named(tokens: Tokens, position: int) -> str:
+    """A token in a sentence: without the sign for the space before it; of a picture or a sound by its place."""
+    written = tokens.written[position]
+    return tokens.placed_at(position) or f"“{shortened(written.strip('· ') or written, 40)}”"
 
 
 def metric_words(name: str, *, formula: bool = False) -> str:
@@ -106,9 +108,12 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     """The heaviest head of a search, in a sentence."""
     top = found.iloc[0]
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    query, key = queries.written[int(top["query"])], keys.written[int(top["key"])]
+    query, key = (
+        tokens.placed_at(int(top[axis])) or f"“{tokens.written[int(top[axis])]}”"
+        for axis, tokens in (("query", queries), ("key", keys))
+    )
     return (
-        f"“{query}” (position {int(top['query'])}) looks most at “{key}” (position {int(top['key'])}) in "
+        f"{query} (position {int(top['query'])}) looks most at {key} (position {int(top['key'])}) in "
         f"{_where(top)}: {top['weight']:.3f}."
     )
 

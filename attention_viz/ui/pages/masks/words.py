@@ -120,8 +120,11 @@ def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
     blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:
         return ""
-    labels = trace.query_tokens(trace.streams[0]).written
-    named = ", ".join(f"“{labels[position]}” (row {position})" for position in blind[:_MOST_NAMED])
+    tokens = trace.query_tokens(trace.streams[0])
+    named = ", ".join(
+        tokens.placed_at(position) or f"“{tokens.written[position]}” (row {position})"
+        for position in blind[:_MOST_NAMED]
+    )
     more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""
     have = "has" if len(blind) == 1 else "have"
     return (

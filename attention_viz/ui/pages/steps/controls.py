@@ -196,7 +196,7 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
         st.selectbox(
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             range(count),
-            format_func=lambda place: f"{place} · {shortened(tokens.written[place])}",
+            format_func=lambda place: f"{place} · {shortened(tokens.said[place])}",
             key=STEP_CHOICES.key(_NAMES[axis]),
             width=_TOKEN_WIDTH,
             persist_state="session",

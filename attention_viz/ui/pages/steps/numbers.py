@@ -28,7 +28,7 @@ def label_of(opened: OpenHead, axis: str, place: int) -> str:
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
-    return shortened(tokens(opened.stream).written[place])
+    return shortened(tokens(opened.stream).said[place])
 
 
 def in_notation(words: str, step: Step, notation: str) -> str:

@@ -11,6 +11,7 @@ from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Drawn, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -162,11 +163,11 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
         label_visibility="collapsed",
         persist_state="session",
     )
-    queries, keys = drawn.trace.query_tokens(stream).written, drawn.trace.key_tokens(stream).written
+    sides = (drawn.trace.query_tokens(stream), query), (drawn.trace.key_tokens(stream), key)
     named = stream if len(drawn.trace.streams) > 1 else None
     of = Score(number, head, query, key, named)
     at = query if choice.side == "query" else key
-    words = " → ".join(f"“{shortened(_plain(word) or word)}”" for word in (queries[query], keys[key]))
+    words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)
     return Asked(of, words, "", at, choice.side)
 
 
@@ -174,6 +175,12 @@ def _line(name: str) -> DeltaGenerator:
     """A word and its picker, which stay side by side."""
     key = f"why-pick-{name}-line"
     return st.container(key=key, horizontal=True, vertical_alignment="center", gap="small", width="content")
+
+
+def _in_quotes(tokens: Tokens, position: int) -> str:
+    """A token in a sentence; a patch or a frame is told by its place, which has no quotes."""
+    written = tokens.written[position]
+    return tokens.placed_at(position) or f"“{shortened(_plain(written) or written)}”"
 
 
 def _plain(written: str) -> str:

@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 from jaxtyping import Bool, Float, UInt8
 from PIL import Image
 
-from attention_viz.analysis.words import place_in_words
 from attention_viz.errors import TraceError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -137,7 +136,7 @@ def laid_over(
 
 def called(tokens: Tokens, position: int) -> str:
     """What a position is called: a patch by its row and column from 0, else by its own label."""
-    return place_in_words(tokens, position) or tokens.labels[position]
+    return tokens.placed_at(position) or tokens.labels[position]
 
 
 def png_data(dots: UInt8[np.ndarray, "high wide 3"]) -> str:

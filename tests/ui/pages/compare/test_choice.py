@@ -22,10 +22,10 @@ from attention_viz.ui.pages.compare.choice import (
     kinds,
     sides,
 )
+from attention_viz.ui.pages.compare.claims import claim
 from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
-    claim,
     far_words,
     heads_words,
     moved_words,

@@ -7,13 +7,15 @@ import json
 import pytest
 
 import attention_viz as av
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
-from attention_viz.serving.why import without_heads
+from attention_viz.serving.why import named_token, without_heads
 from tests.shipped import SMOLLM2, shipped
 from tests.ui.screens import Screen
 
 GIVEN = "When+Mary+and+John+went+to+the+store,+John+gave+a+drink+to"
+BOTH = ("Why", "and not")
 STORY = f"/why?model={SMOLLM2}&text={GIVEN}"
 
 
@@ -279,3 +281,16 @@ def test_what_each_layer_would_say_opens_beneath_as_a_picture_with_its_numbers()
     assert [float(row["probability"]) for row in rows] == pytest.approx(found["probability"].tolist(), abs=1e-6)
     refused = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat&open=layers")
     assert "no head that chooses tokens" in refused.words and not refused.all("plotly_chart")
+
+
+def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same_words() -> None:
+    screen = Screen().open("/why?model=whisper-tiny.en&stream=cross&query=3&key=100")
+    assert not screen.app.exception and not screen.alerts and "token ids" not in screen.words
+    told = screen.channel("why-board", "silenced-largest")["silenced"]
+    model, before = shipped("whisper-tiny.en"), draw(Request("whisper-tiny.en", shown="window")).trace
+    at = screen.picker("Said here").value
+    chosen, other = (named_token(Request("whisper-tiny.en"), before, at, screen.picker(one).value) for one in BOTH)
+    layer, head, number = told[0]
+    sound, edits = av.Sound(SAMPLES["window"].path), [av.Ablate(layer, head, stream="cross")]
+    after = model.trace(sound, target=before.provenance.target, edits=edits).output
+    assert number == pytest.approx(float(after[at, chosen] - after[at, other]), abs=1e-3)

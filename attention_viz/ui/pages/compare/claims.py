@@ -1,0 +1,149 @@
+"""The Compare page's large sentence: which pair of words differs most, or what became of the chosen one."""
+
+import math
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.words import unit_of
+from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.words import NOTHING, said
+
+__all__ = ["claim", "claimed"]
+
+# How the two sides are called in a sentence.
+_PLACES = {
+    "sentences": ("in the first sentence", "in the second"),
+    "models": ("in the first model", "in the second"),
+    "heads": ("in the first head", "in the second"),
+    "edit": ("before", "after"),
+    "snapshots": ("at the first moment", "at the second"),
+}
+
+
+def claimed(comparison: Comparison) -> tuple[int, int] | None:
+    """The places of the query and the key whose weight differs most, of words; None where none differs.
+
+    A word that one text lacks counts as one that isn't looked at there.
+    """
+    change = comparison.difference.nan_to_num().abs()
+    for axis, name in ((0, comparison.queries), (1, comparison.keys)):
+        for place, written in enumerate(name.written):
+            if not _is_word(written):
+                change.select(axis, place).zero_()
+    if not change.numel() or float(change.max()) < NOTHING:
+        return None
+    query, key = divmod(int(change.flatten().argmax()), change.shape[1])
+    return query, key
+
+
+def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
+    """What differs most between two words, as pieces of a sentence: each with its role, "" where it has none.
+
+    Roles are "query", "key" and "number".
+
+    Args:
+        choice: what is compared.
+        comparison: both heads.
+        pair: the places of the query and the key that are chosen; by default those whose weight differs most.
+    """
+    places = claimed(comparison) if pair is None else pair
+    if places is None:
+        return [(_none_words(choice, comparison), "")]
+    told = _told_of_most(choice, comparison, *places) if pair is None else _told_of_pair(choice, comparison, *places)
+    (first, role), *rest = told
+    return [(f"{first[:1].upper()}{first[1:]}", role), *rest]
+
+
+def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
+    """What is said where no weight between two words differs."""
+    one = comparison.one
+    texts = {side.trace.provenance.text for side in (one, comparison.other)}
+    if choice.what == "sentences" and len(texts) == 1 and not one.trace.seen.tensors:
+        return "Both sentences are the same: type another one, or change a word."
+    unit = unit_of(one.trace.query_tokens(one.stream))
+    return f"No {unit} looks at another by as much as {NOTHING} more or less."
+
+
+def _told_of_most(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+    """The pair whose weight differs most, in both texts."""
+    numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
+    which = math.isnan(numbers[0])  # it begins with the text that has the key
+    start: list[tuple[str, str]] = [
+        (said(comparison.queries, query, second=which), "query"),
+        (" looks at ", ""),
+        (said(comparison.keys, key, second=which), "key"),
+    ]
+    here, there = _places(choice, comparison)
+    told = [(f"{one:.2f}", "number") for one in numbers]
+    if not any(map(math.isnan, numbers)):
+        also = _replaced(comparison, query, key)
+        return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
+    rest = (comparison.weights if which else comparison.other_weights)[query].nan_to_num()
+    keys = comparison.keys
+    names = [said(keys, at, second=not which) for at in range(len(keys))]
+    best = names[int(rest.argmax())]
+    has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
+    asks = said(comparison.queries, query, second=not which)
+    lacks = "where it stands elsewhere" if start[-1][0] in has else "without it"
+    return [
+        *start,
+        (" ", ""),
+        told[which],
+        (f" {(here, there)[which]}; {(here, there)[not which]}, ", ""),
+        *([(asks, "query"), (", ", "")] if asks != start[0][0] else []),
+        (f"{lacks}, most at ", ""),
+        (best, "key"),
+        (" ", ""),
+        (f"{float(rest.max()):.2f}", "number"),
+    ]
+
+
+def _places(choice: CompareChoice, comparison: Comparison) -> tuple[str, str]:
+    """How the two sides are called in a sentence."""
+    if choice.what == "sentences" and comparison.one.trace.seen.tensors:
+        return "in the first picture", "in the second"
+    return _PLACES[choice.what]
+
+
+def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+    """A chosen pair in the first text, and what stands there in the second."""
+    here, there = _places(choice, comparison)
+    told: list[tuple[str, str]] = [
+        (said(comparison.queries, query), "query"),
+        (" looks at ", ""),
+        (said(comparison.keys, key), "key"),
+        (" ", ""),
+        (_number(comparison.weights, query, key), "number"),
+        (f" {here}; ", ""),
+    ]
+    row, column = comparison.queries.partner(query), comparison.keys.partner(key)
+    if row is None or column is None:
+        return [*told, (f"{there} nothing stands there", "")]
+    if row != query:
+        told += [(said(comparison.queries, row), "query"), (" ", "")]
+    if column != key:
+        told += [("at ", ""), (said(comparison.keys, column), "key"), (" ", "")]
+    if (row, column) == (query, key):
+        told += _replaced(comparison, query, key)
+    return [*told, (_number(comparison.other_weights, row, column), "number"), (f" {there}", "")]
+
+
+def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+    """The second text's own query and key, where they are others than the first's."""
+    told: list[tuple[str, str]] = []
+    if query in comparison.queries.substituted:
+        told += [(said(comparison.queries, query, second=True), "query"), (" ", "")]
+    if key in comparison.keys.substituted:
+        told += [("at ", ""), (said(comparison.keys, key, second=True), "key"), (" ", "")]
+    return told
+
+
+def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:
+    return f"{float(weights[query, key]):.2f}"
+
+
+def _is_word(written: str) -> bool:
+    """Whether a token says something: special ones stand in brackets, marks have no letter."""
+    return any(sign.isalnum() for sign in written) and not (written[0] in "[<" and written[-1] in "]>")

@@ -1,0 +1,44 @@
+"""How pages name what has a place and no word: patches of a picture and frames of a sound."""
+
+import json
+import re
+
+import pytest
+
+from tests.ui.screens import Screen
+
+# Patches 15, 4 and 3, 5 of sixteen a row, after the class token.
+_PAIR = "layer=5&head=1&query=245&key=54"
+_BARE = re.compile(r"“\d+,\s?\d+”|· \d+,\d+")
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    """One visitor, who looks at one page after the other."""
+    return Screen()
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (f"/compare?what=heads&{_PAIR}", "Patch 15, 4"),
+        (f"/heads?{_PAIR}", "Heads in which patch 15, 4 (245) looks at patch 3, 5"),
+        (f"/masks?mask=drawn&{_PAIR}", "patch 15, 4"),
+    ],
+)
+def test_a_patch_is_called_by_its_row_and_column_on_every_page(screen: Screen, address: str, words: str) -> None:
+    page, choices = address.split("?")
+    screen.open(f"{page}?model=dinov2-small&{choices}")
+    offered = [one for picker in screen.all("selectbox") for one in picker.options]
+    said = "\n".join([screen.words, *screen.written, *offered])
+    said = re.sub(r"<[^>]*>", "", said)
+    assert words in said
+    assert not [one for one in said.splitlines() if _BARE.search(one)]
+
+
+def test_why_calls_both_by_their_places(screen: Screen) -> None:
+    screen.open(f"/why?model=dinov2-small&why=pair&{_PAIR}")
+    (packed,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
+    header = json.loads(packed)
+    assert header["more"] == "patch 15, 4 → patch 3, 5"
+    assert header["queries"][245] == "patch 15, 4"
