@@ -9,9 +9,12 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.ui.address.codec import modernised
 from attention_viz.ui.address.session import Choices
-from attention_viz.ui.address.state import State, own_example
+from attention_viz.ui.address.state import State, opened_on, own_example
 
-__all__ = ["SHARED", "begin_page"]
+__all__ = ["SHARED", "begin_page", "hold_head", "untouched_head"]
+
+# Kept for a visit: the layer and the head that nobody chose.
+_HELD = "held-head"
 
 SHARED = Choices(State(), "", "shared")
 
@@ -35,6 +38,17 @@ def begin_page(own: Sequence[Choices[Any]] = (), example: State | None = None) -
     if SHARED.begin(address):
         model = address.get("model", (example or SHARED.default).model)
         theirs = example is None or model != example.model
-        SHARED.settle(default=replace(SHARED.default, text=own_example(model)) if theirs else example)
+        own_default = replace(SHARED.default, text=own_example(model), **opened_on(model))
+        SHARED.settle(default=own_default if theirs else example)
         if example is not None:
             SHARED.adjust(stream=example.stream)
+
+
+def hold_head(layer: int, head: int) -> None:
+    """Remember a head that nobody chose by hand: another text may open on another."""
+    st.session_state[_HELD] = layer, head
+
+
+def untouched_head() -> bool:
+    """Whether the head that is shown was chosen by nobody, neither by hand nor by a link."""
+    return st.session_state.get(_HELD) == (SHARED.current().layer, SHARED.current().head)

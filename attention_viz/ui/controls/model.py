@@ -17,9 +17,9 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
-from attention_viz.ui.address import DEFAULT, State, own_example, write_address
+from attention_viz.ui.address import DEFAULT, State, opened_on, own_example, write_address
 from attention_viz.ui.address.kinds import notice
-from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.address.shared import SHARED, hold_head, untouched_head
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -137,6 +137,10 @@ def show_model(model: str) -> None:
     """Choose a model; a text that nobody chose gives way to the one that shows what this model is for."""
     if st.session_state["text"] == own_example(st.session_state["model"]):
         st.session_state["text"] = own_example(model)
+    opens = opened_on(model)
+    if opens and untouched_head():
+        SHARED.set(**opens)
+        hold_head(opens["layer"], opens["head"])
     st.session_state["model"] = model
     opening.close()
 

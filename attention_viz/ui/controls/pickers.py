@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.ui.address import Positions, State, write_address
 from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.address.session import Choices, went_through_history
-from attention_viz.ui.address.shared import SHARED, begin_page
+from attention_viz.ui.address.shared import SHARED, begin_page, hold_head, untouched_head
 from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import target as two_texts
@@ -37,8 +37,6 @@ __all__ = [
     "untouched_head",
 ]
 
-# Kept for a visit: the layer and the head that nobody chose.
-_HELD = "held-head"
 # Kept from one run to the next: what was found out to be shown.
 _NEXT = "chosen-next"
 # The line's height in pixels, before the page's style has arrived.
@@ -82,16 +80,6 @@ def begin(*own: Choices[Any], example: State | None = None) -> None:
 def choose_next(**values: Any) -> None:
     """Choose something when the page runs next, for its pickers are drawn; by the names of the parameters."""
     st.session_state[_NEXT] = values
-
-
-def hold_head(layer: int, head: int) -> None:
-    """Remember a head that nobody chose by hand: another text may open on another."""
-    st.session_state[_HELD] = layer, head
-
-
-def untouched_head() -> bool:
-    """Whether the head that is shown was chosen by nobody, neither by hand nor by a link."""
-    return st.session_state.get(_HELD) == (SHARED.current().layer, SHARED.current().head)
 
 
 def choose(

@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import attention_viz as av
 from attention_viz.models import CATALOGUE
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.things.uploads import upload_of
+from attention_viz.ui.address import opened_on
 from attention_viz.ui.controls.thing import KEPT, SHOWN_ON
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
+from tests.shipped import shown
 from tests.ui.screens import Screen
 
 PICTURES, SOUNDS = "dinov2-small", "whisper-tiny.en"
@@ -198,3 +201,15 @@ def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(tmp_path: Path
     words = screen.packed()["seen"]["sound"]["words"]
     assert [one["text"] for one in words][:4] == ["She", "opened", "the", "window"]
     assert words[3]["start"] < 3
+
+
+@pytest.mark.parametrize("name", [PICTURES, SOUNDS])
+def test_the_pickers_say_from_the_first_moment_on_which_head_a_sample_is_opened_with(name: str) -> None:
+    trace = shown(name, CATALOGUE[name].samples[0])
+    best = av.findings(trace)[0]
+    known = opened_on(name)
+    assert (known["layer"], known["head"]) == (trace.layer_numbers(best.stream).index(best.layer), best.head)
+    assert known.get("stream", best.stream) == best.stream
+    # Masks looks for no head of its own, so what it opens on is what was known before the run.
+    for screen in (Screen().open(f"/masks?model={name}"), Screen().open("/masks").pick("Model", name)):
+        assert (screen.address["layer"], screen.address["head"]) == (str(best.layer), str(best.head))

@@ -76,5 +76,5 @@ def _choose_others(drawn: Drawn, key: int, state: State) -> None:
         for at, place in enumerate(tokens.place):
             if place is None and not tokens.padding[at]:
                 st.button(
-                    plain(f"From {tokens.placed_at(at)}"), key=f"masked-from-{at}", on_click=take_pair, args=(at, key)
+                    plain(f"From {tokens.written[at]}"), key=f"masked-from-{at}", on_click=take_pair, args=(at, key)
                 )
