@@ -16,7 +16,7 @@ from attention_viz.serving.loads import Loads
 from attention_viz.serving.models import find, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.things.uploads import KINDS, runs_of, thing_of
+from attention_viz.serving.things.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 
@@ -277,18 +277,14 @@ def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
 def _forget(name: str) -> None:
     """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
     _traces.discard(lambda key: key[0].model == name)
+    forget_runs(name)
     gc.unfreeze()
     gc.collect()
     gc.freeze()
 
 
-def _size(trace: "Trace") -> int:
-    """What a trace takes of the room for traces: its bytes in memory, and of its bytes in a file as large a share."""
-    return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
-
-
 _loads: "Loads[Model]" = Loads(_open)
 _models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
 _traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Drawn]" = SharedCache(
-    SETTINGS.trace_memory * 1_000_000, lambda drawn: _size(drawn.trace)
+    SETTINGS.trace_memory * 1_000_000, room_of
 )

@@ -4,6 +4,8 @@ import gc
 import io
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from PIL import Image
@@ -12,8 +14,9 @@ from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw, is_drawn
-from attention_viz.serving.things.uploads import Upload, beside, is_upload, thing_of, title_of, upload_of
+from attention_viz.serving.runs import Drawn, _forget, draw, is_drawn  # pyright: ignore[reportPrivateUsage]
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.things.uploads import Upload, beside, is_upload, runs_of, thing_of, title_of, upload_of
 
 
 def picture() -> bytes:
@@ -57,6 +60,31 @@ def test_what_begins_later_is_an_upload_of_its_own() -> None:
     later = whole.beginning_at(1.5)
     assert later.name != whole.name and later.thing.name == "mine.flac"
     assert later.thing.start == 1.5 and whole.thing.start == 0  # pyright: ignore[reportAttributeAccessIssue] -- they are sounds
+
+
+def run_of(megabytes: int) -> Drawn:
+    return cast("Drawn", SimpleNamespace(trace=SimpleNamespace(nbytes=megabytes * 1_000_000, resting_bytes=0)))
+
+
+def test_the_runs_of_all_uploads_have_room_together_and_those_unasked_for_longest_go() -> None:
+    everybodys = SharedCache[Any, Drawn](1, lambda _: 1)
+    uploads = [Upload("picture", picture(), f"{one}.png") for one in range(4)]
+    for one in (*uploads[:3], uploads[0], uploads[3]):
+        _ = runs_of(one.name, everybodys).get("run", lambda: run_of(SETTINGS.trace_memory // 3))
+    assert ["run" in one.runs for one in uploads] == [True, True, True, True], "looked at when somebody asks again"
+    _ = runs_of(uploads[3].name, everybodys)
+    assert ["run" in one.runs for one in uploads] == [True, False, True, True]
+
+
+def test_a_model_that_has_to_go_takes_the_runs_of_uploads_with_it() -> None:
+    upload = Upload("picture", picture(), "mine.png")
+    request = Request("dinov2-small", shown=upload.name)
+    drawn = weakref.ref(draw(request))
+    other = Request("other", shown=upload.name), None
+    _ = upload.runs.get(other, lambda: run_of(1))
+    _forget("dinov2-small")
+    assert drawn() is None, "it would keep the model in memory"
+    assert other in upload.runs
 
 
 def test_a_run_of_an_upload_is_kept_with_it_and_for_nobody_else(tmp_path: Path) -> None:

@@ -6,19 +6,33 @@ runs of it are kept on the upload itself, so that they go when it goes.
 
 import secrets
 from collections.abc import Callable, Hashable
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.request import Request
+from attention_viz.serving.settings import SETTINGS
 
 if TYPE_CHECKING:
     from attention_viz.models.inputs.media.picture import Picture
     from attention_viz.models.inputs.media.sound import Sound
     from attention_viz.serving.drawn import Drawn
 
-__all__ = ["KINDS", "Upload", "beside", "is_upload", "runs_of", "thing_of", "title_of", "upload_of"]
+__all__ = [
+    "KINDS",
+    "Upload",
+    "beside",
+    "forget_runs",
+    "is_upload",
+    "room_of",
+    "runs_of",
+    "thing_of",
+    "title_of",
+    "upload_of",
+]
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -27,8 +41,8 @@ _Value = TypeVar("_Value")
 KINDS = ("picture", "sound")
 # Before the name of an upload, so that none is that of a sample.
 _OWN = "own-"
-# The runs of one upload that are kept, in bytes: without and with a change or two.
-_ROOM = 600_000_000
+# The runs of all uploads together that are kept, in bytes; of one alone some, without and with a change or two.
+_ROOM = SETTINGS.trace_memory * 1_000_000
 # So many answers of a kind are kept with it.
 _ANSWERS = 200
 
@@ -41,6 +55,7 @@ class Upload:
         thing: what it is.
         name: what stands for it in a request; nobody can guess it.
         runs: what was made of it.
+        asked: when its runs were last asked for, as a count of such questions.
         answers: what was worked out of these, by the cache in whose stead each stands.
     """
 
@@ -73,19 +88,51 @@ class Upload:
         self.kind, self.name, self._content = kind, _OWN + secrets.token_urlsafe(16), content
         self.thing = thing
         self.thing.name = title
-        self.runs: SharedCache[tuple[Hashable, ...], Drawn] = SharedCache(_ROOM, lambda drawn: drawn.trace.nbytes)
+        self.runs: SharedCache[tuple[Hashable, ...], Drawn] = SharedCache(_ROOM, room_of)
         self.answers = dict[int, SharedCache[Any, Any]]()
+        self.asked = next(_questions)
         _uploads[self.name] = self
 
 
 def runs_of(name: str, everybodys: "SharedCache[Any, Drawn]") -> "SharedCache[Any, Drawn]":
     """Where a request's runs are kept: with those of everybody, or of an upload with that alone.
 
+    Where the runs of all uploads are more than there is room for, those unasked for longest go.
+
     Args:
         name: what the request names.
         everybodys: the cache of all others.
     """
-    return _kept_with(name, lambda upload: upload.runs, everybodys)
+
+    def own(upload: Upload) -> "SharedCache[Any, Drawn]":
+        _make_way(upload)
+        return upload.runs
+
+    return _kept_with(name, own, everybodys)
+
+
+def forget_runs(model: str) -> None:
+    """Let go of all uploads' runs through a model, which would keep it in memory."""
+    for upload in list(_uploads.values()):
+        upload.runs.discard(lambda key: isinstance(key[0], Request) and key[0].model == model)
+
+
+def room_of(drawn: "Drawn") -> int:
+    """What a run takes of the room for runs: its bytes in memory, and of its bytes in a file as large a share."""
+    trace = drawn.trace
+    return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
+
+
+def _make_way(asking: Upload) -> None:
+    """Let go of other uploads' runs, until all are few enough."""
+    asking.asked = next(_questions)
+    held = sorted(list(_uploads.values()), key=lambda upload: upload.asked)
+    total = sum(upload.runs.nbytes for upload in held)
+    for upload in held:
+        if total <= _ROOM or upload is asking:
+            return
+        total -= upload.runs.nbytes
+        upload.runs.discard(lambda _: True)
 
 
 def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, _Value]":
@@ -155,3 +202,4 @@ def _opened(kind: str, source: Any) -> "Picture | Sound":
 
 
 _uploads: "WeakValueDictionary[str, Upload]" = WeakValueDictionary()
+_questions = count()
