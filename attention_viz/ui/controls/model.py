@@ -137,8 +137,7 @@ def show_model(model: str) -> None:
     """Choose a model; a text that nobody chose gives way to the one that shows what this model is for."""
     if st.session_state["text"] == own_example(st.session_state["model"]):
         st.session_state["text"] = own_example(model)
-    opens = opened_on(model)
-    if opens and untouched_head():
+    if (opens := opened_on(model)) and untouched_head():
         SHARED.set(**opens)
         hold_head(opens["layer"], opens["head"])
     st.session_state["model"] = model
