@@ -1,7 +1,7 @@
 """How far a recorded run and the model's own are from the same run in float64: that tells rounding from a mistake."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
+from attention_viz.models.recording.interception.following import Heard
+from attention_viz.models.recording.interception.own_weights import OwnWeights
 from attention_viz.models.recording.references.eager_weights import EagerWeights
 from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.twin import Twin
@@ -29,7 +31,7 @@ class FromExact(NamedTuple):
 
 
 def from_exact(recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real) -> FromExact | None:
-    """Run the model with its eager attention as it is, and a copy of it in float64.
+    """Run the model with its own attention as it is, and a copy of it in float64.
 
     Args:
         recorded: the pass with ours.
@@ -45,34 +47,66 @@ def from_exact(recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: R
     ours = recorded.output
     if cells > _AFFORDABLE or not isinstance(ours, Tensor):
         return None
-    theirs, kept = EagerWeights.of(recorded, real), dict[int, Tensor]()
+    kept, apart = dict[int, Tensor](), Difference()
 
-    def keep(module: nn.Module, outputs: object) -> None:
-        before = theirs.heard
-        theirs.hear(module, outputs)
-        if theirs.heard > before and before in theirs.calls and theirs.latest is not None:
-            kept[before] = theirs.latest[0].clone()
+    def keep(number: int, weights: Tensor) -> None:
+        kept[number] = weights.clone()
 
-    plain = twin.run(inputs, "eager", keep)
-    exact, apart = EagerWeights.of(recorded, real), Difference()
+    def hold(number: int, weights: Tensor) -> None:
+        if number in kept:
+            rows = kept_rows(real.of_call(number), weights.shape[-2], weights.device)
+            apart.add(cut(kept.pop(number).double(), rows), cut(weights, rows))
 
-    def hold(module: nn.Module, outputs: object) -> None:
-        before = exact.heard
-        exact.hear(module, outputs)
-        if exact.heard > before and before in kept and exact.latest is not None:
-            rows = kept_rows(real.of_call(before), kept[before].shape[-2], plain.device)
-            apart.add(cut(kept.pop(before).double(), rows), cut(exact.latest[0], rows))
-
+    run = _by_softmaxes if twin.plan.sites else _by_eager
+    plain, _ = run(recorded, twin, inputs, real, keep)
     try:
-        output = _in_float64(twin).run(_widened(inputs), "eager", hold)
+        output, error = run(recorded, _in_float64(twin), _widened(inputs), real, hold)
     except (RuntimeError, TypeError, ValueError):  # a family's own code may insist on its precision
         return None
-    exact.check_complete()
     rows = kept_rows(real.output, len(output), output.device)
     far = [Difference(), Difference()]
     for found, one in zip(far, (ours, plain), strict=True):
         found.add(cut(one.double(), rows), cut(output, rows))
-    return FromExact(far[0].relative, exact.error, far[1].relative, apart.relative)
+    return FromExact(far[0].relative, error, far[1].relative, apart.relative)
+
+
+# Given the number of a call in the record, and the weights of a run of a twin: (heads, queries, keys).
+_Take = Callable[[int, Tensor], None]
+
+
+def _by_eager(
+    recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: _Take
+) -> tuple[Tensor, float]:
+    """The output of a twin with transformers' eager attention, and how far its weights are from ours at most."""
+    theirs = EagerWeights.of(recorded, real)
+
+    def hear(module: nn.Module, outputs: object) -> None:
+        number = theirs.heard
+        theirs.hear(module, outputs)
+        if theirs.heard > number and number in theirs.calls and theirs.latest is not None:
+            take(number, theirs.latest[0])
+
+    output = twin.run(inputs, "eager", hear)
+    theirs.check_complete()
+    return output, theirs.error
+
+
+def _by_softmaxes(
+    recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: _Take
+) -> tuple[Tensor, float]:
+    """The same of a twin that computes attention in code of its own, by what leaves its own softmaxes."""
+    theirs = OwnWeights(recorded, twin.original, real)
+    calls = dict(zip(recorded.numbers, recorded.calls, strict=True))
+
+    def hear(heard: Heard) -> None:
+        number = theirs.heard
+        theirs.hear(heard)
+        if number in calls:
+            take(number, heard.taken.left.reshape(calls[number].attention.shape))
+
+    output, softmaxes = twin.run_followed(inputs, hear)
+    theirs.check_complete(softmaxes)
+    return output, theirs.error
 
 
 def _in_float64(twin: Twin) -> Twin:

@@ -32,7 +32,5 @@ def test_weights_and_output_are_the_models_own(family: str, padded: str) -> None
         ours = trace.attention(layer, stream).weights
         torch.testing.assert_close(ours[:, real], theirs[:, real], rtol=1e-4, atol=2e-6)
         assert 1.3 / 11 < float(ours[:, real].amax(-1).mean()) < 0.99, "attention tells nothing here"
-    fidelity = trace.fidelity
-    # XLNet's weights are 1.0e-5 apart, which rounds to a little more than the bound on some processors.
-    exceeded = 1.1 if (family, padded) == ("xlnet", "unpadded") else 1
-    assert max(fidelity.output_error, fidelity.weight_error) <= exceeded * fidelity.bound
+    # XLNet's weights may be a little more than the bound apart, by rounding of which both have their share.
+    assert trace.fidelity.ok, trace.fidelity
