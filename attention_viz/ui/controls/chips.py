@@ -29,9 +29,7 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
         state: what is chosen.
         leave_out: what the page has no use for, by the names in the address.
     """
-    # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
-    hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
-    found = {name: words for name, words in chips(state).items() if name not in hidden}
+    found = chips(state, leave_out)
     if not found:
         place.empty()
         return
@@ -40,8 +38,15 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
             st.button(f"{plain(words)} ✕", key=f"chip-{name}", on_click=_put_back, args=(name,), help="Take it off")
 
 
-def chips(state: State) -> dict[str, str]:
-    """By their names in the address, what isn't at its default of what this model has, in a few words each."""
+def chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
+    """By their names in the address, what isn't at its default of what this model has, in a few words each.
+
+    Args:
+        state: what is chosen.
+        leave_out: what the page has no use for, by the names in the address.
+    """
+    # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
+    hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
     can = state.facts
     # Of an open file nothing can be run otherwise; it can only be read otherwise.
     runs = opening.opened() is None
@@ -65,7 +70,7 @@ def chips(state: State) -> dict[str, str]:
     return {
         name: said
         for name, (applies, said) in words.items()
-        if applies and getattr(state, name) != getattr(DEFAULT, name)
+        if applies and name not in hidden and getattr(state, name) != getattr(DEFAULT, name)
     }
 
 

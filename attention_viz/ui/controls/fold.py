@@ -1,5 +1,6 @@
 """On a phone the row is one line, which says what is shown and opens."""
 
+from collections.abc import Collection
 from importlib import resources
 
 from streamlit.components import v2 as components
@@ -7,6 +8,7 @@ from streamlit.components import v2 as components
 from attention_viz.explorer import script
 from attention_viz.ui.address import State
 from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.controls.chips import chips
 from attention_viz.ui.controls.thing import reads, thing_label
 from attention_viz.views.style.wording import one_line
 
@@ -23,16 +25,21 @@ _fold = components.component(
 )
 
 
-def show_fold(what: str, place: str = "") -> None:
+def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = None) -> None:
     """The line; where there is room for the whole row the page's style hides it.
 
     Args:
         what: is behind it, for those who can't see it.
         place: what it says behind the sentence; by default model, layer and head.
+        leave_out: what of that which isn't at its default the page has no use for; None where it has none for any.
     """
     state = SHARED.current()
     place = place or f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
-    _fold(key="fold", data={"text": one_line(_read(state), _LONGEST_TEXT), "place": place, "what": what})
+    text, changed = (
+        one_line(_read(state), _LONGEST_TEXT),
+        ", ".join(() if leave_out is None else chips(state, leave_out).values()),
+    )
+    _fold(key="fold", data={"text": text, "place": place, "what": what, "changed": changed})
 
 
 def _read(state: State) -> str:

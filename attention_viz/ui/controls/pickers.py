@@ -106,7 +106,8 @@ def choose(
     asked, kind = two_texts.asks_target(SHARED.current()), reads(SHARED.current())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
-        show_fold(what=folded)
+        unused = (*leave_out, *(() if with_readings else READ))
+        show_fold(what=folded, leave_out=unused)
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
                 if kind == "text":
@@ -134,7 +135,7 @@ def choose(
     two_texts.settle_stream(current, stream)
     with places:
         options = _show_places(SHARED.current(), stream, leave_out, with_readings, beside)
-    show_chips(chips, SHARED.current(), (*leave_out, *(() if with_readings else READ)))
+    show_chips(chips, SHARED.current(), unused)
     end_unless_shown(page, SHARED.current(), kind)
     return Row(_current_with_notices(), bar, options)
 

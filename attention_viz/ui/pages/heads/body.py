@@ -16,6 +16,7 @@ from attention_viz.ui.pages.heads.many.section import show_many
 from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
 from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
+from attention_viz.ui.pages.heads.silence import arrive_silent
 from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
@@ -83,11 +84,15 @@ def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsCh
     """What is chosen on this page; the address follows."""
     # Links of before that name a metric alone mean the atlas that it colours.
     coloured = HEADS_CHOICES.asked("metric") is not None and HEADS_CHOICES.asked("view") is None
+    by_link = HEADS_CHOICES.asked("silence") == "on"
     HEADS_CHOICES.settle(DETECTORS)
     if coloured:
         HEADS_CHOICES.adjust(view="colours")
     if st.session_state.pop(ASKED_SILENCE, False):
         HEADS_CHOICES.set(silence="on")
+        arrive_silent()
+    elif by_link:
+        arrive_silent()
     if drawn is not None:
         follow_text(drawn.trace)
     choice = HEADS_CHOICES.current()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from attention_viz.analysis.words import PLURALS, unit_of
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import likelier, moved_output
@@ -20,8 +21,10 @@ from attention_viz.ui.parts.likelier import predicted
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["show_silence", "silenced_effects"]
+__all__ = ["arrive_silent", "show_silence", "silenced_effects"]
 
+# Kept for a visit: whether somebody came to see this head silenced. On a phone the answer then comes before the atlas.
+_FIRST = "heads-silent-first"
 _ZERO = Change("zero")
 # Of what is said: so many rows; of sentences, which are longer, fewer.
 _WORDS, _SENTENCES = 4, 3
@@ -44,6 +47,16 @@ class _Said:
     note: str
 
 
+def arrive_silent() -> None:
+    """Somebody came by the question what becomes of the model without this head, or by a link that asks it."""
+    st.session_state[_FIRST] = True
+
+
+def _switch(*, silent: bool) -> None:
+    st.session_state[_FIRST] = False
+    HEADS_CHOICES.set(silence="on" if silent else "off")
+
+
 def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
     """The button that silences the chosen head, and what became of what the model says."""
     if drawn.fit is None:
@@ -55,12 +68,13 @@ def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
             st.button(
                 "Let this head speak" if silent else "Silence this head",
                 type="secondary" if silent else "primary",
-                on_click=HEADS_CHOICES.set,
-                kwargs={"silence": "off" if silent else "on"},
+                on_click=_switch,
+                kwargs={"silent": not silent},
             )
             st.caption("Its output is 0 everywhere." if silent else "Its output becomes 0 everywhere.", width="content")
         try:
-            _show_said(drawn, replace(state, more=0), silent=silent)
+            with st.container(key=_FIRST if silent and st.session_state.get(_FIRST) else "heads-silent", gap="small"):
+                _show_said(drawn, replace(state, more=0), silent=silent)
         except AttentionVizError as error:
             st.info(as_sentence(str(error)))
 
@@ -104,7 +118,9 @@ def _show_said(drawn: Drawn, state: State, *, silent: bool) -> None:
 def _said(before: Drawn, after: Drawn, state: State, *, silent: bool) -> _Said:
     """What the model says: its next word, or the nearest sentence; else how far its output moves."""
     moved = float(moved_output(before.trace, after.trace).mean())
-    far = f"The output moves by {moved:.2%} of its length, on average over the tokens."
+    unit = unit_of(before.trace.query_tokens(before.stream(state.stream)))
+    among = "tokens" if unit == "word" else PLURALS[unit]
+    far = f"The output moves by {moved:.2%} of its length, on average over the {among}."
     if places := predicted(before, after, state):
         return _next_word(before, after, state, places[0], far if silent else "")
     if compares(before, state):

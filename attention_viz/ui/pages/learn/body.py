@@ -83,7 +83,7 @@ def _show_options(choice: LearnChoice) -> None:
 def _show_chip(choice: LearnChoice) -> None:
     """The notation, where it isn't the usual one."""
     if choice.notation != next(iter(NOTATIONS)):
-        with st.container(key="chips", horizontal=True, gap="xsmall"):
+        with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
             said = NOTATIONS[choice.notation].capitalize()
             usual = {"notation": next(iter(NOTATIONS))}
             st.button(f"{said} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Take it off")

@@ -1,6 +1,7 @@
 """The mask on the picture that was read: what the chosen patch may not look at is hatched, before and with the mask."""
 
 import functools
+import html
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -58,7 +59,12 @@ def _show(drawn: Drawn, name: str, query: int, key: int, state: State) -> None:
     cells = {(int(one[0]), int(one[1])): at for at, one in enumerate(tokens.place) if one is not None}
     may = f"may not look at {shut} of the {len(cells)} patches" if shut else "may look at every patch"
     told = f"{name}: {called(tokens, query)} {may}"
-    st.caption(plain(told))
+    # On a phone, where the sentence above the matrix names the patch, a line has room for the number alone.
+    short = f"{name}: {shut or 'none'} blocked"
+    st.html(
+        f'<p class="masked-told">{html.escape(told)}</p><p class="masked-told" aria-hidden="true">'
+        f"{html.escape(short)}</p>"
+    )
     figure = views.overlay(trace, number, head, query, theme=theme_name())
     figure.update_layout(height=_HEIGHT, title_text="", margin={"t": 4, "b": 4, "l": 4, "r": 4}, annotations=[])
     add_targets(figure, list(cells), size=_TARGET)
