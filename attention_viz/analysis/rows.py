@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Rows"]
 
@@ -57,32 +62,30 @@ class Rows:
             alike: whether both are the same text.
             positions: which queries; all by default.
         """
-        chosen = torch.arange(len(queries)) if positions is None else torch.tensor(positions, dtype=torch.long)
-        counted = torch.zeros(len(queries), dtype=torch.bool)
+        # In numpy, which needs a third of torch's time for arrays as small as most of these are.
+        chosen = numpy.arange(len(queries)) if positions is None else numpy.array(positions, dtype=numpy.int64)
+        counted = numpy.zeros(len(queries), dtype=bool)
         counted[list(queries.counted)] = True
-        real = ~torch.tensor(keys.padding)
-        before, after, above, following = torch.full((4, len(chosen)), -1)
-        duplicates = torch.zeros(len(chosen), len(keys), dtype=torch.bool)
+        real = ~numpy.array(keys.padding, dtype=bool)
+        before, after, above, following = numpy.full((4, len(chosen)), -1)
+        duplicates = numpy.zeros((0, 2), dtype=numpy.int64)
         if alike:
             before, after = (_neighbours(queries, chosen, step, real) for step in (-1, 1))
             above = _patches_beside(queries, chosen, (-1, 0)) if queries.placed else above
         if alike and queries.ids is not None:
-            ids, columns = torch.tensor(queries.ids), torch.arange(len(keys))
-            duplicates = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
-            latest = torch.where(duplicates, columns, -1).amax(dim=-1)
-            following = torch.where(latest >= 0, latest + 1, -1)
+            ids, columns = numpy.array(queries.ids), numpy.arange(len(keys))
+            same = (ids[chosen, None] == ids) & (chosen[:, None] > columns) & real
+            duplicates = numpy.argwhere(same)
+            # The lines of a row stand together, in the order of the keys: the last one stays.
+            following[duplicates[:, 0]] = duplicates[:, 1] + 1
+        (places,) = real.nonzero()
+        arrays = (chosen, counted[chosen], real, (numpy.array(keys.special, dtype=bool) & real).nonzero()[0])
+        sought = (before, after, above, following, duplicates)
         return cls(
-            chosen,
-            counted[chosen],
-            real,
-            (torch.tensor(keys.special) & real).nonzero()[:, 0],
-            int(real.nonzero()[0]) if real.any() else 0,
-            int(real.sum()),
-            before,
-            after,
-            above,
-            following,
-            duplicates.nonzero(),
+            *map(torch.from_numpy, arrays),
+            int(places[0]) if len(places) else 0,
+            len(places),
+            *map(torch.from_numpy, sought),
             alike,
             _places(queries) if alike else None,
         )
@@ -103,9 +106,12 @@ class Rows:
         self, weights: Float[Tensor, "*head row key"], keys: Int[Tensor, " row"]
     ) -> Float[Tensor, "*head row"]:
         """The weight on one key a query; NaN where a query has none. Keys left out of the weights have none."""
-        inside = (keys >= 0) & (keys < weights.shape[-1])
-        found = weights[..., torch.arange(len(keys)), torch.where(inside, keys, 0)]
-        return torch.where(keys >= 0, torch.where(inside, found, 0), torch.nan)
+        has, inside = keys >= 0, keys < weights.shape[-1]
+        if not bool(has.any()):
+            return weights.new_full(weights.shape[:-1], torch.nan)
+        found = weights[..., torch.arange(len(keys)), keys.where(has & inside, 0)]
+        found = found if bool(inside.all()) else found.where(inside, 0)
+        return found if bool(has.all()) else found.where(has, torch.nan)
 
 
 def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
@@ -117,23 +123,21 @@ def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
     return torch.tensor([none if place is None else place for place in tokens.place])
 
 
-def _neighbours(
-    tokens: Tokens, chosen: Int[Tensor, " row"], step: int, real: Bool[Tensor, " key"]
-) -> Int[Tensor, " row"]:
+def _neighbours(tokens: Tokens, chosen: "NDArray[Any]", step: int, real: "NDArray[Any]") -> "NDArray[Any]":
     """The key one before or after each query; of a patch the one beside it in its row."""
     if _places(tokens) is not None:
         return _patches_beside(tokens, chosen, (0, step))
     places = chosen + step
     if tokens.placed:  # a frame's neighbour is a frame, and no special position
-        real = real & torch.tensor([place is not None for place in tokens.place])
+        real = real & numpy.array([place is not None for place in tokens.place])
     inside = (places >= 0) & (places < len(real))
-    return torch.where(inside & real[places.clamp(0, len(real) - 1)], places, -1)
+    return numpy.where(inside & real[places.clip(0, len(real) - 1)], places, -1)
 
 
-def _patches_beside(tokens: Tokens, chosen: Int[Tensor, " row"], step: tuple[int, int]) -> Int[Tensor, " row"]:
+def _patches_beside(tokens: Tokens, chosen: "NDArray[Any]", step: tuple[int, int]) -> "NDArray[Any]":
     """The key so many rows and columns away from each query in a picture; −1 where there is none, as in a text."""
     placed = ((place, number) for number, place in enumerate(tokens.place) if place is not None and len(place) > 1)
     found = {(row, column): number for (row, column, *_), number in placed}
     places = [tokens.place[number] for number in chosen.tolist()]
     grid = [None if place is None or len(place) < 2 else (place[0] + step[0], place[1] + step[1]) for place in places]
-    return torch.tensor([-1 if place is None else found.get(place, -1) for place in grid], dtype=torch.long)
+    return numpy.array([-1 if place is None else found.get(place, -1) for place in grid], dtype=numpy.int64)

@@ -10,6 +10,7 @@ from attention_viz.corpus.one_text import OneText, one_text
 from attention_viz.corpus.part import Part
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.inputs.text import Reading
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 
@@ -44,7 +45,12 @@ class Settings:
 class _Read:
     number: int
     text: str
-    tokens: int
+    reading: Reading
+
+    @property
+    def tokens(self) -> int:
+        """How many the model is given."""
+        return len(self.reading.tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,31 +96,31 @@ class Worker:
         read, cut = list[_Read](), 0
         for number, text in enumerate(texts, start):
             try:
-                kept, tokens = self.read(text)
+                kept, reading = self.read(text)
             except UnusableText:
                 continue
             cut += len(kept) < len(text)
-            read.append(_Read(number, kept, tokens))
+            read.append(_Read(number, kept, reading))
         return read, cut
 
-    def read(self, text: str) -> tuple[str, int]:
-        """As much of a text as is read, in whole words, and how many tokens it has.
+    def read(self, text: str) -> tuple[str, Reading]:
+        """As much of a text as is read, in whole words, and what the model is given of it.
 
         Raises:
             UnusableText: the tokenizer leaves nothing of it.
         """
         text = text[: self.settings.length * _CHARACTERS]
-        tokens = len(self.model.tokens_of(text))
-        if tokens > self.settings.length:
+        reading = self.model.reading_of(text)
+        if len(reading.tokens) > self.settings.length:
             text = self.model.fit(text, self.settings.length).kept
-            tokens = len(self.model.tokens_of(text))
-        return text, tokens
+            reading = self.model.reading_of(text)
+        return text, reading
 
     def traces(self, texts: "Sequence[_Read]") -> list[Trace]:
         """Their runs."""
         layers = self.settings.layers
         if self.settings.together:
-            return self.model.trace_together([one.text for one in texts], layers)
+            return self.model.traces_of([(one.text, one.reading) for one in texts], layers)
         return [self.model.trace(one.text, layers=layers) for one in texts]
 
     def runs(self, texts: Sequence[str]) -> Iterator[Trace]:

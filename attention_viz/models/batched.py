@@ -1,7 +1,8 @@
 """Several texts in one pass: each row filled up to the longest, and each text's trace cut out of what was heard."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,10 +10,11 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.text import Reading
 from attention_viz.models.recording.batch import Batch
-from attention_viz.models.recording.recorder import Call, recording
+from attention_viz.models.recording.recorder import Call, of_row, recording
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.cutting import first
+from attention_viz.operation.cutting import narrowed
+from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace import Trace
@@ -35,7 +37,7 @@ class _Kept(Batch):
 def traces_together(
     tracer: Tracer,
     readings: Sequence[Reading],
-    provenance: Provenance,
+    provenances: Sequence[Provenance],
     keep: frozenset[int] | None = None,
     filling: int = 0,
 ) -> list[Trace]:
@@ -44,7 +46,7 @@ def traces_together(
     Args:
         tracer: of a model with one stream.
         readings: the texts.
-        provenance: of the model.
+        provenances: what each text's trace says of where it comes from.
         keep: which calls are kept; all by default.
         filling: the id that fills rows up.
 
@@ -56,7 +58,7 @@ def traces_together(
     (stream,) = tracer.anatomy.layers
     cut = _Cut({})
     found = list[Trace]()
-    for row, (reading, length) in enumerate(zip(readings, lengths, strict=True)):
+    for row, (reading, length, provenance) in enumerate(zip(readings, lengths, provenances, strict=True)):
         layers = tuple(
             Layer(cut.of(call, row, length), tracer.anatomy.labels[number]) for number, call in calls.items()
         )
@@ -126,13 +128,15 @@ class _Cut:
 
     def of(self, call: Call, row: int, length: int) -> Attention:
         """The call of one row alone, without what fills it up."""
-        found = first(call.of_row(row).attention, queries=length, keys=length)
-        allowed = call.attention.allowed
-        if allowed is None or found.allowed is None:
+        allowed, counts = call.attention.allowed, {"query": length, "key": length}
+        mask = None if allowed is None else (allowed.data_ptr(), allowed.shape, allowed.stride(), row, length)
+
+        def cut(term: Term, value: Any) -> Any:
+            blocks_nothing = term.name == "allowed" and self.open.get(mask, False)
+            return None if blocks_nothing else narrowed(term, of_row(term, value, row), counts)
+
+        found = map_terms(call.attention, cut)
+        if found.allowed is None or mask in self.open:
             return found
-        mask = (allowed.data_ptr(), allowed.shape, allowed.stride(), row, length)
-        if mask not in self.open:
-            self.open[mask] = bool(found.allowed.all())
-        if not self.open[mask]:
-            return found
-        return Attention(found.query, found.key, found.value, None, found.scale, found.bias, found.softcap, found.sinks)
+        self.open[mask] = bool(found.allowed.all())
+        return replace(found, allowed=None) if self.open[mask] else found

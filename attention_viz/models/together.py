@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attention_viz.models.batched import traces_together
-from attention_viz.models.inputs.text import read
+from attention_viz.models.inputs.text import Reading, read
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -41,7 +41,15 @@ class Together(ABC):
         Raises:
             UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
         """
-        return read(self.name, self.tokenizer, text).tokens
+        return self.reading_of(text).tokens
+
+    def reading_of(self, text: str) -> Reading:
+        """What the model is given of a text.
+
+        Raises:
+            UnusableText: as of `tokens_of`.
+        """
+        return read(self.name, self.tokenizer, text)
 
     def trace_together(self, texts: Sequence[str], layers: Sequence[int] | None = None) -> list[Trace]:
         """The traces of several texts from one pass, whose rows are filled up to the longest.
@@ -57,15 +65,23 @@ class Together(ABC):
             UnsupportedModel: the model doesn't run a batch as it runs its rows.
             UnusableText: nothing to read in one of them.
         """
+        return self.traces_of([(text, self.reading_of(text)) for text in texts], layers)
+
+    def traces_of(self, read: "Sequence[tuple[str, Reading]]", layers: Sequence[int] | None = None) -> list[Trace]:
+        """As `trace_together`, of texts that were read before.
+
+        Args:
+            read: each text, and what `reading_of` gives for it.
+            layers: as in `trace`.
+
+        Raises:
+            UnsupportedModel: the model doesn't run a batch as it runs its rows.
+        """
         filling = None if self.tokenizer is None else self.tokenizer.pad_token_id
-        found = traces_together(
+        return traces_together(
             self._tracer,
-            [read(self.name, self.tokenizer, text) for text in texts],
-            self._provenance,
+            [reading for _, reading in read],
+            [replace(self._provenance, text=text) for text, _ in read],
             self._tracer.anatomy.calls_of(layers),
             filling if isinstance(filling, int) else 0,
         )
-        return [
-            trace.derived(provenance=replace(trace.provenance, text=text))
-            for trace, text in zip(found, texts, strict=True)
-        ]

@@ -18,6 +18,8 @@ __all__ = ["check_call"]
 # The kinds and shapes of calls that were found to fit together, as many as are worth remembering.
 _REMEMBERED = 4096
 _fitting: set[tuple[object, ...]] = set()
+# What is told by its value; of anything else it matters which one it is.
+_PLAIN = (int, float, type(None))
 
 
 def check_call(call: "Attention") -> None:
@@ -48,7 +50,7 @@ def _signature(value: object) -> object:
     """All of a term that decides whether it fits, without a tensor's numbers."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device, value.layout
-    return type(value), value if isinstance(value, int | float | None) else id(value)
+    return type(value), value if isinstance(value, _PLAIN) else id(value)
 
 
 def _check_kind(term: Term, value: object) -> None:

@@ -1,5 +1,6 @@
 """Part of an attention call without a copy of it: its first queries, its first keys, some queries in a row."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -7,7 +8,7 @@ from torch import Tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 
-__all__ = ["between", "first"]
+__all__ = ["between", "first", "narrowed"]
 
 
 def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
@@ -16,17 +17,24 @@ def first(call: Attention, *, queries: int | None = None, keys: int | None = Non
     The weights of fewer keys are those of the whole where nothing beyond them may be looked at.
     """
     counts = {"query": queries, "key": keys}
+    return map_terms(call, lambda term, value: narrowed(term, value, counts))
 
-    def narrow(term: Term, value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):
-            count = counts.get(name)
-            if count is not None and value.shape[axis] > count:
-                value = value.narrow(axis, 0, count)
+
+def narrowed(term: Term, value: Any, counts: Mapping[str, int | None]) -> Any:
+    """A term for the first of its queries and its first keys; a view.
+
+    Args:
+        term: which.
+        value: its tensor or number.
+        counts: of "query" and "key" how many; None for all.
+    """
+    if not isinstance(value, Tensor):
         return value
-
-    return map_terms(call, narrow)
+    for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):
+        count = counts.get(name)
+        if count is not None and value.shape[axis] > count:
+            value = value.narrow(axis, 0, count)
+    return value
 
 
 def between(call: Attention, start: int, stop: int) -> Attention:

@@ -23,7 +23,7 @@ from attention_viz.operation.masks import causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.trace.resting import RestingFile
 
-__all__ = ["OURS", "Call", "Recorder", "recording"]
+__all__ = ["OURS", "Call", "Recorder", "of_row", "recording"]
 
 OURS = "attention_viz"
 
@@ -45,15 +45,7 @@ class Call:
 
     def of_row(self, row: int = 0) -> "Call":
         """The call of one row of a batch alone, head first, and nothing in it that training could change later."""
-
-        def of_term(term: Term, value: Any) -> Any:
-            if term.is_number:
-                return value
-            if term.is_matrix:
-                return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
-            return value.detach().clone()  # a parameter of the model's
-
-        return replace(self, attention=map_terms(self.attention, of_term))
+        return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
 
     def in_a_batch(self) -> "Call":
         """The call as the only row of a batch."""
@@ -190,6 +182,21 @@ class Recorder:
         self._splits[_memory(mask)] = (mask, split)
         if closed and split[0] is not None:
             self._closed[_memory(split[0])] = (split[0], True)
+
+
+def of_row(term: Term, value: Any, row: int) -> Any:
+    """A term of one row of a batch alone, head first, and nothing in it that training could change later.
+
+    Args:
+        term: which.
+        value: its tensor or number, with the batch axis.
+        row: of the batch.
+    """
+    if term.is_number:
+        return value
+    if term.is_matrix:
+        return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
+    return value.detach().clone()  # a parameter of the model's
 
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:
