@@ -117,11 +117,14 @@ def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
 
 def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], rows: Rows) -> Measured:
     weights, looking = _weights(calls)
-    found = torch.stack([metric.function(weights, rows) for metric in METRICS.values()]).double()
-    having = ~found.isnan() & looking
+    found = torch.stack([metric.function(weights, rows) for metric in METRICS.values()])
+    having = ~found.isnan()
+    having &= looking
+    values = torch.where(having, found, 0).double()
     # A weight that is not a number makes its row so, which no mean may pass over.
-    broken = (weights[..., 0].isnan() & looking).expand(found.shape)
-    values = torch.where(having, found, 0).masked_fill_(broken, torch.nan)
+    broken = weights[..., 0].isnan() & looking
+    if bool(broken.any()):
+        values.masked_fill_(broken, torch.nan)
     return Measured(heads, rows, weights, values, having)
 
 
@@ -147,9 +150,24 @@ def _weights(calls: Sequence[Attention]) -> tuple[Float[Tensor, "head row key"],
     if call.sinks is not None:
         logits, weights = call.masked.detach(), call.weights.detach()
     else:
-        logits = torch.cat([replace(one, allowed=None).masked.detach() for one in calls])
+        logits = _logits(calls)
         if call.allowed is not None:
             # Into the same memory, which was just made: this is asked of millions of rows.
             logits.masked_fill_(~call.allowed, -math.inf)
         weights = logits.softmax(dim=-1).to(call.query.dtype)
-    return weights.float().cpu(), ~torch.isneginf(logits.amax(dim=-1)).cpu()
+    return weights.float().cpu(), _looking(logits).cpu()
+
+
+def _logits(calls: Sequence[Attention]) -> Float[Tensor, "head row key"]:
+    """What enters the softmax but for the mask, of all heads of some calls."""
+    scale = calls[0].scale
+    if any(one.softcap is not None or one.bias is not None or one.scale != scale for one in calls):
+        return torch.cat([replace(one, allowed=None).masked.detach() for one in calls])
+    return torch.cat([one.scores.detach() for one in calls]).mul_(scale)
+
+
+def _looking(logits: Float[Tensor, "head row key"]) -> Bool[Tensor, "head row"]:
+    """Which rows may look at anything."""
+    found = ~torch.isneginf(logits[..., 0])
+    # Only where the first key is blocked in some row, all others have to be looked at.
+    return found if bool(found.all()) else ~torch.isneginf(logits.amax(dim=-1))

@@ -53,7 +53,8 @@ class Metric:
 
 
 def _entropy(weights: "Tensor", _rows: "Rows") -> "Tensor":
-    return -(weights * weights.clamp_min(_TINY).log()).sum(dim=-1)
+    # In the memory of the first step: this is asked of many rows, and new memory costs as much as a step.
+    return weights.clamp_min(_TINY).log_().mul_(weights).sum(dim=-1).neg_()
 
 
 def _distance(weights: "Tensor", rows: "Rows") -> "Tensor":
@@ -70,9 +71,7 @@ def _distance(weights: "Tensor", rows: "Rows") -> "Tensor":
 def _duplicate(weights: "Tensor", rows: "Rows") -> "Tensor":
     having, keys = rows.duplicates.unbind(dim=-1)
     inside = keys < weights.shape[-1]
-    sums = weights.new_full(weights.shape[:-1], nan)
-    sums[..., having] = 0
-    return sums.index_add(-1, having[inside], weights[..., having[inside], keys[inside]])
+    return rows.over_duplicates(weights[..., having[inside], keys[inside]], inside)
 
 
 def _special(weights: "Tensor", rows: "Rows") -> "Tensor":

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
 from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sample import sample_of
@@ -21,7 +20,19 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["EVEN", "ROLES", "SHARES", "Role", "RoleText", "role_of", "role_shares", "roles", "roles_for", "shares_of"]
+__all__ = [
+    "EVEN",
+    "MEASURED",
+    "ROLES",
+    "SHARES",
+    "Role",
+    "RoleText",
+    "role_of",
+    "role_shares",
+    "roles",
+    "roles_for",
+    "shares_of",
+]
 
 # Weights that are looked through at most; of a longer text a sample of its rows.
 _CELLS = 2**26
@@ -207,6 +218,8 @@ class RoleText:
 
 
 def _signs(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
+    if not bool(text.signs.any()):
+        return some.weights.new_full(some.weights.shape[:-1], nan)
     found = (some.weights * text.signs).sum(dim=-1)
     return found.masked_fill(~text.signs.any(dim=-1), nan)
 
@@ -220,10 +233,15 @@ def _neighbour(some: RowWeights, text: RoleText, name: str, keys: Int[Tensor, " 
     return some.metric(name, text.rows).masked_fill((keys >= 0) & text.resting[keys], nan)
 
 
-def _above(some: RowWeights, text: RoleText, name: str) -> Float[Tensor, "head row"]:
-    if not len(text.rows.duplicates):
+def _same_token(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
+    rows = text.rows
+    if not len(rows.duplicates):
         return some.weights.new_full(some.weights.shape[:-1], nan)
-    return METRICS[name].function(some.above, text.rows)
+    return rows.over_duplicates(some.above_at(*rows.duplicates.T), torch.ones(len(rows.duplicates), dtype=torch.bool))
+
+
+def _induction(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
+    return text.rows.at(some.above_at, some.weights.shape, text.rows.following)
 
 
 # Each row's share, NaN where it hasn't what is asked for.
@@ -233,12 +251,16 @@ SHARES: dict[str, _Share] = {
     "next": lambda some, text: _neighbour(some, text, "next", text.rows.after),
     "above": lambda some, text: _neighbour(some, text, "above", text.rows.above),
     "itself": lambda some, text: some.metric("self", text.rows),
-    "same token": lambda some, text: _above(some, text, "duplicate"),
-    "induction": lambda some, text: _above(some, text, "induction"),
+    "same token": _same_token,
+    "induction": _induction,
     "punctuation": _signs,
     "first": lambda some, text: some.weights[..., text.resting].sum(dim=-1),
     "broad": _evenness,
 }
+
+
+# The metrics that shares are made of.
+MEASURED = ("entropy", "previous", "next", "above", "self")
 
 
 def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor, " share"]]:

@@ -41,10 +41,21 @@ class RowWeights:
         return self.known[name] if name in self.known else METRICS[name].function(self.weights, rows)
 
     @once
+    def _columns(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
+        """What each key gets from all rows together, and from how many rows but one, at least 1."""
+        others = (self.weights > 0).sum(dim=1) - 1
+        return self.weights.sum(dim=1), others.clamp_min(1)
+
+    def above_at(self, rows: Int[Tensor, " pair"], keys: Int[Tensor, " pair"]) -> Float[Tensor, "head pair"]:
+        """As `above`, of pairs of a row and a key alone."""
+        own, (whole, others) = self.weights[:, rows, keys], self._columns
+        return own - (whole[:, keys] - own) / others[:, keys]
+
+    @once
     def above(self) -> Float[Tensor, "head row key"]:
         """How much more each row gives to a key than the other rows that give it anything do on average."""
-        others = (self.weights > 0).sum(dim=1, keepdim=True) - 1
-        elsewhere = (self.weights.sum(dim=1, keepdim=True) - self.weights).div_(others.clamp_min(1))
+        whole, others = self._columns
+        elsewhere = (whole[:, None] - self.weights).div_(others[:, None])
         return torch.sub(self.weights, elsewhere, out=elsewhere)
 
 

@@ -1,6 +1,6 @@
 """What a metric needs to know of the tokens along the rows and columns of weights."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,12 +106,41 @@ class Rows:
         self, weights: Float[Tensor, "*head row key"], keys: Int[Tensor, " row"]
     ) -> Float[Tensor, "*head row"]:
         """The weight on one key a query; NaN where a query has none. Keys left out of the weights have none."""
-        has, inside = keys >= 0, keys < weights.shape[-1]
+        return self.at(lambda rows, keys: weights[..., rows, keys], weights.shape, keys)
+
+    def at(
+        self,
+        weight: Callable[[Tensor, Tensor], Float[Tensor, "*head row"]],
+        shape: Sequence[int],
+        keys: Int[Tensor, " row"],
+    ) -> Float[Tensor, "*head row"]:
+        """As `weight_at`, of weights that needn't all be there.
+
+        Args:
+            weight: gives those of pairs of a row and a key.
+            shape: of all of them.
+            keys: as there.
+        """
+        has, inside = keys >= 0, keys < shape[-1]
         if not bool(has.any()):
-            return weights.new_full(weights.shape[:-1], torch.nan)
-        found = weights[..., torch.arange(len(keys)), keys.where(has & inside, 0)]
+            return torch.full(tuple(shape[:-1]), torch.nan)
+        found = weight(torch.arange(len(keys)), keys.where(has & inside, 0))
         found = found if bool(inside.all()) else found.where(inside, 0)
         return found if bool(has.all()) else found.where(has, torch.nan)
+
+    def over_duplicates(
+        self, numbers: Float[Tensor, "*head pair"], some: Bool[Tensor, " duplicate"]
+    ) -> Float[Tensor, "*head row"]:
+        """Each query's sum of some numbers over earlier tokens of its kind; NaN where it has none.
+
+        Args:
+            numbers: one for each of those lines of `duplicates`.
+            some: which lines.
+        """
+        having = self.duplicates[:, 0]
+        sums = numbers.new_full((*numbers.shape[:-1], len(self.positions)), torch.nan)
+        sums[..., having] = 0
+        return sums.index_add(-1, having[some], numbers)
 
 
 def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:

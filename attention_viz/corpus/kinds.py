@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy
 import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
@@ -17,6 +18,8 @@ KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuatio
 
 _OF_WORDS = {"pronoun": "pronoun", "function": "function word", "sign": "punctuation", "special": "special"}
 _RESTING = torch.tensor([kind in RESTING for kind in KINDS])
+_PLACES = {kind: place for place, kind in enumerate(KINDS)}
+_ONE_HOT = numpy.eye(len(KINDS), dtype=numpy.float32)
 
 
 class Looks(NamedTuple):
@@ -47,10 +50,10 @@ def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
         if kind == "word" and words.texts[word].isnumeric():
             kind = "number"
         for at in range(len(pieces)):
-            found.append(KINDS.index("word piece" if at and kind == "word" else kind))
+            found.append(_PLACES["word piece" if at and kind == "word" else kind])
     real = next((place for place, padding in enumerate(tokens.padding) if not padding), None)
     if looks_back and real is not None and not tokens.special[real]:
-        found[real] = KINDS.index("first token")
+        found[real] = _PLACES["first token"]
     return tuple(found)
 
 
@@ -69,7 +72,9 @@ def looks_of(
         keys: the kind of each key's token.
     """
     rows, columns = _one_hot(queries), _one_hot(keys)
-    given = torch.nan_to_num(weights) @ columns
+    # Where a weight is not a number its whole row is none, and the first of it tells.
+    broken = bool(weights[..., 0].isnan().any())
+    given = (torch.nan_to_num(weights) if broken else weights) @ columns
     there = open_to.float() @ columns
     awake, resting = there * ~_RESTING, there * _RESTING
     spread = awake / awake.sum(dim=-1, keepdim=True).clamp_min(1)
@@ -80,4 +85,4 @@ def looks_of(
 
 
 def _one_hot(kinds: Sequence[int]) -> Float[Tensor, "token kind"]:
-    return torch.eye(len(KINDS))[torch.tensor(kinds, dtype=torch.long)]
+    return torch.from_numpy(_ONE_HOT[list(kinds)])

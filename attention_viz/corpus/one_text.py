@@ -1,5 +1,6 @@
 """What one text adds to a scan: of each head the metrics, shares of roles, looks by kind, and its best examples."""
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from attention_viz.analysis.measured import Measured, asked_rows, measured
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.roles import RoleText, role_shares, shares_of
+from attention_viz.analysis.roles import MEASURED, RoleText, role_shares, shares_of
 from attention_viz.analysis.row_weights import RowWeights, looks_back
 from attention_viz.analysis.words import Words
 from attention_viz.corpus.kinds import kinds_of, looks_of
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Found", "OneText", "heads_of", "one_text"]
+
+# Where each metric stands along the axis that they share.
+_PLACES = {name: place for place, name in enumerate(METRICS)}
 
 Heads = tuple[tuple[str, int, int], ...]
 
@@ -125,7 +129,7 @@ class _Stream:
     @classmethod
     def of(cls, trace: Trace, name: str) -> "_Stream":
         queries, keys, back = trace.query_tokens(name), trace.key_tokens(name), looks_back(trace, name)
-        lettered = torch.tensor([any(map(str.isalpha, text)) for text in queries.texts])
+        lettered = torch.tensor([_has_letters(text) for text in queries.texts])
         words = Words(keys)
         key_kinds = kinds_of(words, looks_back=back)
         query_kinds = key_kinds if queries is keys else kinds_of(Words(queries), looks_back=back)
@@ -153,15 +157,22 @@ class _Stream:
 
     def shares(self, some: Measured) -> Float64[Tensor, "head share"] | None:
         """The shares of roles of some heads, where all rows that tell of roles were measured at once, in numbers."""
-        rows = torch.isin(some.rows.positions, self.text.rows.positions)
-        entropy = some.values[list(METRICS).index("entropy")]
-        whole = some.weights.shape[-1] == len(self.keys) and int(rows.sum()) == len(self.text.rows.positions)
-        if not whole or not bool(rows.any()) or bool(entropy.isnan().any()):
+        wanted = self.text.rows.positions.tolist()
+        told = set(wanted)
+        rows = [row for row, position in enumerate(some.rows.positions.tolist()) if position in told]
+        entropy = some.values[_PLACES["entropy"]]
+        whole = some.weights.shape[-1] == len(self.keys) and len(rows) == len(wanted)
+        if not whole or not rows or bool(entropy.isnan().any()):
             return None
-        values = torch.where(some.having, some.values, torch.nan)[..., rows]
-        known = {name: values[at] for at, name in enumerate(METRICS)}
-        unbroken = some.weights if bool(rows.all()) else some.weights[:, rows]
-        room = self.open_to(some)[rows].sum(dim=-1).expand(unbroken.shape[:-1])
+        # They follow each other in most texts, and a slice of them is no copy.
+        chosen = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] < len(rows) else rows
+        known = {
+            name: torch.where(some.having[at][:, chosen], some.values[at][:, chosen], torch.nan)
+            for name, at in _PLACES.items()
+            if name in MEASURED
+        }
+        unbroken = some.weights[:, chosen]
+        room = self.open_to(some)[chosen].sum(dim=-1).expand(unbroken.shape[:-1])
         return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
 
     def ids(self, query: Tensor, key: Tensor) -> "NDArray[Any]":
@@ -195,6 +206,11 @@ def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
     looks = (whole.weight.numpy(), whole.expected.numpy(), whole.pairs.numpy())
     shared = of_roles.T.double().numpy()
     return OneText(means.numpy(), count.long().numpy(), error.numpy(), shared, looks, found)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _has_letters(text: str) -> bool:
+    return any(map(str.isalpha, text))
 
 
 def _together(one: _Part, other: _Part) -> _Part:

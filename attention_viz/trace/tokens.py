@@ -178,6 +178,8 @@ class Tokens:
             positions: of its pieces, as in `pieces`.
         """
         how = self.spelling[positions[0]]
+        if len(positions) == 1:
+            return without_marks(self.labels[positions[0]], how)
         return without_marks(join([self.labels[position] for position in positions], how), how)
 
     def write(self, label: str) -> str:
