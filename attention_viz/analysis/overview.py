@@ -23,6 +23,8 @@ SIDE = 512
 _LOGITS_AT_A_TIME, _KEYS_AT_A_TIME = 500_000, 1_000
 # In how many parts a decoder's rows are taken at least: of its first rows no key of the last ones is computed.
 _PARTS = 4
+# Exponentials of logits up to here are neither too large nor too small to be added up as they are.
+_NEAR = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,8 @@ class _Rows:
     """Some rows of a map: of each part of the keys what is left once its logits are forgotten.
 
     What a row's exponentials are divided by is known after its last key only. Until then each part's are those over
-    its own largest logit, as a softmax does that goes on as keys come. All of it stands key by key, (key, query): what
+    its own largest logit, as a softmax does that goes on as keys come; where that is small in all rows, over 0, which
+    saves going through all of them once more. All of it stands key by key, (key, query): what
     lies side by side is then never added up, which processors do several times faster.
     """
 
@@ -114,9 +117,10 @@ class _Rows:
         self, call: Attention, rows: slice, size: tuple[int, int], *, means: bool, hidden: Tensor | None, closed: bool
     ) -> None:
         self._size, self._keys = size, call.shape[1]
-        self._largest, self._totals = list[Tensor](), list[Tensor]()
+        self._largest, self._over, self._totals = list[Tensor](), list[Tensor](), list[Tensor]()
         self._values, self._shown, self._means = list[Tensor](), list[Tensor](), list[Tensor]()
         query, room = (widened(call.query[rows]) * call.scale).T, torch.empty(0)
+        nothing = query.new_zeros(query.shape[1])
         for start in range(0, rows.stop if closed else self._keys, _wide(size)):
             columns = slice(start, min(start + _wide(size), self._keys))
             cells = (columns.stop - start) * query.shape[1]
@@ -128,19 +132,20 @@ class _Rows:
                 unseen = hidden[rows, columns].T
                 self._shown.append(_pooled(torch.amax, logits.masked_fill(unseen, -math.inf), size[1]))
             self._largest.append(self._values[-1].amax(dim=0))
-            exponentials = logits.sub_(_finite(self._largest[-1])).exp_()
-            self._totals.append(exponentials.sum(dim=0))
+            near = _is_near(self._largest[-1])
+            self._over.append(nothing if near else self._largest[-1])
+            exponentials = (logits if near else logits.sub_(_finite(self._largest[-1]))).exp_()
             if means:
                 self._means.append(_pooled(torch.sum, exponentials, size[1]))
+            self._totals.append((self._means[-1] if means else exponentials).sum(dim=0))
 
     def sums(self, sinks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Of each row the largest logit, the sum of the exponentials over it, and that sum with the sink's."""
-        largest = torch.stack(self._largest)
-        most = largest.amax(dim=0)
+        most = torch.stack(self._largest).amax(dim=0)
         if sinks is not None:
             most = torch.where(most == -math.inf, most, most.clamp_min(float(sinks)))
         most = _finite(most)
-        total = (torch.stack(self._totals) * (largest - most).exp()).sum(dim=0)
+        total = (torch.stack(self._totals) * (torch.stack(self._over) - most).exp()).sum(dim=0)
         sink = torch.zeros_like(most) if sinks is None else (float(sinks) - most).exp().masked_fill(total == 0, 0)
         return most, total, total + sink
 
@@ -153,7 +158,7 @@ class _Rows:
             if parts
         }
         if self._means:
-            over = [part * (top - most).exp() for part, top in zip(self._means, self._largest, strict=True)]
+            over = [part * (top - most).exp() for part, top in zip(self._means, self._over, strict=True)]
             found["means"] = self._down(torch.sum, torch.cat(over) / divisor)
         return found
 
@@ -187,6 +192,12 @@ def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
     """Of a term of each cell the same part, keys first; where it is the same for all rows, or all keys, it stays so."""
     term = term[rows] if len(term) > 1 else term
     return (term[:, columns] if term.shape[1] > 1 else term).T
+
+
+def _is_near(largest: Tensor) -> bool:
+    """Whether the exponential of each row's largest logit can be added up as it is."""
+    low, high = largest.aminmax()
+    return float(low) >= -_NEAR and float(high) <= _NEAR
 
 
 def _finite(most: Tensor) -> Tensor:
