@@ -79,15 +79,21 @@ class Rows:
             # The lines of a row stand together, in the order of the keys: the last one stays.
             following[duplicates[:, 0]] = duplicates[:, 1] + 1
         (places,) = real.nonzero()
-        arrays = (chosen, counted[chosen], real, (numpy.array(keys.special, dtype=bool) & real).nonzero()[0])
-        sought = (before, after, above, following, duplicates)
+        (special,) = (numpy.array(keys.special, dtype=bool) & real).nonzero()
         return cls(
-            *map(torch.from_numpy, arrays),
-            int(places[0]) if len(places) else 0,
-            len(places),
-            *map(torch.from_numpy, sought),
-            alike,
-            _places(queries) if alike else None,
+            positions=torch.from_numpy(chosen),
+            counted=torch.from_numpy(counted[chosen]),
+            real=torch.from_numpy(real),
+            special=torch.from_numpy(special),
+            first=int(places[0]) if len(places) else 0,
+            count=len(places),
+            before=torch.from_numpy(before),
+            after=torch.from_numpy(after),
+            above=torch.from_numpy(above),
+            following=torch.from_numpy(following),
+            duplicates=torch.from_numpy(duplicates),
+            alike=alike,
+            places=_places(queries) if alike else None,
         )
 
     @once

@@ -44,7 +44,7 @@ class Together(ABC):
         return self.reading_of(text).tokens
 
     def reading_of(self, text: str) -> Reading:
-        """What the model is given of a text.
+        """What the model is given of a text: its tensors, and the tokens that stand along its axes.
 
         Raises:
             UnusableText: as of `tokens_of`.

@@ -58,6 +58,26 @@ def test_it_is_the_same_however_many_rows_are_computed_at_a_time(
     numpy.testing.assert_allclose(again.normalisers, whole.normalisers, atol=1e-5)
 
 
+@pytest.mark.parametrize("height", [-300.0, -15.0, 15.0, 300.0])
+def test_logits_far_from_0_give_the_same_weights_as_those_near_it(
+    monkeypatch: pytest.MonkeyPatch, height: float
+) -> None:
+    monkeypatch.setattr(module, "_KEYS_AT_A_TIME", 40)
+    generator = torch.Generator().manual_seed(2)
+    query, key = (torch.randn(60, 8, generator=generator) for _ in range(2))
+    bias = torch.zeros(60, 60)
+    bias[:, 40:] = height  # in the second part of the keys alone
+    bias[:30] += height
+    allowed = torch.ones(60, 60, dtype=torch.bool)
+    allowed[5, :40] = allowed[6, 40:] = False
+    call = av.attend(query, key, torch.zeros(60, 0), allowed, bias=bias)
+    exact = call.masked.double().softmax(dim=-1).numpy()
+    found = overview(call, 30, means=True)
+    numpy.testing.assert_allclose(found.values, blocks(exact, found.size), atol=1e-5)
+    numpy.testing.assert_allclose(found.normalisers, call.masked.double().logsumexp(dim=-1), atol=3e-5)
+    numpy.testing.assert_allclose(found.sums, 1, atol=1e-5)
+
+
 def test_a_row_with_nothing_allowed_has_weights_of_zero() -> None:
     call = call_of("drawn").head(0)
     found = overview(call)
