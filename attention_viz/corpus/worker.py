@@ -10,7 +10,7 @@ from attention_viz.corpus.one_text import OneText, one_text
 from attention_viz.corpus.part import Part
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.models.inputs.text import Reading
+from attention_viz.models.inputs.text import Reading, read
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 
@@ -110,11 +110,14 @@ class Worker:
             UnusableText: the tokenizer leaves nothing of it.
         """
         text = text[: self.settings.length * _CHARACTERS]
-        reading = self.model.reading_of(text)
+        reading = self._reading(text)
         if len(reading.tokens) > self.settings.length:
             text = self.model.fit(text, self.settings.length).kept
-            reading = self.model.reading_of(text)
+            reading = self._reading(text)
         return text, reading
+
+    def _reading(self, text: str) -> Reading:
+        return read(self.model.name, self.model.tokenizer, text)
 
     def traces(self, texts: "Sequence[_Read]") -> list[Trace]:
         """Their runs."""

@@ -41,15 +41,7 @@ class Together(ABC):
         Raises:
             UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
         """
-        return self.reading_of(text).tokens
-
-    def reading_of(self, text: str) -> Reading:
-        """What the model is given of a text: its tensors, and the tokens that stand along its axes.
-
-        Raises:
-            UnusableText: as of `tokens_of`.
-        """
-        return read(self.name, self.tokenizer, text)
+        return read(self.name, self.tokenizer, text).tokens
 
     def trace_together(self, texts: Sequence[str], layers: Sequence[int] | None = None) -> list[Trace]:
         """The traces of several texts from one pass, whose rows are filled up to the longest.
@@ -65,13 +57,13 @@ class Together(ABC):
             UnsupportedModel: the model doesn't run a batch as it runs its rows.
             UnusableText: nothing to read in one of them.
         """
-        return self.traces_of([(text, self.reading_of(text)) for text in texts], layers)
+        return self.traces_of([(text, read(self.name, self.tokenizer, text)) for text in texts], layers)
 
-    def traces_of(self, read: "Sequence[tuple[str, Reading]]", layers: Sequence[int] | None = None) -> list[Trace]:
+    def traces_of(self, texts: "Sequence[tuple[str, Reading]]", layers: Sequence[int] | None = None) -> list[Trace]:
         """As `trace_together`, of texts that were read before.
 
         Args:
-            read: each text, and what `reading_of` gives for it.
+            texts: each one, and what the tokenizer made of it.
             layers: as in `trace`.
 
         Raises:
@@ -80,8 +72,8 @@ class Together(ABC):
         filling = None if self.tokenizer is None else self.tokenizer.pad_token_id
         return traces_together(
             self._tracer,
-            [reading for _, reading in read],
-            [replace(self._provenance, text=text) for text, _ in read],
+            [reading for _, reading in texts],
+            [replace(self._provenance, text=text) for text, _ in texts],
             self._tracer.anatomy.calls_of(layers),
             filling if isinstance(filling, int) else 0,
         )
