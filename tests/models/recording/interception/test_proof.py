@@ -180,6 +180,7 @@ def test_torchs_own_module_hides_its_weights_and_is_refused() -> None:
         av.wrap(model)
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower")  # which torch says of Python 3.13.0
 def test_a_compiled_model_is_refused_by_that_name() -> None:
     model = with_layers(softmax_alone)
     model.compile(backend="eager")
