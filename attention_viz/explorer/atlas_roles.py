@@ -107,7 +107,7 @@ def _why_none(name: str, unit: str, trace: "Trace", stream: str, table: "pandas.
     shares = [share for share in table[name].tolist() if share == share]
     if not shares:
         if stream == "cross" and name not in ("punctuation", "first", "broad"):
-            return "A text and itself are needed for it."
+            return "Told only where a text looks at itself."
         return _NOTHING.get(name, f"Too few {PLURALS[unit]} to tell.")
     # A head may reach the threshold and do another thing more.
     most = max(shares)

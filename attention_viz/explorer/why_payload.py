@@ -96,6 +96,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in range(len(heads))],
         "groups": _groups(rows, written, mlps, unit),
         "unit": unit,
+        "units": {"query": unit_of(trace.query_tokens(stream)), "key": unit_of(keys)},
         "words": _by_word(taken),
         "sources": _sources(trace, stream, at, taken),
         "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],

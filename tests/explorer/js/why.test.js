@@ -22,24 +22,6 @@ test("numbers have a sign, but for what is next to nothing", () => {
   assert.equal(tiny(0), "0");
 });
 
-test("a word that stands in the text twice is told apart", () => {
-  const words = ["John", "and", "John"];
-  assert.equal(wordAt(words, 1), "“and”");
-  assert.equal(wordAt(words, 2), "the second “John”");
-  assert.equal(wordAt(new Array(60).fill("the"), 51), "the 52nd “the”");
-  assert.equal(
-    looksAt(
-      [
-        [0, 0.16, 0],
-        [1, 0.04, 0],
-        [2, 0.74, 0],
-      ],
-      words,
-    ),
-    "second “John” .74 · first “John” .16",
-  );
-});
-
 test("what is missing without a head is told beside what it wrote", () => {
   assert.match(meaningOf(2.86, 3.04), /^Confirmed/);
   assert.match(meaningOf(0.82, -0.04), /^Later layers make up/);
@@ -68,6 +50,7 @@ const header = {
     mlps: [0],
     own: true,
     unit: "word",
+    units: {query: "word", key: "word"},
   },
   ...{queries: ["Mary", "and", "John", "to"], keys: ["Mary", "and", "John", "to"], heads: [3], groups: [], words: []},
   map: [[2.9, 0.8, -0.2]],
@@ -85,6 +68,37 @@ const header = {
     "0 2": [[3, 0.9, -0.2]],
   }),
 };
+
+/**
+ * The same number of a text of these words.
+ * @param {string[]} keys
+ */
+function said(keys, unit = "word") {
+  return {...header, queries: keys, keys, units: {query: unit, key: unit}};
+}
+
+test("a word that stands in the text twice is told apart", () => {
+  const twice = said(["John", "and", "John"]);
+  assert.equal(wordAt(twice, "key", 1), "“and”");
+  assert.equal(wordAt(twice, "key", 2), "the second “John”");
+  assert.equal(wordAt(said(new Array(60).fill("the")), "key", 51), "the 52nd “the”");
+  assert.equal(
+    looksAt(twice, [
+      [0, 0.16, 0],
+      [1, 0.04, 0],
+      [2, 0.74, 0],
+    ]),
+    "second “John” .74 · first “John” .16",
+  );
+});
+
+test("a patch and a frame are no words in quotes, not even where words look at them", () => {
+  const heard = {...said(["patch 13, 11", "patch 0, 2"], "patch"), queries: ["She"]};
+  heard.units.query = "word";
+  assert.equal(wordAt(heard, "key", 0), "patch 13, 11");
+  assert.equal(wordAt(heard, "query", 0), "“She”");
+  assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 .50");
+});
 
 test("what is missing is known of the heads that were silenced, and orders them", () => {
   const missing = missingOf(

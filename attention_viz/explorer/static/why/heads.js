@@ -64,7 +64,7 @@ function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
       "span",
       {class: "av-looks"},
       element("span", {class: "av-pattern", "aria-hidden": "true"}, ...pattern(header, sources)),
-      element("span", {class: "av-words-looked"}, looksAt(sources, header.keys)),
+      element("span", {class: "av-words-looked"}, looksAt(header, sources)),
     ),
     element(
       "span",

@@ -70,7 +70,7 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   const title = element("h3", {}, `Layer ${layer}, head ${head}: `, amount(wrote), " written");
   if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
-    ? `From ${wordAt(header.queries, header.at)} it looks at ${wordAt(header.keys, most[0])} (${most[1].toFixed(2)}), and writes ${signed(most[2])} of what it fetches there.`
+    ? `From ${wordAt(header, "query", header.at)} it looks at ${wordAt(header, "key", most[0])} (${most[1].toFixed(2)}), and writes ${signed(most[2])} of what it fetches there.`
     : "It wrote nothing here.";
   return element(
     "section",

@@ -24,6 +24,7 @@ import {whichOf} from "../claim/ordinal.js";
  * @property {number} at
  * @property {boolean} own  whether the words that look are those that are looked at
  * @property {string} unit  what its words are: "word", "patch" or "frame"
+ * @property {{query: string, key: string}} units  what those are that look, and those that are looked at
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {number[]} heads
@@ -68,12 +69,14 @@ export function tiny(number) {
 }
 
 /**
- * The word at a place, told apart where it stands in the text several times.
- * @param {string[]} words
+ * What stands at a place: a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+ * @param {Pick<WhyHeader, "queries" | "keys" | "units">} header
+ * @param {"query" | "key"} side  whether it looks or is looked at
  * @param {number} at
  */
-export function wordAt(words, at) {
-  return `${whichOf(words, at)}“${words[at]}”`;
+export function wordAt({queries, keys, units}, side, at) {
+  const words = side === "key" ? keys : queries;
+  return whichOf(words, at) + (units[side] === "word" ? `“${words[at]}”` : words[at]);
 }
 
 /**
@@ -102,14 +105,14 @@ export function isMadeUpFor(direct, missing) {
 
 /**
  * Where a head looks from a row, most first.
+ * @param {WhyHeader} header
  * @param {[number, number, number][]} sources
- * @param {string[]} words
  */
-export function looksAt(sources, words) {
+export function looksAt(header, sources) {
   const best = [...sources].sort((one, other) => other[1] - one[1]).slice(0, 2);
   return best
     .filter(([, weight]) => weight >= 0.05)
-    .map(([at, weight]) => `${wordAt(words, at).replace(/^the /, "")} ${weight.toFixed(2).replace("0.", ".")}`)
+    .map(([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${weight.toFixed(2).replace("0.", ".")}`)
     .join(" · ");
 }
 

@@ -38,7 +38,7 @@ export function storyOf(header, silenced) {
  */
 function ofWord(header, silenced, top) {
   const looked = lookedAt(header, top);
-  const word = wordAt(header.keys, looked);
+  const word = wordAt(header, "key", looked);
   /** @type {StoryStep[]} */
   const steps = [
     {words: `${nameOfHead(top)} writes most: it looks at ${word} and ${writes(header, top)}`, press: {head: top}},
@@ -51,7 +51,7 @@ function ofWord(header, silenced, top) {
   if (first) {
     const both = second && header.keys[lookedAt(header, first)] === header.keys[lookedAt(header, second)];
     const heads = both ? `${nameOfHead(first)} and ${nameOfHead(second)} look` : `${nameOfHead(first)} looks`;
-    const seen = wordAt(header.keys, lookedAt(header, first));
+    const seen = wordAt(header, "key", lookedAt(header, first));
     steps.push({
       words: `${heads} at ${seen}, but later layers make up for ${both ? "them" : "it"}`,
       press: {head: first},
@@ -70,13 +70,12 @@ function ofPair(header, top) {
   const embedding = header.groups.find(({kind}) => kind.toLowerCase() === `${header.unit} embedding`);
   const side = header.side === "query" ? "query" : "key";
   const other = side === "key" ? "query" : "key";
-  const words = side === "key" ? header.keys : header.queries;
   const looked = lookedAt(header, top);
   const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the word before" : "";
   const most =
     embedding && Math.abs(embedding.sum) > Math.abs(wrote)
-      ? `The ${header.unit} ${wordAt(words, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
-      : `${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}: at ${wordAt(words, header.at)} it looks at ${wordAt(header.keys, looked)}${before}`;
+      ? `The ${header.unit} ${wordAt(header, side, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
+      : `${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}: at ${wordAt(header, side, header.at)} it looks at ${wordAt(header, "key", looked)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `And what writes the ${other}?`, press: {side: other}},

@@ -287,6 +287,9 @@ def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same
     screen = Screen().open("/why?model=whisper-tiny.en&stream=cross&query=3&key=100")
     assert not screen.app.exception and not screen.alerts and "token ids" not in screen.words
     told = screen.channel("why-board", "silenced-largest")["silenced"]
+    # A word of the transcript is quoted, a time isn't.
+    (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
+    assert json.loads(board)["units"] == {"query": "word", "key": "frame"}
     model, before = shipped("whisper-tiny.en"), draw(Request("whisper-tiny.en", shown="window")).trace
     at = screen.picker("Said here").value
     chosen, other = (named_token(Request("whisper-tiny.en"), before, at, screen.picker(one).value) for one in BOTH)
