@@ -1,16 +1,29 @@
 """What a room shares: each thing made once, however many ask for it at a time, and never more than there is memory."""
 
 import threading
+import weakref
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-__all__ = ["SharedCache"]
+__all__ = ["SharedCache", "discard_everywhere"]
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
+
+
+_all: "weakref.WeakSet[SharedCache[Any, Any]]" = weakref.WeakSet()
+_all_lock = threading.Lock()
+
+
+def discard_everywhere(which: Callable[[Any], bool]) -> None:
+    """Drop from every room there is the keys for which `which` is true, as `SharedCache.discard` does."""
+    with _all_lock:
+        caches = list(_all)
+    for cache in caches:
+        cache.discard(which)
 
 
 class _Interrupted(Exception):
@@ -38,6 +51,8 @@ class SharedCache(Generic[_Key, _Value]):
         self._values: LRUCache[_Key, _Value] = LRUCache(capacity, lambda value: min(size_of(value), capacity))
         self._pending: dict[_Key, Future[_Value]] = {}
         self._lock = threading.Lock()
+        with _all_lock:
+            _all.add(self)
 
     def __contains__(self, key: _Key) -> bool:
         """Whether it is there already."""
@@ -81,8 +96,14 @@ class SharedCache(Generic[_Key, _Value]):
         self._report(evicted)
 
     def discard(self, which: Callable[[_Key], bool]) -> None:
-        """Drop all keys for which `which` is true, without calling `on_evict`."""
+        """Drop all keys for which `which` is true, without calling `on_evict`.
+
+        What is being made for one of them reaches those who wait for it and isn't kept; who asks from now on gets it
+        made anew.
+        """
         with self._lock:
+            for key in [key for key in self._pending if which(key)]:
+                del self._pending[key]
             for key in [key for key in self._values if which(key)]:
                 del self._values[key]
 
@@ -90,24 +111,27 @@ class SharedCache(Generic[_Key, _Value]):
         try:
             value = make()
         except BaseException as error:
-            self._settle(key)
+            self._settle(key, future)
             future.set_exception(error if isinstance(error, Exception) else _Interrupted())
             raise
         try:
-            evicted = self._store(key, value)
+            evicted = self._store(key, value, future)
         finally:  # those who wait get it, whatever became of storing it
-            self._settle(key)
+            self._settle(key, future)
             future.set_result(value)
         self._report(evicted)
         return value
 
-    def _settle(self, key: _Key) -> None:
+    def _settle(self, key: _Key, future: Future[_Value]) -> None:
         with self._lock:
-            del self._pending[key]
+            if self._pending.get(key) is future:
+                del self._pending[key]
 
-    def _store(self, key: _Key, value: _Value) -> list[_Key]:
+    def _store(self, key: _Key, value: _Value, future: Future[_Value]) -> list[_Key]:
         size = self._size_of(value)
         with self._lock:
+            if self._pending.get(key) is not future:  # dropped meanwhile
+                return []
             evicted = self._shrink(size)
             self._values[key] = value
         return evicted

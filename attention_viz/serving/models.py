@@ -1,28 +1,34 @@
 """Where a model that somebody asked for is loaded from, and whether there is room for it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import gc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models import CATALOGUE, SNAPSHOTS, load
 from attention_viz.models.sources.snapshots import revision_of, snapshot_name
 from attention_viz.serving import permissions as allowed
+from attention_viz.serving.cache import discard_everywhere
 from attention_viz.serving.door import FORWARDS
+from attention_viz.serving.facts import forget_facts
+from attention_viz.serving.request import Request
 from attention_viz.serving.settings import SETTINGS
 
 if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.scratch.protocol import Model
 
-__all__ = ["Source", "check_room", "find", "open_source", "plan_of"]
+__all__ = ["Source", "check_room", "find", "note", "open_source", "plan_of", "refresh"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
 
 
 _MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
+# Of every folder whose model was read, what its files were then.
+_states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 
 @dataclass(frozen=True)
@@ -34,12 +40,15 @@ class Source:
         folder: where they are; None for the catalogue, which knows by itself.
         memory: about how many bytes it takes once it is loaded.
         revision: which version it is, where that is known.
+        state: of a folder's files that a model is read from, before any was read; None where they are as they were
+            published.
     """
 
     name: str
     folder: Path | None
     memory: int
     revision: str | None = None
+    state: Mapping[str, tuple[int, ...]] | None = None
 
 
 def find(name: str) -> Source:
@@ -56,13 +65,47 @@ def find(name: str) -> Source:
     if (reason := allowed.refusal(name)) is not None:
         raise ModelNotFound(reason)
     if allowed.kind(name) == "folder":
-        return _checked(allowed.display_name(name), allowed.folder(name), None)
+        from attention_viz.models.sources.folders import state_of
+
+        before = state_of(folder := allowed.folder(name))
+        return replace(_checked(allowed.display_name(name), folder, None), state=before)
     plan = plan_of(name)
     if not plan.complete:
         raise ModelNotFound(f"{name} has to be downloaded first")
     from attention_viz.models import download
 
     return _checked(plan.name, download(plan), plan.commit)
+
+
+def note(name: str, source: Source) -> None:
+    """Remember what a folder's files were when its model was read, by the name that was asked for."""
+    if source.state is not None:
+        _states[name] = source.state
+
+
+def refresh(name: str) -> None:
+    """Let go of a folder's model, and of all that was worked out by it, where its files have changed since it was read.
+
+    A page asks once, before it shows anything of the model, so that all it shows is of one moment.
+    """
+    if (seen := _states.get(name)) is None:
+        return
+    from attention_viz.models.sources.folders import state_of
+
+    # Whoever takes it out of what was seen is the one who lets go.
+    if state_of(Path(allowed.canonical_name(name))) != seen and _states.pop(name, None) is not None:
+        forget_facts(name)
+        discard_everywhere(lambda key: _is_of(name, key))
+        # Its objects were set aside when it was loaded.
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+
+
+def _is_of(name: str, key: object) -> bool:
+    """Whether a key of a cache is a model's name or a request of it, or has one among its parts."""
+    parts: tuple[object, ...] = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
+    return any(one == name or (isinstance(one, Request) and one.model == name) for one in parts)
 
 
 def plan_of(name: str) -> "Plan":

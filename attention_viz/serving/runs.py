@@ -13,7 +13,7 @@ from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_core
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.facts import remember
 from attention_viz.serving.loads import Loads
-from attention_viz.serving.models import find, open_source
+from attention_viz.serving.models import find, note, open_source
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
@@ -268,6 +268,7 @@ def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
     _models.make_room(source.memory)
     model = open_source(source, cancelled)
     remember(name, model.facts)
+    note(name, source)
     # Streamlit collects garbage after every rerun; a model's million objects would be walked each time.
     gc.collect()
     gc.freeze()

@@ -63,6 +63,34 @@ def test_room_is_made_before_something_large_is() -> None:
     assert "bbbb" not in kept
 
 
+def test_what_is_dropped_while_it_is_made_is_not_kept() -> None:
+    kept: SharedCache[str, int] = SharedCache(10, lambda _: 1)
+
+    def old() -> int:
+        kept.discard(lambda key: key == "a")
+        assert kept.get("a", lambda: 2) == 2  # who asks from then on doesn't wait for the old one
+        return 1
+
+    assert kept.get("a", old) == 1
+    assert kept.get("a", pytest.fail) == 2
+
+
+@pytest.mark.parametrize("change", ["config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"])
+def test_a_folder_whose_files_changed_is_read_anew(rooms: Path, change: str) -> None:
+    request, file = Request(model=str(rooms / "one"), text=TEXT), rooms / "one" / change
+    before, kept = serving.draw(request), SharedCache[tuple[Request, str], int](10, lambda _: 1)
+    kept.get((request, "more"), lambda: 1)
+    sources.refresh(request.model)
+    assert serving.draw(request) is before
+    # The same bytes under a new time, or, of the template, a file that wasn't there.
+    file.write_bytes(file.read_bytes() if file.exists() else b"{{ messages[0].content }}")
+    sources.refresh(request.model)
+    assert not serving.is_loaded(request.model) and (request, "more") not in kept
+    assert serving.draw(request) is not before
+    sources.refresh(request.model)
+    assert serving.is_loaded(request.model)
+
+
 def test_what_goes_wrong_is_told_to_all_who_wait_and_tried_again_by_the_next() -> None:
     kept: SharedCache[str, int] = SharedCache(10, lambda _: 1)
     tries = list[int]()

@@ -27,6 +27,7 @@ __all__ = [
     "refuse_code",
     "refuse_without_safetensors",
     "sha256_of",
+    "state_of",
 ]
 
 WEIGHTS = "model.safetensors"
@@ -45,6 +46,11 @@ TOKENIZER_FILES = (
 )
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+# What a model is read from, vocabularies of every kind and chat templates among it; logs and checkpoints' other files
+# come and go beside it.
+_READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken", ".codes", ".bpe")
+# Where further chat templates lie.
+_TEMPLATES = "additional_chat_templates"
 # Bytes of a file that is read as text: twice what the largest published vocabularies take.
 _LONGEST_TEXT = 80_000_000
 # How much of a file is read at a time.
@@ -209,6 +215,24 @@ def _count(file: Path, name: str) -> int:
     except OSError as error:  # its own words would tell the path
         raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
     return sum(prod(shape) for shape in shapes)
+
+
+def state_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """Of each file that a model is read from what tells in no time whether it is the one that it was.
+
+    That is its place on the disk, its size, and when it changed, by its own account and by the system's: a copy may
+    keep the former. A folder that is gone has none.
+    """
+    found = dict[str, tuple[int, ...]]()
+    for place in (path, path / _TEMPLATES):
+        try:
+            for file in place.iterdir():
+                if file.suffix in _READ and file.is_file():
+                    one = file.stat()
+                    found[str(file.relative_to(path))] = one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns
+        except OSError:  # it isn't there, or goes meanwhile
+            continue
+    return found
 
 
 def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:

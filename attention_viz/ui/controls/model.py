@@ -12,9 +12,8 @@ from attention_viz.models.sources.catalogue import how_to_install
 from attention_viz.scratch.facts import UNKNOWN_COUNT
 from attention_viz.serving import downloads
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.downloads import Download
 from attention_viz.serving.facts import facts_of
-from attention_viz.serving.models import check_room, plan_of
+from attention_viz.serving.models import check_room, plan_of, refresh
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
 from attention_viz.ui.address import DEFAULT, State, opened_on, own_example, write_address
@@ -114,6 +113,7 @@ def prepare(state: State, *, asked: bool = True) -> State:
     """
     if state.model in CATALOGUE or opening.opened() is not None:
         return state
+    refresh(state.model)
     if not is_loaded(state.model) and not _load(state):
         # What else the address holds stays there until the page can be shown.
         st.query_params.update(write_address(state))
@@ -270,11 +270,7 @@ def _watch(model: str) -> None:
     received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
     st.progress(download.share, text=plain(f"Downloading {plan.name}: {received}"))
     if st.session_state.get("began") is download:
-        st.button("Cancel", on_click=_cancel, args=(download,))
-
-
-def _cancel(download: Download) -> None:
-    download.cancel()
+        st.button("Cancel", on_click=download.cancel)
 
 
 def _megabytes(count: int) -> str:

@@ -66,6 +66,21 @@ def test_what_lies_outside_the_allowed_folder_is_refused_in_words(screen: Screen
     assert screen.address["model"] == "all-MiniLM-L6-v2"
 
 
+def test_a_tokenizer_that_is_put_into_the_folder_is_read_when_the_page_is_loaded_again(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(tmp_path,), hub=False))
+    folder = Path(shutil.copytree(models / "tiny-bert", tmp_path / "mine", ignore=shutil.ignore_patterns("token*")))
+    assert "came without a tokenizer" in Screen().open(link(str(folder))).words
+    for file in (models / "tiny-bert").glob("token*"):
+        shutil.copy(file, folder)
+    words = Screen().open(link(str(folder))).words
+    assert "came without a tokenizer" not in words and "Verified" in words
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    assert "came without a tokenizer" in Screen().open(link(str(folder))).words
+
+
 def test_a_folder_is_chosen_in_the_picker(allowed: Path) -> None:
     screen = Screen().open(f"/?text={quote(TEXT)}").pick("Model", FOLDER)
     assert "Still shown: all-MiniLM-L6-v2" in screen.words

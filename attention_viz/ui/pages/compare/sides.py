@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.analysis.comparison.compare import Comparison, compare
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
+from attention_viz.serving.models import refresh
 from attention_viz.serving.runs import Drawn, draw, is_loaded
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -81,6 +82,7 @@ def run_second(
 
 
 def _draw(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Run | None:
+    refresh(state.model)
     # What is on the screen already stays there, paler, until the new one is ready.
     if not is_loaded(state.model):
         hold(state, place, height)
