@@ -1,9 +1,9 @@
 """The field for a picture or a sound, where a model reads such: samples, an upload, the camera or the microphone."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
@@ -14,9 +14,6 @@ from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import one_line
-
-if TYPE_CHECKING:
-    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 __all__ = ["KEPT", "ask_another", "choose_sample", "end_unless_shown", "is_own", "reads", "show_thing", "thing_label"]
 
@@ -184,8 +181,9 @@ def _another(kind: str) -> str:
 
 def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload], None] | None = None) -> None:
     """Show what was brought, or say why it can't be; what is shown stays then."""
-    file: UploadedFile | None = st.session_state.get(key)
-    if file is None:
+    file: object = st.session_state.get(key)
+    # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
+    if not isinstance(file, UploadedFile):
         return
     st.session_state.pop(_REFUSED, None)
     try:

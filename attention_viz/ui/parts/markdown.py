@@ -5,11 +5,15 @@ import re
 __all__ = ["as_sentence", "plain"]
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&@])")
+# Looked for once signs are read, escaped or not: addresses of the web and of mail, codes of emoji and of icons. What
+# has no width and breaks no line keeps them apart.
+_FOUND_LATER = re.compile(r":(?=//|material/|[\w+-]+:)|www(?=\.)|(?<=[\w.+-])(?=@)", re.IGNORECASE)
+_JOINER = "\u2060"
 
 
 def plain(text: str) -> str:
-    """The text with every sign escaped that Markdown, formulas, colours or emoji codes begin with."""
-    return _SIGNS.sub(r"\\\1", text)
+    """The text with every sign escaped that Markdown, formulas, colours, links, emoji or icons begin with."""
+    return _SIGNS.sub(r"\\\1", _FOUND_LATER.sub(rf"\g<0>{_JOINER}", text))
 
 
 def as_sentence(message: str) -> str:

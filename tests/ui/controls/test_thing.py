@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 import attention_viz as av
 from attention_viz.models import CATALOGUE
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.things.uploads import upload_of
 from attention_viz.ui.address import opened_on
+from attention_viz.ui.controls import thing
 from attention_viz.ui.controls.thing import KEPT, SHOWN_ON
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
@@ -125,6 +127,14 @@ def test_silence_is_told_as_such_and_no_word_has_a_time(tmp_path: Path) -> None:
     screen = Screen().open(f"/?model={SOUNDS}").upload("Upload a sound", path)
     assert any("made up" in one for one in screen.alerts)
     assert all(one["start"] is None for one in screen.packed().get("seen", {}).get("sound", {}).get("words", []))
+
+
+def test_a_file_that_was_taken_and_let_go_is_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What Streamlit hands over where the field is sent once more before it is drawn anew.
+    state = {"thing-upload-0": DeletedFile("gone")}
+    monkeypatch.setattr(thing.st, "session_state", state)
+    thing._take("sound", "thing-upload-0")
+    assert list(state) == ["thing-upload-0"]
 
 
 def test_an_address_that_names_no_sample_is_told_which_there_are() -> None:

@@ -140,7 +140,9 @@ def _decoded(source: Path | bytes, name: str, start: float) -> tuple[NDArray[np.
     except (soundfile.SoundFileError, OSError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, UnusableSound):
             raise
-        what = "is empty" if not head else f"can't be read as a sound: {error}"
+        # The library's own sentence, without the object that it read from.
+        reason = str(getattr(error, "error_string", error)).rstrip(". ")
+        what = "is empty" if not head else f"can't be read as a sound: {reason}"
         raise UnusableSound(f"{name} {what}; read are WAV, FLAC, Ogg, MP3 and AIFF") from error
     return _present(samples[:0] if first >= frames else samples, name, start, frames / rate), rate, frames / rate
 
