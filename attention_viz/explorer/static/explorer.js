@@ -13,7 +13,7 @@ import {createStrip} from "./parts/strip.js";
 import {createTable} from "./parts/table.js";
 import {NOTHING_CHOSEN, choiceOf, createView, showHead} from "./parts/view.js";
 import {readStyle} from "./parts/style.js";
-import {pairIn} from "./data/pair.js";
+import {keyFollows, pairIn, pairOfPinned} from "./data/pair.js";
 import {Recording} from "./data/recording.js";
 import {createStore, hasAny} from "./data/store.js";
 import {pictureParts} from "./seen/picture.js";
@@ -116,7 +116,10 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     holds: (wanted) => recording.has(wanted) || recording.head(wanted) !== null,
     choose: (wanted) => {
       showHead(store, recording.nearest(wanted));
-      store.set(askedPair(recording, wanted));
+      const asked = askedPair(recording, wanted);
+      // After Back another pair is told: what was pinned for this one is let go.
+      const others = store.state.query !== null && asked.pairQuery !== store.state.query;
+      store.set({...asked, ...(others ? {query: null, key: null} : {})});
     },
     refresh() {
       // While the host moves the element it is on no page, and has no colours.
@@ -243,12 +246,19 @@ async function loadHead({store, recording}, gone) {
 }
 
 /**
- * Until the reader has chosen two tokens, the pair is the one that the head on the screen is told by.
- * @param {Pick<OwnView, "store" | "recording" | "now">} view
+ * Until the reader has chosen two tokens, the pair is the one that the head on the screen is told by; with a query alone
+ * pinned, what that looks at in the head, which may have been read only now.
+ * @param {Pick<OwnView, "store" | "recording" | "now" | "choose">} view
  */
-function choosePair({store, recording, now}) {
-  const {pairChosen, preview} = store.state;
-  if (pairChosen || preview !== null) return;
+function choosePair({store, recording, now, choose}) {
+  const {pairChosen, preview, query, pairKey} = store.state;
+  if (preview !== null) return;
+  if (keyFollows(store.state)) {
+    const followed = pairOfPinned(store.state, now, query);
+    if (followed && followed.pairKey !== pairKey) choose({});
+    return;
+  }
+  if (pairChosen) return;
   const pair = pairIn(recording, now, now.at);
   if (pair) store.set({pairQuery: pair.query, pairKey: pair.key});
 }

@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 import {
   findingIn,
   hasLinks,
+  keyFollows,
   layerPlace,
   linksOf,
   linksWords,
   pairIn,
+  pairOfPinned,
   wordsOf,
 } from "../../../attention_viz/explorer/static/data/pair.js";
 
@@ -85,4 +87,38 @@ test("its links are looked for once, until other rows or columns are on the scre
   assert.ok(!hasLinks(counted, fewer, places) && !hasLinks(counted, places, fewer));
   linksOf(counted, fewer, places, one.stream);
   assert.equal(searches, 2);
+});
+
+test("a query alone is told by what it looks at most among words, and by a special token only where nothing else counts", () => {
+  const row = (weights) => ({
+    strongest: ([query], columns, count, accepts) =>
+      [...columns]
+        .filter((key) => accepts(query, key))
+        .map((key) => ({query, key, weight: weights[key]}))
+        .sort((a, b) => b.weight - a.weight)
+        .slice(0, count),
+  });
+  // The pair before is another query's: its key says nothing of this one.
+  const before = {query: null, key: null, pairQuery: 3, pairKey: 1};
+  const told = (weights, query = 1, name = "encoder") =>
+    pairOfPinned(before, drawn(name, row(weights)), query)?.pairKey;
+  assert.equal(told([0.88, 0.1, 0.015, 0.005]), 3);
+  assert.equal(told([0.88, 0.1, 0.02, 0]), 2);
+  assert.equal(told([0.9, 0.1, 0, 0]), 0);
+  assert.equal(told([0, 1, 0, 0]), 1);
+  assert.equal(told([0.1, 0.2, 0, 0.7], 3), 1);
+  assert.deepEqual(pairOfPinned(before, drawn("encoder", row([0, 0, 0, 1])), 1), {
+    ...{pairQuery: 1, pairKey: 3, pairChosen: true},
+  });
+  assert.equal(pairOfPinned(before, drawn("encoder", null), 1), null);
+});
+
+test("a pinned query's key follows until a key is chosen, too, and let go it is the head's own pair again", () => {
+  const alone = {query: 1, key: 1, pairQuery: 1, pairKey: 3};
+  assert.ok(keyFollows(alone));
+  assert.ok(!keyFollows({...alone, key: 3}));
+  assert.ok(!keyFollows({...alone, query: null, key: null}));
+  const nothing = {pairQuery: null, pairKey: null, pairChosen: false};
+  assert.deepEqual(pairOfPinned(alone, drawn("encoder", null), null), nothing);
+  assert.equal(pairOfPinned({...alone, key: 3}, drawn("encoder", null), null), null);
 });

@@ -112,6 +112,56 @@ export function pairIn(recording, {head, rows, columns, stream}, at) {
 }
 
 /**
+ * What one query is told by: what it looks at most among words, else among what isn't special, else at all.
+ * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn
+ * @param {number} query
+ * @returns {{query: number, key: number} | null} null before the head has been read
+ */
+export function pairOfRow({head, columns, stream}, query) {
+  if (head === null) return null;
+  const {name, own, keys} = stream;
+  const word = wordsOf(keys);
+  const first = name === "decoder" ? 0 : -1;
+  const other = (/** @type {number} */ key) => !(own && key === query);
+  const kinds = [
+    (/** @type {number} */ key) => word[key] === 1 && key !== first && other(key),
+    (/** @type {number} */ key) => !keys.dimmed[key] && other(key),
+    other,
+    () => true,
+  ];
+  for (const accepts of kinds) {
+    const best = head.strongest(Int32Array.of(query), columns, 1, (_, key) => accepts(key))[0];
+    if (best && best.weight > 0) return {query, key: best.key};
+  }
+  return null;
+}
+
+/**
+ * @typedef {{query: number | null, key: number | null, pairQuery: number | null, pairKey: number | null}} Chosen
+ */
+
+/**
+ * Whether a query is pinned of which the reader didn't say the key: that follows the head, as what the query looks at.
+ * @param {Readonly<Chosen>} state
+ */
+export function keyFollows({query, key, pairQuery, pairKey}) {
+  return query !== null && (query !== pairQuery || key !== pairKey);
+}
+
+/**
+ * What is told once a query alone is pinned: what it looks at; once it is let go, what the head is told by.
+ * @param {Readonly<Chosen>} state  before
+ * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn
+ * @param {number | null} query
+ * @returns {{pairQuery: number | null, pairKey: number | null, pairChosen: boolean} | null} null where it stays the same
+ */
+export function pairOfPinned(state, drawn, query) {
+  if (query === null) return keyFollows(state) ? {pairQuery: null, pairKey: null, pairChosen: false} : null;
+  const pair = pairOfRow(drawn, query);
+  return pair && {pairQuery: query, pairKey: pair.key, pairChosen: true};
+}
+
+/**
  * @param {Places} places
  * @param {Axis} axis
  */

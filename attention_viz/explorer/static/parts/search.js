@@ -10,7 +10,7 @@ import {hasAny} from "../data/store.js";
  * @import {RankedHead} from "../data/ranking.js"
  */
 
-/** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"pairQuery" | "pairKey" | "pairChosen">} SearchView */
+/** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"query" | "key" | "pairQuery" | "pairKey" | "pairChosen">} SearchView */
 
 const MOST_HEADS = 10;
 
@@ -21,8 +21,10 @@ const MOST_HEADS = 10;
  */
 export function createSearch(view) {
   const {store} = view;
-  const query = createPicker("av-query", "Query token", (place) => store.set({pairQuery: place, pairChosen: true}));
-  const key = createPicker("av-keys", "Key token", (place) => store.set({pairKey: place, pairChosen: true}));
+  // Both are then chosen here: a token pinned alone would have its own key.
+  const own = {query: null, key: null, pairChosen: true};
+  const query = createPicker("av-query", "Query token", (place) => store.set({...own, pairQuery: place}));
+  const key = createPicker("av-keys", "Key token", (place) => store.set({...own, pairKey: place}));
   const list = element("ol", {});
   const title = element("h2", {}, "Which heads link", query.node, "to", key.node);
   const node = element(

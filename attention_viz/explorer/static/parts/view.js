@@ -3,7 +3,7 @@
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
 import {hatchingOf, readStyle} from "./style.js";
-import {hasLinks, pairIn} from "../data/pair.js";
+import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
 import {positions} from "../data/tokens.js";
 
 /**
@@ -165,14 +165,19 @@ export function createView(root, store, recording, onChoice, onOpen) {
       store.set({preview: there ? preview : null});
     },
     pin: ({query, key}, {pair}) => {
-      store.set({query, key, ...pairOf({query, key}, pair)});
+      const told = pair
+        ? {pairQuery: query, pairKey: key, pairChosen: true}
+        : pairOfPinned(store.state, view.now, query);
+      store.set({query, key, ...told});
       if (query !== null) announceRow(view, query);
-      if (pair) onChoice(choiceOf(store.state));
+      if (told !== null) onChoice(choiceOf(store.state));
     },
     choose: (wanted) => {
       const next = recording.nearest({...store.state, ...wanted});
       showHead(store, next);
       store.set({preview: null});
+      if (keyFollows(store.state))
+        store.set(pairOfPinned(store.state, look(store.state, recording), store.state.query) ?? {});
       onChoice(choiceOf(store.state));
     },
     take: ({query, key, ...wanted}) => {
@@ -282,15 +287,4 @@ function announceRow({now: {head, columns, stream}, live}, query) {
   const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
   const weight = head.at(query, best).toFixed(3);
   live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${weight}`;
-}
-
-/**
- * What becomes of the pair that heads are ranked by when tokens are pinned.
- * @param {Pair} pinned
- * @param {boolean} both whether both of them are meant, not the query alone
- * @returns {Partial<State>}
- */
-function pairOf({query, key}, both) {
-  if (both) return {pairQuery: query, pairKey: key, pairChosen: true};
-  return query === null ? {} : {pairQuery: query, pairChosen: true};
 }

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 import attention_viz as av
+from attention_viz.models.model import AttentionModel
 from tests.conftest import OpenPage, Recolour
 from tests.pages import exported, open_menu
 
@@ -194,3 +195,29 @@ def test_of_a_long_text_the_numbers_of_each_head_that_is_chosen_come_from_the_se
         best = weights.flatten().sort(descending=True).values[:5]
         links = screen.get_by_test_id("explorer-bars").locator("li .av-number")
         expect(links).to_contain_text([f"{weight:.3f}" for weight in best])
+
+
+def test_a_word_pressed_is_told_by_what_it_looks_at_in_headline_address_and_on_the_next_page(
+    page: OpenPage, idle: Idle, minilm: AttentionModel
+) -> None:
+    text = "The+cat+sat+on+the+mat+because+it+was+tired"
+    screen = page(f"/?model=all-MiniLM-L6-v2&text={text}&layer=3&head=1")
+    claim = screen.get_by_test_id("explorer-sentence")
+    expect(claim).to_contain_text("“it” looks back at “cat”")
+    weights = minilm.trace(text.replace("+", " ")).weights(3, 1)
+    mat = 6
+    words = [key for key in range(1, 11) if key != mat]
+    best = max(words, key=lambda key: float(weights[mat, key]))
+    token = screen.get_by_test_id("explorer-arcs").get_by_role("option", name="mat")
+    token.click()
+    screen.mouse.move(5, 5)
+    expect(claim).to_contain_text(f"“mat” looks at “{text.lower().split('+')[best - 1]}”")
+    expect(screen).to_have_url(re.compile(f"query={mat}&key={best}"))
+    idle(screen)
+    screen.go_back()
+    expect(claim).to_contain_text("“it” looks back at “cat”")
+    expect(token).to_have_attribute("aria-selected", "false")
+    idle(screen)
+    token.click()
+    screen.get_by_test_id("explorer-matters").click()
+    expect(screen).to_have_url(re.compile(rf"/heads\?.*query={mat}&key={best}.*silence=on"))
