@@ -31,6 +31,7 @@ class _Visit:
         first: what was chosen when it had answered.
         notices: what can't be had of what was asked for.
         labels: what options were called.
+        told: what alone the address tells until something is chosen; None for all.
     """
 
     asked: dict[str, str]
@@ -41,6 +42,7 @@ class _Visit:
     first: Any = None
     notices: list[str] = field(default_factory=list[str])
     labels: tuple[str, ...] = ()
+    told: Collection[str] | None = None
 
 
 class Choices(Generic[ChoiceT]):
@@ -183,7 +185,21 @@ class Choices(Generic[ChoiceT]):
 
     def address(self) -> dict[str, str]:
         """The parameters that reproduce what is chosen, and those that could not be answered yet."""
-        return write(self.current(), self._remembered.known) | self._remembered.asked
+        visit = self._remembered
+        written = write(self.current(), visit.known)
+        if visit.told is not None and self.untouched:
+            written = {name: text for name, text in written.items() if name in visit.told}
+        return written | visit.asked
+
+    def arrived(self, *names: str) -> None:
+        """Leave the address as the page before wrote it, until something is chosen.
+
+        Another address of the same page would be one more step of Back, on which one stays where one is.
+
+        Args:
+            names: the parameters that the page before wrote.
+        """
+        self._remembered.told = names
 
     def asked(self, name: str) -> str | None:
         """What the address asks for of a parameter, as long as that is not answered."""

@@ -118,7 +118,7 @@ def show_asked_page() -> None:
         show_why()
     if page == "silence":
         st.session_state[ASKED_SILENCE] = True
-        page = "heads"
+        st.switch_page(PAGES["Heads"], query_params=pickers.address() | {"silence": "on"})
     if (file := f"pages/{page}.py") in PAGES.values():
         st.switch_page(file, query_params=pickers.address())
 

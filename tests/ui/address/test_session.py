@@ -151,6 +151,16 @@ def test_what_a_page_adjusts_by_itself_is_no_choice_and_leaves_the_notices(sessi
     assert len(choices.notices()) == 2 and choices.current().depth == 2
 
 
+def test_the_address_stays_what_the_page_before_wrote_until_something_is_chosen(session: dict[str, Any]) -> None:
+    choices.begin({})
+    choices.settle(DEEP)
+    choices.adjust(depth=2)
+    choices.arrived("depth")
+    assert choices.address() == {"depth": "2"}
+    session["dive-boat"] = "large"
+    assert choices.address() == WRITTEN | {"depth": "2", "boat": "large"}
+
+
 def test_a_link_of_before_opens_the_same_and_is_written_with_the_name_of_today() -> None:
     address = modernised([Dive], {"place": "sea", "level": "4"})
     assert address == {"place": "sea", "depth": "4"}

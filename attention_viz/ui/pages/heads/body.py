@@ -89,7 +89,8 @@ def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsCh
     if coloured:
         HEADS_CHOICES.adjust(view="colours")
     if st.session_state.pop(ASKED_SILENCE, False):
-        HEADS_CHOICES.set(silence="on")
+        HEADS_CHOICES.adjust(silence="on")
+        HEADS_CHOICES.arrived("silence")
         arrive_silent()
     elif by_link:
         arrive_silent()

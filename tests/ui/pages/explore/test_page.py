@@ -221,3 +221,7 @@ def test_a_word_pressed_is_told_by_what_it_looks_at_in_headline_address_and_on_t
     token.click()
     screen.get_by_test_id("explorer-matters").click()
     expect(screen).to_have_url(re.compile(rf"/heads\?.*query={mat}&key={best}.*silence=on"))
+    idle(screen)
+    screen.go_back()
+    expect(claim).to_contain_text("“mat” looks at")
+    expect(screen).not_to_have_url(re.compile("/heads"))
