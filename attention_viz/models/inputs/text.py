@@ -252,7 +252,8 @@ def _word_table(model: "PreTrainedModel") -> nn.Embedding | None:
 def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":
     if tokenizer is None:
         raise UnusableText(
-            f"{model} came without a tokenizer, so text can't be read; use trace_ids, or wrap it with one"
+            f"{model} came without a tokenizer, so text can't be read; put the model's tokenizer.json and "
+            "tokenizer_config.json into its folder, or, in Python, give ids to trace_ids or a tokenizer to wrap"
         )
     return tokenizer
 
