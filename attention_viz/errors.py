@@ -103,5 +103,10 @@ class TraceError(AttentionVizError, ValueError):
 
 
 def first_line(error: BaseException) -> str:
-    """What a foreign error says, without the advice for somebody else that often follows."""
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
+    """What a foreign error says, without the advice for somebody else that often follows.
+
+    A line that ends in a colon announces the next one, which is said with it.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
+    said = next((at for at, line in enumerate(lines) if not line.endswith(":")), len(lines) - 1)
+    return " ".join(lines[: said + 1])

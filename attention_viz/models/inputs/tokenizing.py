@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from attention_viz.errors import UnusableText
+from attention_viz.errors import UnusableText, first_line
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
@@ -78,7 +78,7 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
     except BaseException as error:
         if not is_breakdown(error):
             raise
-        raise UnusableText(f"{model}'s tokenizer broke down over this text: {_first_line(error)}") from None
+        raise UnusableText(f"{model}'s tokenizer broke down over this text: {first_line(error)}") from None
 
 
 def is_breakdown(error: BaseException) -> bool:
@@ -94,7 +94,3 @@ def _line_of(tokenizer: "PreTrainedTokenizerBase") -> _Line:
             # With the tokenizer its thread ends; a job under way still holds it.
             weakref.finalize(tokenizer, line.jobs.put, cast("_Job | None", None))
         return line
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0]

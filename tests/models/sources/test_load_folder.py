@@ -85,7 +85,8 @@ def test_a_folder_without_a_tokenizer_reads_ids_only(folder: Path) -> None:
         path.unlink()
     model = av.load(str(folder))
     assert model.trace_ids(torch.tensor([[5, 6]])).fidelity.ok
-    with pytest.raises(av.UnusableText, match="came without a tokenizer"):
+    remedy = "put the model's tokenizer.json and tokenizer_config.json into its folder, or, in Python, give ids to"
+    with pytest.raises(av.UnusableText, match=f"came without a tokenizer, so text can't be read; {remedy} trace_ids"):
         model.trace("the bank")
 
 
@@ -125,6 +126,11 @@ def config_of_an_unknown_type(folder: Path) -> None:
 
 def config_of_another_size(folder: Path) -> None:
     change(folder / "config.json", intermediate_size=41)
+
+
+def config_of_a_size_that_heads_do_not_divide(folder: Path) -> None:
+    build("llama").save_pretrained(folder)
+    change(folder / "config.json", hidden_size=128, num_attention_heads=6)
 
 
 def config_of_fewer_layers(folder: Path) -> None:
@@ -196,6 +202,10 @@ def index_of_nothing(folder: Path) -> None:
         (
             config_of_another_size,
             r"9 have another shape, such as bert.*\(37,\) in the file and \(41,\) by",
+        ),
+        (
+            config_of_a_size_that_heads_do_not_divide,
+            r"as llama: .*: .*hidden size \(128\) is not a multiple of .* \(6\)",
         ),
         (config_of_fewer_layers, r"layers that config.json leaves out, such as bert.encoder.layer.1"),
         (without_weights, "holds no model.safetensors"),
