@@ -89,6 +89,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
 def _load_from_hub(
     name: str, revision: str | None, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
 ) -> "AttentionModel":
+    _check_path(name)
     from attention_viz.models.sources import hub
 
     try:
@@ -103,6 +104,26 @@ def _load_from_hub(
     folder = download(wanted)
     return load_folder(
         folder, name, device=device, dtype=dtype, revision=wanted.commit, cancelled=cancelled, alone=alone
+    )
+
+
+def _check_path(name: str) -> None:
+    """Refuse a path that leads to no folder: it can't be meant for anything else.
+
+    Raises:
+        ModelNotFound: it is one.
+    """
+    if not (name.startswith(("/", "~", "./", "../")) or name.count("/") > 1 or "\\" in name):
+        return
+    try:
+        there = Path(name).is_file()
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        there = False
+    asked = repr(name[:200])
+    what = f"{asked} is a file, and no folder" if there else f"there is no folder {asked}"
+    raise ModelNotFound(
+        f"{what}; a model is asked for by its folder, by an id on the hub, owner/name, or by its name "
+        f"in the catalogue ({', '.join(CATALOGUE)})"
     )
 
 

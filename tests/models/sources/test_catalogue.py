@@ -55,13 +55,26 @@ def test_our_own_module_is_loaded_by_name_like_any_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "no-such-model", "../../etc/passwd", "a/b", "x" * 5000, "\x00", "model\n<script>", "all-minilm-l6-v2"]
+    "name", ["", "no-such-model", "a/b", "x" * 5000, "\x00", "model\n<script>", "all-minilm-l6-v2"]
 )
 def test_an_unknown_name_is_told_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     there_is = re.escape(f"in the catalogue ({', '.join(av.CATALOGUE)}) and no folder of that name; the")
     with pytest.raises(av.ModelNotFound, match=there_is):
         av.load(name)
+
+
+@pytest.mark.parametrize("name", ["/nowhere/at/all", "./nowhere", "~/nowhere", "../../etc/nowhere", "C:\\nowhere"])
+def test_of_a_path_it_is_said_first_that_no_such_folder_is_there(name: str) -> None:
+    with pytest.raises(av.ModelNotFound) as told:
+        av.load(name)
+    assert str(told.value).startswith(f"there is no folder {name!r}; a model is asked for by its folder, by an id")
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(av.ModelNotFound, match=r"model.safetensors' is a file, and no folder; a model is asked for by"):
+        av.load(str(tmp_path / "model.safetensors"))
 
 
 def test_a_revision_of_what_has_only_one_is_refused(tmp_path: Path) -> None:
