@@ -2,6 +2,10 @@
 
 import re
 
+import streamlit as st
+
+from attention_viz.serving import permissions as allowed
+
 __all__ = ["as_sentence", "plain"]
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&@])")
@@ -9,6 +13,9 @@ _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&@])")
 # has no width and breaks no line keeps them apart.
 _FOUND_LATER = re.compile(r":(?=//|material/|[\w+-]+:)|www(?=\.)|(?<=[\w.+-])(?=@)", re.IGNORECASE)
 _JOINER = "\u2060"
+
+# What a sentence of ours begins with where it begins with no name.
+_WORD = re.compile(r"[^\W\d_A-Z]+(['’-][^\W\d_A-Z]+)*[,:;]?")
 
 
 def plain(text: str) -> str:
@@ -19,8 +26,16 @@ def plain(text: str) -> str:
 def as_sentence(message: str) -> str:
     """A message of ours as a sentence of the page, harmless as `plain` makes it.
 
-    It begins with a capital, but for a name such as d_model, and ends with a full stop where it ends with no sign.
+    It begins with a capital, but for a name, such as d_model or that of the model that was asked for, and ends with a
+    full stop where it ends with no sign.
     """
     first, *_ = message.split(maxsplit=1) or [""]
-    begun = message if "_" in first else message[:1].upper() + message[1:]
+    named = not _WORD.fullmatch(first) or any(re.match(rf"{re.escape(name)}(?!\w)", message) for name in _models())
+    begun = message if named else message[:1].upper() + message[1:]
     return plain(begun if begun.endswith((".", "!", "?", "…", ":")) else f"{begun}.")
+
+
+def _models() -> list[str]:
+    """What messages call the models that the visitor asks for, the one beside it on Compare too."""
+    asked = (st.session_state.get("model"), st.query_params.get("other_model"))
+    return [allowed.display_name(name) for name in asked if name]

@@ -230,7 +230,7 @@ def test_where_no_head_can_be_put_it_is_said_and_what_was_typed_stays() -> None:
     assert not screen.app.exception
     assert screen.picker("Other text").value == "the blue house"
     (told,) = screen.alerts
-    assert "Translation is an encoder–decoder" in told
+    assert "translation is an encoder–decoder" in told
 
 
 def test_what_weights_alone_tell_of_the_chosen_head_opens_beneath_and_is_the_library_s() -> None:
