@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.lesson.words import in_words, offered, signed
 
@@ -31,6 +32,7 @@ class Ask:
         word: whether that is a word, by its place, and not a setting of the lesson's control.
         query: the option that asks; None where none does.
         complete: whether the bars are all that the lesson's picture shows.
+        seen: a picture that is read, for a class; None where the lesson is of none.
     """
 
     question: str
@@ -44,6 +46,7 @@ class Ask:
     word: bool = False
     query: int | None = None
     complete: bool = False
+    seen: ShownPicture | None = None
 
     def __post_init__(self) -> None:
         """Every option has its number, and what is written of it.

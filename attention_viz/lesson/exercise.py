@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attention_viz.analysis.slides import ShownPicture
 from attention_viz.edits.words import listed
 from attention_viz.views.style.wording import with_minus
 
@@ -218,6 +219,7 @@ class Exercise:
             when somebody asks for the solution; to a wrong answer, without what it comes to.
         slips: ways to go wrong that are recognised by the number they lead to; the first that fits is shown.
         desk: what is said after the question to whoever has the page at hand; a class before a screen has not.
+        seen: a picture that the question is about, for a class; None where it is about none.
     """
 
     kind: str
@@ -228,6 +230,7 @@ class Exercise:
     working: str
     slips: tuple[Slip, ...] = ()
     desk: str = ""
+    seen: ShownPicture | None = None
 
     @property
     def solution(self) -> str:

@@ -27,7 +27,8 @@ def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[
         exercise: the lesson's exercise.
     """
     read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
-    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), f"{title} · {ask.source}{read}")
+    source = f"{title} · {ask.source}{read}"
+    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
     return question, _exercise(exercise, f"{title} · exercise{read}")
 
 
@@ -71,7 +72,7 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
         )
         for table in given(exercise)
     )
-    return Slide(((exercise.question, ""),), answer, _options(exercise), where, tables)
+    return Slide(((exercise.question, ""),), answer, _options(exercise), where, tables, exercise.seen)
 
 
 def _options(exercise: Exercise) -> Picture | None:

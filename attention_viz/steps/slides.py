@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Part, Picture, Slide, begun, named, picture_of, source_of
+from attention_viz.analysis.words import unit_of
 from attention_viz.steps.head import OpenHead
 
 __all__ = ["step_slides"]
@@ -36,7 +38,7 @@ class _Row:
     """One query of a head, and the key that is told of."""
 
     def __init__(self, opened: OpenHead, query: int, key: int) -> None:
-        self.opened, self.key = opened, key
+        self.opened, self.place, self.key = opened, query, key
         self.keys = opened.trace.key_tokens(opened.stream)
         queries = opened.trace.query_tokens(opened.stream)
         self.query = query if opened.stream != "cross" and queries == self.keys else None
@@ -47,7 +49,9 @@ class _Row:
     def slide(self, ask: tuple[Part, ...], tell: tuple[Part, ...], picture: Picture) -> Slide:
         """With where it is from."""
         where = f"layer {self.opened.layer}, head {self.opened.head}"
-        return Slide(begun(ask), begun(tell), picture, source_of(self.opened.trace, where, picture))
+        slide = Slide(begun(ask), begun(tell), picture, source_of(self.opened.trace, where, picture))
+        weights = _first(self.opened.weights)
+        return with_picture(slide, self.opened.trace, self.opened.stream, weights, self.place, self.key)
 
     def bars(self, values: Tensor, unit: str, before: Tensor | None = None, key: int | None = None) -> Picture:
         """Numbers over the keys."""
@@ -107,7 +111,7 @@ class _Row:
         row = _first(self.opened.weights)
         ask = (("The softmax makes shares of the scores. How much does ", ""), *self.looking, (" give to ", ""))
         tell = (*self.looking, (" gives to ", ""), *self.seen, (": ", ""), _number(row[self.key]))
-        form = "bars" if self.query is None else "line"
+        form = "bars" if self.query is None or unit_of(self.keys) == "patch" else "line"
         return self.slide((*ask, *self.seen, ("?", "")), tell, picture_of(form, self.keys, row, self.query, self.key))
 
     def values(self) -> Slide:

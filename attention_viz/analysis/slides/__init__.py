@@ -4,18 +4,21 @@ from attention_viz.analysis.slides.changed import changed_slides
 from attention_viz.analysis.slides.compared import compared_slides
 from attention_viz.analysis.slides.found import found_slides
 from attention_viz.analysis.slides.roles import role_slides
-from attention_viz.analysis.slides.slide import Given, Picture, Slide
+from attention_viz.analysis.slides.shown import picture_shown
+from attention_viz.analysis.slides.slide import Given, Picture, ShownPicture, Slide
 from attention_viz.analysis.slides.written import PutIn, Wrote, put_slides, written_slides
 
 __all__ = [
     "Given",
     "Picture",
     "PutIn",
+    "ShownPicture",
     "Slide",
     "Wrote",
     "changed_slides",
     "compared_slides",
     "found_slides",
+    "picture_shown",
     "put_slides",
     "role_slides",
     "written_slides",

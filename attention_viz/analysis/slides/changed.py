@@ -1,5 +1,6 @@
 """A slide of what something changed: one row before and after."""
 
+from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
 from attention_viz.trace.trace import Trace
 
@@ -34,4 +35,5 @@ def changed_slides(
         tell = (*looking, (" may not look at ", ""), *seen, (" any more: ", ""), ("0", "number"))
     else:
         tell = (*looking, (" now gives ", ""), (f"{float(now[key]):.2f}", "number"), (" to ", ""), *seen)
-    return (Slide(begun(ask), begun(tell), picture, source_of(after, f"layer {layer}, head {head}", picture)),)
+    slide = Slide(begun(ask), begun(tell), picture, source_of(after, f"layer {layer}, head {head}", picture))
+    return (with_picture(slide, after, stream, now, query, key),)

@@ -2,6 +2,7 @@
 
 from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison, Side
+from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Picture, Slide, begun, named, picture_of, source_of
 from attention_viz.trace.tokens import Tokens
 
@@ -50,7 +51,11 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     told = (*looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
     tell = begun(((f"{called}, ", ""), *told))
     picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was)
-    return Slide(ask, tell, picture, _source(before, side, picture))
+    slide = Slide(ask, tell, picture, _source(before, side, picture))
+    place = queries.other[query]
+    if place is None or len(theirs) != len(tokens):
+        return slide
+    return with_picture(slide, side.trace, side.stream, now, place, theirs.index(key))
 
 
 def _words(axis: Axis, tokens: Tokens) -> list[int]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
 from attention_viz.analysis.words import unit_of
 from attention_viz.trace.trace import Trace
@@ -111,8 +112,11 @@ def _slide(
     keys = trace.key_tokens(stream)
     own = stream != "cross" and trace.query_tokens(stream) == keys
     row = row_of(trace, stream, layer, head, query)
-    picture = picture_of("line" if own else "bars", keys, row, query if own else None, key)
-    return Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
+    # Beside a picture there is no room for a line, and patches of one row of it say little.
+    form = "line" if own and unit_of(keys) != "patch" else "bars"
+    picture = picture_of(form, keys, row, query if own else None, key)
+    slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
+    return with_picture(slide, trace, stream, row, query, key)
 
 
 def _where(trace: Trace, layer: int, head: int) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_viz.analysis.words import Words
 from attention_viz.errors import AttentionVizError
+from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -18,6 +19,7 @@ __all__ = [
     "Given",
     "Part",
     "Picture",
+    "ShownPicture",
     "Slide",
     "around",
     "begun",
@@ -84,6 +86,29 @@ class Given:
     cells: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, eq=False)
+class ShownPicture:
+    """The picture that was read, with the weights of its patches, which the answer lays over it.
+
+    Attributes:
+        seen: what was read, with the picture in it.
+        down: how many rows of patches it has.
+        across: how many columns.
+        weights: of each patch, row by row; None where it may not be looked at.
+        query: the patch that looks, framed from the beginning; None where none does, such as where a word looks.
+        key: the patch that is looked at, framed with the answer; None where that is no patch.
+        boxes: parts of it that are framed from the beginning: row, column, rows and columns of patches of each.
+    """
+
+    seen: Seen
+    down: int
+    across: int
+    weights: tuple[float | None, ...]
+    query: int | None
+    key: int | None
+    boxes: tuple[tuple[int, int, int, int], ...] = ()
+
+
 @dataclass(frozen=True)
 class Slide:
     """One slide: first the question with the picture blind, then the answer in the same place.
@@ -94,6 +119,7 @@ class Slide:
         picture: what shows it; None where there is nothing to show.
         source: where the numbers are from: model, layer, head and, where the picture hasn't all of it, the text.
         given: tables that the question gives, seen with it and with its answer.
+        shown: the picture that was read, beside the bars; None where none was.
     """
 
     ask: tuple[Part, ...]
@@ -101,6 +127,7 @@ class Slide:
     picture: Picture | None
     source: str
     given: tuple[Given, ...] = ()
+    shown: ShownPicture | None = None
 
 
 def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
@@ -136,12 +163,13 @@ def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
         places: what has to be there.
     """
     kept = set(places)
-    room = _LETTERS - sum(_width(tokens.written[place]) for place in kept)
+    said = tokens.said
+    room = _LETTERS - sum(_width(said[place]) for place in kept)
     for distance in range(1, len(tokens)):
         near = [place + side for place in places for side in (-distance, distance)]
         near = [place for place in dict.fromkeys(near) if 0 <= place < len(tokens) and place not in kept]
         for place in near:
-            room -= _width(tokens.written[place])
+            room -= _width(said[place])
             if room < 0:
                 return tuple(sorted(kept))
             kept.add(place)
@@ -187,11 +215,11 @@ def picture_of(
         kept = around(tokens, needed)
     else:
         kept = heaviest(values if before is None else torch.maximum(values.nan_to_num(), before.nan_to_num()), [key])
-    ends = [*kept, len(tokens)]
+    ends, said = [*kept, len(tokens)], tokens.said
     cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
     return Picture(
         form,
-        tuple(_short(tokens.written[place]) for place in kept),
+        tuple(_short(said[place]) for place in kept),
         tuple(tokens.special[place] or tokens.padding[place] for place in kept),
         _numbers(values, kept),
         kept.index(query) if query in kept else None,

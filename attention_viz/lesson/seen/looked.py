@@ -1,10 +1,13 @@
 """A sample picture as a lesson tells it: the head whose class token looks at one region most, and what it gives it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attention_viz.analysis.slides import ShownPicture, picture_shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.trace.once import once_for_each
@@ -91,6 +94,19 @@ class Looked:
     def part(self) -> float:
         """Which part of the picture they are."""
         return float(self.region.mean())
+
+    def shown(self, boxes: Sequence[tuple[int, int]], count: int) -> ShownPicture | None:
+        """The picture for a class, with the class token's weights and some of its boxes framed.
+
+        Args:
+            boxes: row and column of each, from 0.
+            count: how many boxes there are down and across.
+        """
+        row = self.trace.weights(*self.place)[_CLASS].detach().double().cpu()
+        shown = picture_shown(self.trace, self.tokens, row, None, None)
+        down, across = (size // count for size in self.weights.shape)
+        framed = tuple((row * down, column * across, down, across) for row, column in boxes)
+        return None if shown is None else replace(shown, boxes=framed)
 
     def boxes(self, down: int, across: int) -> Float[np.ndarray, "box_row box_column"]:
         """The sums of the weights in boxes of equal size."""

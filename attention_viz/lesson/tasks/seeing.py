@@ -44,4 +44,5 @@ def region(scene: Scene, seed: int) -> Exercise:
             ),
             Slip(round(right / count, _DIGITS), "that is the mean of the boxes; they are to be added up."),
         ),
+        seen=looked.shown(places, _BOXES),
     )

@@ -1,7 +1,7 @@
 """The button "Present", and the slides in the browser: from one to the next nothing is asked of the server."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -20,9 +20,12 @@ from attention_viz.analysis.slides import (
 )
 from attention_viz.explorer import present_source
 from attention_viz.serving.drawn import Drawn
+from attention_viz.trace.once import once_for_each
+from attention_viz.trace.shown.seen import Seen
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked
+from attention_viz.views.figures.seen.overlay import png_data
 
 if TYPE_CHECKING:
     import pandas
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from attention_viz.steps.head import OpenHead
 
 __all__ = [
+    "packed_slides",
     "present",
     "present_change",
     "present_comparison",
@@ -70,9 +74,34 @@ def present(
         if on_turn is not None and by in (-1, 1) and beyond[by > 0]:
             on_turn(by)
 
-    data = {"slides": [asdict(one) for one in slides], "asked": asked(), "deck": deck, "beyond": beyond}
+    data = {**packed_slides(slides), "asked": asked(), "deck": deck, "beyond": beyond}
     with st.container(key="slides"):
         _present(key=_KEY, data=data, on_turn_change=turned)
+
+
+def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:
+    """Slides as the browser takes them: `slides`, and `pictures`, each once; a slide names its own by its place there.
+
+    Args:
+        slides: in their order.
+    """
+    pictures: dict[int, str] = {}
+    found: list[dict[str, Any]] = []
+    for one in slides:
+        plain = asdict(replace(one, shown=None))
+        if one.shown is not None:
+            seen = one.shown.seen
+            pictures[id(seen)] = _as_file(seen)
+            plain["shown"] = {item.name: getattr(one.shown, item.name) for item in fields(one.shown)}
+            plain["shown"]["seen"] = list(pictures).index(id(seen))
+        found.append(plain)
+    return {"slides": found, "pictures": [*pictures.values()]}
+
+
+@once_for_each
+def _as_file(seen: Seen) -> str:
+    assert seen.picture is not None, "a slide shows a picture only where there is one"
+    return png_data(seen.picture.cpu().numpy())
 
 
 def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) -> None:

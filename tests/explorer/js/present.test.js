@@ -2,6 +2,7 @@ import {test} from "node:test";
 import assert from "node:assert/strict";
 
 import {NARROW, SMALLEST, onLine, stageOf} from "../../../attention_viz/explorer/static/present/room.js";
+import {palenessOf} from "../../../attention_viz/explorer/static/present/shown.js";
 import {
   actOf,
   forRoom,
@@ -76,4 +77,12 @@ test("words stand on a line in order, without touching, with signs where some ar
   assert.equal(signs.length, 3);
   assert.ok(signs[0] < lefts[0] && signs[1] > lefts[1] + 80 && signs[1] < lefts[2] && signs[2] > lefts[2] + 120);
   assert.ok(lefts[1] > lefts[0] + 100 && total <= 1000);
+});
+
+test("over a picture the patch with the most weight is in full colour, and one without any the palest", () => {
+  const [none, half, most, blocked] = palenessOf([0, 0.2, 0.4, null]);
+  assert.equal(most, 0);
+  assert.equal(none, blocked);
+  assert.ok(half > 0 && Math.abs(half - none / 2) < 1e-9);
+  assert.deepEqual(palenessOf([0, 0]), [none, none]);
 });

@@ -4,11 +4,14 @@ import {element} from "../parts/element.js";
 
 /** @typedef {{title: string, rows: string[], columns: string[], cells: string[][]}} Given */
 
-/** @param {Given[]} tables */
-export function drawGiven(tables) {
+/**
+ * @param {Given[]} tables
+ * @param {boolean} beside  whether they stand beside a picture, where there is less room
+ */
+export function drawGiven(tables, beside) {
   const place = element("div", {class: "av-given"});
   const most = Math.max(...tables.map(({rows}) => rows.length));
-  place.classList.toggle("av-dense", most > 5 || tables.length > 2);
+  place.classList.toggle("av-dense", beside || most > 5 || tables.length > 2);
   place.append(...tables.map(drawTable));
   return place;
 }

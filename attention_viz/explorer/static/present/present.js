@@ -17,6 +17,7 @@ import {showSlide, showStep} from "./stage.js";
  * @typedef {object} Talk
  * @property {HTMLElement | null} parent  where the slides of this page are
  * @property {Slide[]} slides
+ * @property {string[]} pictures  what slides show, each as an address that holds it
  * @property {string} deck  which of several sets of slides that follow each other; empty where there is one
  * @property {[boolean, boolean]} beyond  whether there is one before, and one after
  * @property {((by: number) => void) | null} turn  asks the page for it
@@ -36,6 +37,7 @@ const [HINTS, STILL, GONE] = [4000, 2000, 400];
 const talk = {
   parent: null,
   slides: slidesOrNone([]),
+  pictures: [],
   deck: "",
   beyond: [false, false],
   turn: null,
@@ -50,10 +52,7 @@ const talk = {
 };
 let listens = false;
 
-/**
- * What the page hands over.
- * @typedef {{slides: Slide[], asked: number, deck: string, beyond: [boolean, boolean]}} Handed
- */
+/** @typedef {{slides: Slide[], pictures: string[], asked: number, deck: string, beyond: [boolean, boolean]}} Handed  what the page gives */
 
 /** @param {Mounting} mounting */
 export default function presentComponent({data, parentElement, setTriggerValue}) {
@@ -62,8 +61,7 @@ export default function presentComponent({data, parentElement, setTriggerValue})
   const same = talk.parent === parentElement && JSON.stringify(slides) === JSON.stringify(talk.slides);
   const [fresh, wanted] = [talk.parent !== parentElement, handed.asked > talk.asked];
   const begins = talk.open && handed.deck !== talk.deck;
-  const {asked: times, deck, beyond} = handed;
-  Object.assign(talk, {parent: parentElement, slides, asked: times, deck, beyond});
+  Object.assign(talk, {...handed, parent: parentElement, slides});
   talk.turn = (/** @type {number} */ by) => setTriggerValue("turn", by);
   if (!same) talk.votes.clear();
   if (!listens) listenToPage();
@@ -266,11 +264,12 @@ function show(place, afresh = false) {
   const size = `${dialog.clientWidth} ${dialog.clientHeight} ${theme}`;
   dialog.classList.remove("av-blank");
   const same = !afresh && stage.dataset["at"] === String(place.at) && stage.dataset["size"] === size;
+  const said = talk.votes.get(place.at) ?? null;
   const current = stage.dataset["words"] === JSON.stringify(talk.slides[place.at]);
   talk.place = place;
   dialog.dataset["theme"] = theme;
   if (same && current) showStep(stage, place.step);
-  else showSlide(dialog, stage, talk.slides[place.at], {step: place.step, vote: talk.votes.get(place.at) ?? null});
+  else showSlide(dialog, stage, talk.slides[place.at], {step: place.step, vote: said, pictures: talk.pictures});
   Object.assign(stage.dataset, {at: String(place.at), size, words: JSON.stringify(talk.slides[place.at])});
   keepPlace(written(place));
 }

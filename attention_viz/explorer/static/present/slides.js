@@ -17,11 +17,20 @@
  * @property {string[]} written  what stands behind each bar in place of its number; empty where the number does
  */
 
-/** @import {Given} from "./given.js" */
+/**
+ * @import {Given} from "./given.js"
+ * @import {Shown} from "./shown.js"
+ */
 
 /**
  * One slide: the question with the picture blind, then the answer in the same place.
- * @typedef {{ask: Words[], tell: Words[], picture: Row | null, source: string, given: Given[]}} Slide
+ * @typedef {object} Slide
+ * @property {Words[]} ask
+ * @property {Words[]} tell
+ * @property {Row | null} picture
+ * @property {string} source
+ * @property {Given[]} given
+ * @property {Shown | null} shown  the picture that was read, beside the bars
  */
 
 /** @typedef {{at: number, step: number}} Place  the slide, from 0; 0 asks, 1 answers */
@@ -55,6 +64,7 @@ const NOTHING = {
   picture: null,
   source: "",
   given: [],
+  shown: null,
 };
 
 /**

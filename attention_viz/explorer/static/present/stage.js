@@ -6,6 +6,7 @@ import {drawBars} from "./bars.js";
 import {drawGiven} from "./given.js";
 import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
+import {drawShown} from "./shown.js";
 
 /**
  * @import {Row, Slide, Words} from "./slides.js"
@@ -17,15 +18,17 @@ const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n", smal
 const [LONG, VERY_LONG] = [76, 190];
 // Of the width, what a table may take that has something beside it.
 const WIDE = 0.55;
+// What a table beside a picture leaves to that.
+const LEFT = 0.38;
 
 /**
  * Show a slide in place of what the stage showed.
  * @param {HTMLElement} root  covers the room
  * @param {HTMLElement} stage
  * @param {Slide} slide
- * @param {{step: number, vote: number | null}} shown
+ * @param {{step: number, vote: number | null, pictures: string[]}} shown
  */
-export function showSlide(root, stage, slide, {step, vote}) {
+export function showSlide(root, stage, slide, {step, vote, pictures}) {
   const {scale, width, height} = stageOf(root.clientWidth, root.clientHeight);
   // First of all: measuring below lays the slide out, and what is laid out as asked would fade into its answer.
   stage.dataset["step"] = String(step);
@@ -46,7 +49,8 @@ export function showSlide(root, stage, slide, {step, vote}) {
   }
   const beside = element("div", {class: "av-beside"});
   const place = element("div", {class: "av-picture"});
-  if (slide.given.length) beside.append(drawGiven(slide.given));
+  const file = pictures[slide.shown?.seen ?? -1];
+  if (slide.given.length) beside.append(drawGiven(slide.given, slide.shown !== null));
   beside.append(place);
   const section = element("section", {class: "av-slide", "aria-roledescription": "slide"});
   // Where the question names the word of the marked bar, that is marked from the beginning; else it is the answer.
@@ -55,7 +59,13 @@ export function showSlide(root, stage, slide, {step, vote}) {
   stage.replaceChildren(section);
   // Beside a wide table there is no room for what there is to choose from.
   const tables = beside.querySelector(".av-given");
-  beside.classList.toggle("av-below", tables !== null && tables.scrollWidth > WIDE * beside.clientWidth);
+  const below = slide.picture !== null || slide.shown === null;
+  beside.classList.toggle("av-below", below && tables !== null && tables.scrollWidth > WIDE * beside.clientWidth);
+  if (slide.shown && file) {
+    const wide = width < NARROW ? 1 : slide.picture ? WIDE : LEFT;
+    const high = beside.clientHeight * (width < NARROW ? 1 - WIDE : 1);
+    beside.prepend(drawShown(slide.shown, file, {width: wide * beside.clientWidth, height: high}));
+  }
   if (slide.picture) {
     const {colours} = readStyle(root);
     const mono = getComputedStyle(root).getPropertyValue("--av-mono").trim();

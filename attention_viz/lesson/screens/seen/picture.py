@@ -29,6 +29,7 @@ def _ask(scene: Scene) -> Ask:
         options,
         values,
         shares=True,
+        seen=looked.shown([(row, column) for row in range(2) for column in range(2)], 2),
     )
 
 

@@ -1,0 +1,60 @@
+"""A picture on a slide: which patch looks, which is looked at, and what each patch has of the row."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.analysis.slides.slide import ShownPicture, Slide
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
+
+__all__ = ["picture_shown", "with_picture"]
+
+
+def picture_shown(
+    trace: Trace, keys: Tokens, row: Float[Tensor, " key"], query: Sequence[float] | None, key: int | None
+) -> ShownPicture | None:
+    """What a slide shows of a trace's picture; None where it has none, or the keys are no patches of it.
+
+    Args:
+        trace: the run.
+        keys: what is looked at.
+        row: the weight of each of these; what isn't finite may not be looked at.
+        query: the row and the column of the patch that looks; None where what looks is no patch.
+        key: the position that is looked at; None where it is no single one.
+    """
+    places = {at: place for at, place in enumerate(keys.place) if place is not None and len(place) == 2}
+    if trace.seen.picture is None or not places:
+        return None
+    down, across = (1 + int(max(place[side] for place in places.values())) for side in (0, 1))
+
+    def number(place: Sequence[float] | None) -> int | None:
+        return None if place is None or len(place) != 2 else int(place[0]) * across + int(place[1])
+
+    weights: list[float | None] = [0.0] * (down * across)
+    for at, place in places.items():
+        weights[int(place[0]) * across + int(place[1])] = round(float(row[at]), 4) if torch.isfinite(row[at]) else None
+    looked_at = None if key is None else number(keys.place[key])
+    return ShownPicture(trace.seen, down, across, tuple(weights), number(query), looked_at)
+
+
+def with_picture(slide: Slide, trace: Trace, stream: str, row: Float[Tensor, " key"], query: int, key: int) -> Slide:
+    """A slide of one row, with the picture beside its bars where the trace is of one.
+
+    Args:
+        slide: what is asked and told of the row.
+        trace: the run.
+        stream: which attention.
+        row: the weight of each key.
+        query: the position that looks.
+        key: the position that is looked at.
+    """
+    shown = picture_shown(trace, trace.key_tokens(stream), row, trace.query_tokens(stream).place[query], key)
+    if shown is None or slide.picture is None:
+        return slide
+    # Where patches are left out is seen in the picture; that some are, is said once.
+    bars = slide.picture
+    return replace(slide, shown=shown, picture=replace(bars, cuts=(len(bars.tokens),) if bars.cuts else ()))

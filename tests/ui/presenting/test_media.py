@@ -1,0 +1,81 @@
+"""Slides of what is no text: a picture is on them, and a sound's moments are written plainly."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+import attention_viz as av
+from attention_viz.analysis.slides import found_slides
+from attention_viz.lesson import EXERCISES, LESSONS, Scene
+from attention_viz.lesson.slides import lesson_slides
+from attention_viz.ui.presenting.host import packed_slides
+from tests.conftest import OpenPage
+from tests.shipped import shown
+
+CUT_NAMES = """() => [...document.querySelectorAll("*")].map(one => one.shadowRoot).filter(Boolean)
+    .flatMap(root => [...root.querySelectorAll("dialog.av-present .av-label")])
+    .filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"""
+DINO, WHISPER = "dinov2-small", "whisper-tiny.en"
+
+
+def test_slides_of_a_picture_show_it_with_both_patches_and_the_weights_of_the_run() -> None:
+    cat = shown(DINO, "chelsea")
+    link = next(one for one in av.findings(cat) if one.kind == "link")
+    slides = found_slides(cat, av.findings(cat), ("picture", link.layer, link.head, link.query, link.key))
+    assert all(one.shown is not None and one.picture is not None and one.picture.form == "bars" for one in slides)
+    first, row = slides[0].shown, cat.weights(link.layer, link.head)[link.query]
+    assert first is not None and first.seen is cat.seen
+    assert (first.down, first.across, first.query, first.key) == (16, 16, link.query - 1, link.key - 1)
+    assert first.weights == pytest.approx(row[1:].tolist(), abs=1e-4)
+    (alone,) = found_slides(cat, (), ("picture", 0, 0, 0, 5))
+    assert alone.shown is not None and (alone.shown.query, alone.shown.key) == (None, 4), "[CLS] is no patch"
+    packed = packed_slides(slides)
+    (file,) = packed["pictures"]  # once, however many slides show it
+    assert {one["shown"]["seen"] for one in packed["slides"]} == {0}
+    head, _, content = file.partition(",")
+    assert head == "data:image/png;base64"
+    assert cat.seen.picture is not None
+    assert (np.asarray(Image.open(io.BytesIO(base64.b64decode(content)))) == cat.seen.picture.numpy()).all()
+
+
+def test_the_lesson_on_a_picture_shows_it_with_the_question_and_with_the_exercise() -> None:
+    def run(model: str, text: str, **_: object) -> av.Trace:
+        return shown(model, text)
+
+    scene = Scene("The cat sat", run)
+    question, exercise = lesson_slides("", "", LESSONS["picture"].ask(scene), EXERCISES["region"].make(scene, 1))
+    assert question.shown is not None and exercise.shown is not None
+    # Its quarters are framed, as the choices name them; and the boxes that the exercise asks for.
+    assert question.shown.boxes == ((0, 0, 8, 8), (0, 8, 8, 8), (8, 0, 8, 8), (8, 8, 8, 8))
+    said = "".join(part for part, _ in exercise.ask)
+    for row, column, down, across in exercise.shown.boxes:
+        assert (down, across) == (4, 4) and f"row {row // 4 + 1} column {column // 4 + 1}" in said
+
+
+def test_a_moment_of_a_sound_is_written_with_a_plain_blank() -> None:
+    trace = shown(WHISPER, "window")
+    (slide,) = found_slides(trace, (), ("encoder", 0, 0, 40, 100))
+    assert slide.picture is not None
+    assert slide.picture.tokens[slide.picture.key or 0] == "2.00 s"
+    assert not any("␣" in name for name in slide.picture.tokens)
+
+
+def test_the_picture_is_seen_with_the_question_and_beneath_the_weights_with_the_answer(stay: OpenPage) -> None:
+    screen = stay("/?model=dinov2-small&slide=1.1", width=1280, height=720)
+    picture = screen.locator("dialog.av-present .av-shown")
+    expect(picture.locator("image")).to_have_attribute("href", re.compile("^data:image/png;base64,"))
+    box = picture.locator("svg").bounding_box()
+    assert box is not None and box["width"] > 300 and box["y"] + box["height"] <= 720
+    # Whole names, each told apart by its last letter.
+    assert screen.evaluate(CUT_NAMES) == []
+    expect(picture.locator(".av-frame.av-framed-query")).to_have_css("opacity", "1")
+    expect(picture.locator(".av-frame.av-framed-key")).to_have_css("opacity", "0")
+    expect(picture.locator(".av-pale").first).to_have_css("opacity", "0")
+    screen.keyboard.press("ArrowRight")
+    expect(picture.locator(".av-frame.av-framed-key")).to_have_css("opacity", "1")
+    expect(picture.locator(".av-pale").first).to_have_css("opacity", "1")
