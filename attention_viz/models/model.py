@@ -226,33 +226,33 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
 
     def trace_ids(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | Sequence[int],
         attention_mask: Tensor | None = None,
         *,
-        decoder_input_ids: Tensor | None = None,
+        decoder_input_ids: Tensor | Sequence[int] | None = None,
         edits: Sequence[Edit] = (),
     ) -> Trace:
         """Run token ids through the model with our attention and keep what it computed.
 
         Args:
-            input_ids: one row, (1, n).
+            input_ids: one row, (1, n), or a list or tuple of its n whole numbers.
             attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay,
                 labelled as padding; their keys get exactly 0. Without one the model is given ones, since some models
                 take the token that pads for padding wherever it stands; `provenance.added` says so.
-            decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m), its start included; by default
-                what the model says of its own accord. Refused by every other model.
+            decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m) or a list of m, its start included;
+                by default what the model says of its own accord. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
 
         Raises:
-            ShapeError: more than one row, none, or ids and mask of different shape.
+            ShapeError: more than one row, none, no whole numbers, or ids and mask of different shape.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: decoder ids for a model that has no use for them.
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
         self._check_reads_text()
-        self._inputs.check_row(input_ids)
-        reading = Reading.of_ids(input_ids, checked_mask(input_ids, attention_mask), self.tokenizer)
+        row = self._inputs.row(input_ids)
+        reading = Reading.of_ids(row, checked_mask(row, attention_mask), self.tokenizer)
         added = ("attention_mask",) if attention_mask is None and "attention_mask" in self.runner.named else ()
         provenance = replace(self._provenance, added=added)
         if not self.answers:

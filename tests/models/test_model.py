@@ -1,6 +1,7 @@
 """The real all-MiniLM-L6-v2: what is known of its heads, every weight against eager, and every input it may meet."""
 
 import inspect
+from typing import Any
 
 import pandas
 import pytest
@@ -12,6 +13,7 @@ import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from attention_viz.scratch.protocol import Model
 from tests.models.families import build, eager, wrapped
+from tests.shipped import shipped
 
 SENTENCE = "The bank of the river was flooded"
 SENTENCES = [
@@ -172,14 +174,31 @@ def test_what_fits_is_told_word_by_word_and_nothing_is_lost(minilm: AttentionMod
         ((torch.ones(1, 3).long(), torch.zeros(1, 3)), av.UnusableText, "every position is padding"),
         ((torch.tensor([[5, -1]]),), av.UnusableText, "a token -1; all-MiniLM-L6-v2 knows the ids 0 to 30521"),
         ((torch.tensor([[30522]]),), av.UnusableText, "a token 30522"),
+        (([],), av.ShapeError, "takes a list of ids, of one whole number or more; got none"),
+        (([5, 7.0],), av.ShapeError, "takes a list of ids, of one whole number or more; got one with float in it"),
+        (([[5, 7]],), av.ShapeError, "got one with list in it"),
+        (("57",), av.ShapeError, r"takes ids as a tensor, \(1, n\), or a list of n whole numbers; got str"),
+        (([5, 10**30],), av.UnusableText, "a token 10{30}; all-MiniLM-L6-v2 knows the ids 0 to 30521"),
+        (([5] * 513,), av.TextTooLong, "at most 512 tokens at once and this text has 513"),
         ((torch.ones(1, 513).long(),), av.TextTooLong, "at most 512 tokens at once and this text has 513"),
     ],
 )
 def test_ids_that_cannot_be_meant_are_refused_in_words(
-    minilm: AttentionModel, given: tuple[Tensor, ...], error: type[Exception], message: str
+    minilm: AttentionModel, given: tuple[Any, ...], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         minilm.trace_ids(*given)
+
+
+def test_ids_may_be_a_list_or_a_tuple(minilm: AttentionModel) -> None:
+    expected = minilm.trace_ids(torch.tensor([[101, 77, 300, 102]]))
+    for ids in ([101, 77, 300, 102], (101, 77, 300, 102)):
+        found = minilm.trace_ids(ids)
+        assert torch.equal(found.output, expected.output) and found.query_tokens() == expected.query_tokens()
+    translation = shipped("translation")
+    said = translation.trace_ids([5, 6, 7], decoder_input_ids=[2, 5])
+    same = translation.trace_ids(torch.tensor([[5, 6, 7]]), decoder_input_ids=torch.tensor([[2, 5]]))
+    assert torch.equal(said.output, same.output)
 
 
 def test_ids_get_the_tokenizers_labels_and_padding_is_marked(minilm: AttentionModel) -> None:

@@ -30,16 +30,30 @@ class Inputs:
     model: "PreTrainedModel"
     limit: int | None
 
-    def check_row(self, ids: Tensor, what: str = "ids") -> None:
-        """Refuse what is not one row of the model's ids.
+    def row(self, ids: Tensor | Sequence[int], what: str = "ids") -> Tensor:
+        """One row of the model's ids, (1, n); what is none is refused.
+
+        Args:
+            ids: a tensor, (1, n), or a list or tuple of n whole numbers.
+            what: they are called in messages.
 
         Raises:
-            ShapeError: no tensor of whole numbers, more than one row, or none.
+            ShapeError: no whole numbers, more than one row, or none.
             TextTooLong: more tokens than the model has positions.
             UnusableText: a token that the model doesn't know.
         """
-        if not isinstance(ids, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-            raise ShapeError(f"trace_ids takes a tensor of {what}, (1, n); got {type(ids).__name__}")
+        target = "target" if what == "decoder ids" else "text"
+        if isinstance(ids, list | tuple):
+            wrong = next((one for one in ids if type(one) is not int), None)
+            if wrong is not None or not ids:
+                found = "none" if wrong is None else f"one with {type(wrong).__name__} in it"
+                raise ShapeError(f"trace_ids takes a list of {what}, of one whole number or more; got {found}")
+            self.check_ids(ids, target)  # before they become a tensor, which holds no number of any size
+            return torch.tensor([ids])
+        if not isinstance(ids, Tensor):
+            raise ShapeError(
+                f"trace_ids takes {what} as a tensor, (1, n), or a list of n whole numbers; got {type(ids).__name__}"
+            )
         if ids.layout != torch.strided or ids.is_meta:
             where = "without numbers, on the meta device" if ids.is_meta else f"of {ids.layout}"
             raise ShapeError(f"trace_ids takes a dense tensor of {what}; got one {where}")
@@ -47,7 +61,8 @@ class Inputs:
             raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
         if ids.dtype not in (torch.int32, torch.int64):
             raise ShapeError(f"{what} are whole numbers, int64 or int32; got {ids.dtype}")
-        self.check_ids(cast("list[int]", ids[0].tolist()), "target" if what == "decoder ids" else "text")
+        self.check_ids(cast("list[int]", ids[0].tolist()), target)
+        return ids
 
     def check_ids(self, ids: Sequence[int], what: str = "text") -> None:
         """Refuse ids that the model doesn't know, and more than it can read.

@@ -64,21 +64,23 @@ class Answering:
         described = replace(provenance, target=cast("str | None", text), generated=len(ids))
         return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described, keep, progress)
 
-    def trace_ids(self, reading: Reading, read: Tensor, edits: Sequence[Edit], provenance: Provenance) -> Trace:
+    def trace_ids(
+        self, reading: Reading, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
+    ) -> Trace:
         """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
         return self._trace(reading, read, None, edits, provenance)
 
     def _trace(
         self,
         reading: Reading,
-        read: Tensor,
+        read: Tensor | Sequence[int],
         produced: Tokens | None,
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
     ) -> Trace:
-        self.inputs.check_row(read, "decoder ids")
+        read = self.inputs.row(read, "decoder ids")
         known = label_ids(self.tokenizer, [int(number) for number in read[0]])
 
         def axes(recorded: Pass) -> Axes:
