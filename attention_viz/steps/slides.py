@@ -63,16 +63,20 @@ class _Row:
         terms = _first(call.query) * call.key[self.key].detach().double().cpu()
         order = terms.abs().argsort(descending=True, stable=True).tolist()
         shown, others = sorted(order[:_TERMS]), order[_TERMS:]
-        names = [f"dimension {one}" for one in shown] + [f"{len(others)} others"] * bool(others)
-        values = [float(terms[one]) for one in shown] + [float(terms[others].sum())] * bool(others)
-        ask = ((f"Of {len(terms)} terms of ", ""), *self.pair, (", which is largest?", ""))
+        names = [f"dimension {one}" for one in shown]
+        values = [float(terms[one]) for one in shown]
+        ask: tuple[Part, ...] = ((f"Of {len(terms)} terms of ", ""), *self.pair, (", which is largest?", ""))
         tell: tuple[Part, ...] = (
             ("The score is ", ""),
             _number(self.scores[self.key]),
             (f": dimension {order[0]} gives ", ""),
             _number(terms[order[0]]),
         )
-        return self.slide(ask, tell, _listed(names, values, shown.index(order[0]), "part of the score"))
+        if others:
+            tell = (*tell, (f", the {len(others)} that aren’t shown together ", ""), _number(terms[others].sum()))
+        return self.slide(
+            ask, tell, _listed(names, values, shown.index(order[0]), "part of the score", more=bool(others))
+        )
 
     def scaled(self) -> Slide | None:
         """What the scores are multiplied by."""
@@ -147,7 +151,11 @@ class _Row:
         if best != own:
             tell = (*tell, (f"; head {own} adds ", ""), _number(parts[own]))
         names, values = [f"head {one}" for one in shown], [float(parts[one]) for one in shown]
-        return self.slide(ask, tell, _listed(names, values, shown.index(best), "part of the joined vector"))
+        return self.slide(
+            ask,
+            tell,
+            _listed(names, values, shown.index(best), "part of the joined vector", more=len(shown) < len(parts)),
+        )
 
 
 def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
@@ -162,10 +170,22 @@ def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
     return torch.einsum("hv,hvm,m->h", outputs, weight, whole) / length if length else None
 
 
-def _listed(names: list[str], values: list[float], key: int, unit: str) -> Picture:
-    """Bars of what is no token."""
+def _listed(names: list[str], values: list[float], key: int, unit: str, *, more: bool) -> Picture:
+    """Bars of what is no token; a sign after the last where there are more, a digit more where two would read alike."""
+    alike = len({f"{one:.2f}" for one in values}) < len(values)
+    written = tuple(f"{one:.3f}".replace("-", "−") for one in values) if alike else ()
     rounded = tuple(round(one, 6) for one in values)
-    return Picture("bars", tuple(names), (False,) * len(names), rounded, None, key, unit=unit)
+    return Picture(
+        "bars",
+        tuple(names),
+        (False,) * len(names),
+        rounded,
+        None,
+        key,
+        (len(names),) if more else (),
+        unit=unit,
+        written=written,
+    )
 
 
 def _first(rows: Tensor) -> Tensor:

@@ -40,7 +40,12 @@ def test_the_way_of_a_score_is_told_step_by_step_with_the_runs_numbers(opened: O
     assert joined.startswith("Head 4 adds most: ")
     assert all(said(one.ask).endswith("?") for one in slides)
     picture = slides[0].picture
-    assert picture is not None and sum(one or 0 for one in picture.values) == pytest.approx(score, abs=1e-4)
+    assert picture is not None and not any("others" in name for name in picture.tokens), "a sum is no choice"
+    assert picture.cuts == (6,)
+    rest = score - sum(one or 0 for one in picture.values)
+    assert terms.endswith(f"the 26 that aren’t shown together {rest:.2f}".replace("-", "−"))
+    heads = slides[-1].picture
+    assert heads is not None and heads.cuts == (9,) and len(set(heads.written or heads.values)) == 9
 
 
 def test_each_heads_part_is_what_it_alone_adds_along_the_joined_vector(opened: OpenHead) -> None:

@@ -78,12 +78,14 @@ class Given:
         rows: the rows' names.
         columns: the columns' names.
         cells: (row, column), as they are written.
+        wrong: row and column of the cells that are wrong, which the answer marks.
     """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
+    wrong: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 import attention_viz as av
 from attention_viz.analysis.slides import found_slides
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
+from attention_viz.lesson.exercise import Cells
 from attention_viz.lesson.slides import lesson_slides
 from attention_viz.ui.presenting.host import packed_slides
 from tests.conftest import OpenPage
@@ -21,6 +22,10 @@ CUT_NAMES = """() => [...document.querySelectorAll("*")].map(one => one.shadowRo
     .flatMap(root => [...root.querySelectorAll("dialog.av-present .av-label")])
     .filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"""
 DINO, WHISPER = "dinov2-small", "whisper-tiny.en"
+
+
+def run(model: str, text: str, **_: object) -> av.Trace:
+    return shown(model, text)
 
 
 def test_slides_of_a_picture_show_it_with_both_patches_and_the_weights_of_the_run() -> None:
@@ -44,9 +49,6 @@ def test_slides_of_a_picture_show_it_with_both_patches_and_the_weights_of_the_ru
 
 
 def test_the_lesson_on_a_picture_shows_it_with_the_question_and_with_the_exercise() -> None:
-    def run(model: str, text: str, **_: object) -> av.Trace:
-        return shown(model, text)
-
     scene = Scene("The cat sat", run)
     question, exercise = lesson_slides("", "", LESSONS["picture"].ask(scene), EXERCISES["region"].make(scene, 1))
     assert question.shown is not None and exercise.shown is not None
@@ -55,6 +57,17 @@ def test_the_lesson_on_a_picture_shows_it_with_the_question_and_with_the_exercis
     said = "".join(part for part, _ in exercise.ask)
     for row, column, down, across in exercise.shown.boxes:
         assert (down, across) == (4, 4) and f"row {row // 4 + 1} column {column // 4 + 1}" in said
+
+
+def test_a_mask_to_mend_is_written_as_its_question_says_and_the_answer_marks_what_is_wrong() -> None:
+    scene = Scene("The cat sat on the mat", run)
+    made = EXERCISES["mask"].make(scene, 1)
+    _, slide = lesson_slides("", "", LESSONS["picture"].ask(scene), made)
+    (given,) = slide.given
+    assert isinstance(made.answer, Cells)
+    assert {sign for row in given.cells for sign in row} == {"✕", "·"} and "✕ is blocked" in made.question
+    assert set(given.wrong) == made.answer.start ^ made.answer.right
+    assert f"Which {len(given.wrong)} cells are wrong?" in made.question
 
 
 def test_a_moment_of_a_sound_is_written_with_a_plain_blank() -> None:

@@ -2,7 +2,7 @@
 
 import {element} from "../parts/element.js";
 
-/** @typedef {{title: string, rows: string[], columns: string[], cells: string[][]}} Given */
+/** @typedef {{title: string, rows: string[], columns: string[], cells: string[][], wrong: [row: number, column: number][]}} Given */
 
 /**
  * @param {Given[]} tables
@@ -17,10 +17,18 @@ export function drawGiven(tables, beside) {
 }
 
 /** @param {Given} given */
-function drawTable({title, rows, columns, cells}) {
+function drawTable({title, rows, columns, cells, wrong}) {
+  const marked = new Set(wrong.map((place) => place.join()));
   const head = element("tr", {}, element("td"), ...columns.map((name) => tableHead(name, "col")));
   const body = rows.map((name, row) =>
-    element("tr", {}, tableHead(name, "row"), ...(cells[row] ?? []).map((text) => element("td", {}, text))),
+    element(
+      "tr",
+      {},
+      tableHead(name, "row"),
+      ...(cells[row] ?? []).map((text, column) =>
+        element("td", {class: marked.has(`${row},${column}`) && "av-wrong"}, text),
+      ),
+    ),
   );
   return element("table", {}, element("caption", {}, title), head, ...body);
 }
