@@ -163,8 +163,12 @@ class Tokens:
 
     @once
     def written(self) -> tuple[str, ...]:
-        """Each token as people read it, such as "·bank" for "Ġbank" and "‿ing" for "##ing"; nothing is invisible."""
-        return tuple("".join(spell(label, how)) for label, how in zip(self.labels, self.spelling, strict=True))
+        """Each token as people read it, such as "·bank" for "Ġbank" and "‿ing" for "##ing"; nothing is invisible.
+
+        A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
+        """
+        every = zip(self.labels, self.spelling, self.place, strict=True)
+        return tuple(label if place else "".join(spell(label, how)) for label, how, place in every)
 
     @once
     def texts(self) -> tuple[str, ...]:

@@ -96,3 +96,8 @@ def test_a_word_is_found_however_it_is_written() -> None:
         tokens.index("a")
     with pytest.raises(TraceError, match="“river” was asked for, which isn't in this text; its tokens are ·a, ·bank"):
         tokens.index("river")
+
+
+def test_a_time_and_a_patch_are_written_as_they_are() -> None:
+    tokens = Tokens(("[CLS]", "0.74 s"), None, special=(True, False), place=(None, (0.74,)))
+    assert tokens.written == ("[CLS]", "0.74 s")

@@ -56,5 +56,7 @@ test("what stands in a picture or a sound is named and spoken of by its place", 
   const picture = axisOf(["[CLS]", "15,4", "0,0"], {special: [0], place: [null, [15, 4], [0, 0]]});
   assert.deepEqual(picture.names, ["[CLS]", "patch 15, 4", "patch 0, 0"]);
   assert.deepEqual(picture.spoken, picture.names);
-  assert.deepEqual(axisOf(["0.00", "1.20"], {place: [[0], [1.2]]}).names, ["0.00 s", "1.20 s"]);
+  const sound = axisOf(["0.00 s", "1.20 s"], {spelling: "text", place: [[0], [1.2]]});
+  assert.deepEqual(sound.names, ["0.00 s", "1.20 s"]);
+  assert.deepEqual(sound.shown, sound.names);
 });

@@ -42,8 +42,9 @@ export const ORIGIN_NAMES = ["first", "second", "generated"];
  * @returns {Axis}
  */
 export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = [], place: where}) {
+  // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
   const spellings = labels.map((label, place) =>
-    spell(label, typeof spelling === "string" ? spelling : spelling[place]),
+    where?.[place] ? {mark: "", text: label} : spell(label, typeof spelling === "string" ? spelling : spelling[place]),
   );
   const shown = spellings.map(({mark, text}) => mark + text);
   /** @type {Map<string, number>} */

@@ -16,6 +16,9 @@ export function curveOf(line, most, {left, foot, height}) {
   return `M${left(0).toFixed(1)},${foot}${points.join("")}L${left(line.length).toFixed(1)},${foot}Z`;
 }
 
+// Half of a number below a sound is as wide, in pixels.
+const HALF = 12;
+
 /**
  * The seconds below a sound, a tick each half second or more.
  * @param {number} seconds
@@ -25,10 +28,12 @@ export function curveOf(line, most, {left, foot, height}) {
 export function timeAxis(seconds, left, top) {
   const step = [0.5, 1, 2, 5, 10].find((one) => seconds / one <= 12) ?? 30;
   const ticks = Array.from({length: Math.floor(seconds / step) + 1}, (_, at) => at * step);
+  // At either end a number stands beside its place, so that it isn't cut off.
+  const anchorOf = (/** @type {number} */ second) => (left(seconds) - left(second) < HALF ? "end" : "middle");
   return ticks.map((second) =>
     svg(
       "text",
-      {class: "av-time", x: left(second), y: top, "text-anchor": second ? "middle" : "start"},
+      {class: "av-time", x: left(second), y: top, "text-anchor": second ? anchorOf(second) : "start"},
       `${second.toFixed(1)}${second ? "" : " s"}`,
     ),
   );
