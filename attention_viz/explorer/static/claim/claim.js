@@ -1,5 +1,6 @@
 // What the picture says, in a sentence.
 
+import {asideOf} from "./aside.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
 import {findingIn} from "../data/pair.js";
@@ -21,6 +22,7 @@ import {placeInWords} from "../data/tokens.js";
  */
 export function createClaim(view) {
   const sentence = element("p", {class: "av-claim", "data-testid": "explorer-sentence"});
+  const aside = element("span", {class: "av-aside", "data-testid": "explorer-aside"});
   const place = element("span", {class: "av-where"});
   const how = element("button", {type: "button", class: "av-how", "data-testid": "explorer-how"});
   how.onclick = () => view.open?.("steps");
@@ -28,9 +30,11 @@ export function createClaim(view) {
   why.onclick = () => view.open?.("why");
   const hint = element("span", {class: "av-quiet", hidden: true}, "preview: a click keeps it");
   return {
-    node: element("div", {class: "av-claim-line"}, sentence, place, ...(view.open ? [how, why] : []), hint),
+    node: element("div", {class: "av-claim-line"}, sentence, aside, place, ...(view.open ? [how, why] : []), hint),
     draw() {
       sentence.replaceChildren(...sentenceOf(view));
+      aside.textContent = atRest(view) && view.now.pair ? asideOf(view.now, view.now.pair) : "";
+      aside.hidden = aside.textContent === "";
       place.textContent = whereOf(view);
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
       how.textContent = `How was ${number} computed?`;
@@ -41,6 +45,15 @@ export function createClaim(view) {
       hint.hidden = !previewing;
     },
   };
+}
+
+/**
+ * Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
+ * @param {ClaimView} view
+ */
+function atRest({store: {state}, recording, told}) {
+  const pointed = state.overQuery !== null || state.overKey !== null || state.preview !== null;
+  return !pointed && !told?.() && !recording.header.reading;
 }
 
 /** @param {ClaimView} view */

@@ -1,0 +1,33 @@
+// What the picture's sentence leaves unsaid: where most of a row goes, if little of it goes where it is told.
+
+/**
+ * @import {Drawn} from "../data/pair.js"
+ */
+
+// What is told is little of its row below the first; the rest of the row is most of it above the second.
+const [LITTLE_OF_ROW, MOST_OF_ROW] = [0.25, 0.5];
+
+/**
+ * Words to follow the sentence of a pair; empty where there is nothing to add.
+ * @param {Drawn} drawn
+ * @param {{query: number, key: number}} pair
+ */
+export function asideOf({head, stream}, {query, key}) {
+  if (head === null || head.isBlocked(query, key)) return "";
+  const {queries, keys} = stream;
+  if (keys.dimmed[key]) return queries.dimmed[query] ? "" : "not a word of the text";
+  if (head.at(query, key) >= LITTLE_OF_ROW) return "";
+  const all = Int32Array.from({length: keys.count}, (_, place) => place);
+  const dimmed = all.filter((place) => keys.dimmed[place]);
+  const special = dimmed.reduce((sum, place) => sum + head.at(query, place), 0);
+  if (special > MOST_OF_ROW) return `most, ${special.toFixed(2)}, goes to ${leftOutNames(keys)}`;
+  const best = head.strongest(Int32Array.of(query), all, 1, () => true)[0];
+  if (!best || best.weight <= MOST_OF_ROW) return "";
+  return `most, ${best.weight.toFixed(2)}, goes to \u201c${keys.spellings[best.key].text}\u201d`;
+}
+
+/** @param {Drawn["stream"]["keys"]} axis */
+function leftOutNames({special, padding}) {
+  if (!padding) return "special tokens";
+  return special ? "special tokens and padding" : "padding";
+}

@@ -1,0 +1,46 @@
+import {test} from "node:test";
+import assert from "node:assert/strict";
+
+import {asideOf} from "../../../attention_viz/explorer/static/claim/aside.js";
+
+const texts = ["[CLS]", "bank", "river", "[SEP]"];
+const axis = {
+  spellings: texts.map((text) => ({mark: "", text})),
+  dimmed: Uint8Array.of(1, 0, 0, 1),
+  count: 4,
+  special: true,
+  padding: false,
+};
+const aside = (row, pair, more = {}) => {
+  const keys = {...axis, ...more};
+  const head = {
+    at: (_, key) => row[key],
+    isBlocked: () => false,
+    strongest: () => [row.map((weight, key) => ({query: 1, key, weight})).sort((a, b) => b.weight - a.weight)[0]],
+  };
+  return asideOf({head, stream: {name: "encoder", own: true, queries: keys, keys}}, pair);
+};
+
+test("where little of a row is told, it is said that most of it goes to special tokens, and how much", () => {
+  assert.equal(aside([0.21, 0.04, 0, 0.75], {query: 1, key: 1}), "most, 0.96, goes to special tokens");
+  const padded = {padding: true};
+  assert.equal(
+    aside([0.21, 0.04, 0, 0.75], {query: 1, key: 1}, padded),
+    "most, 0.96, goes to special tokens and padding",
+  );
+});
+
+test("or to one other word", () => {
+  assert.equal(aside([0.1, 0.8, 0.05, 0.05], {query: 1, key: 2}), "most, 0.80, goes to \u201cbank\u201d");
+});
+
+test("nothing is added where the told weight is no small part, or no other is most", () => {
+  assert.equal(aside([0.3, 0.02, 0.38, 0.3], {query: 1, key: 2}), "");
+  assert.equal(aside([0.2, 0.45, 0.2, 0.15], {query: 1, key: 2}), "");
+});
+
+test("a special token that a word is told by is said to be none of its text", () => {
+  assert.equal(aside([0.9, 0, 0, 0.1], {query: 1, key: 0}), "not a word of the text");
+  assert.equal(aside([0.9, 0, 0, 0.1], {query: 0, key: 3}), "");
+  assert.equal(asideOf({head: null, stream: {queries: axis, keys: axis}}, {query: 1, key: 0}), "");
+});
