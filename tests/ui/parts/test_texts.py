@@ -17,6 +17,11 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     expect(run).to_be_hidden()
     box.fill("The cat sat because it was tired, and " + "so it slept " * 12)
     expect(run).to_be_visible()
+    # It lies over no word of a text that fills the box.
+    button = run.bounding_box()
+    assert button is not None
+    ends = "box => box.getBoundingClientRect().right - parseFloat(getComputedStyle(box).paddingRight)"
+    assert box.evaluate(ends) <= button["x"]
     expect(whole).to_have_attribute("data-stale", "")
     expect(screen.locator(".st-key-explorer")).to_have_css("opacity", "0.4")
     expect(screen.get_by_test_id("InputInstructions").locator("visible=true")).to_have_count(0)
