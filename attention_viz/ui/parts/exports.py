@@ -34,6 +34,7 @@ __all__ = [
     "show_figure_exports",
     "show_link",
     "show_more_formats",
+    "show_reach",
     "show_run_exports",
     "trace_bytes",
 ]
@@ -123,6 +124,11 @@ def show_link() -> None:
     st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
     if "text" not in parameters:
         st.caption("The text is too long for a link: whoever opens it has to paste it.")
+    show_reach()
+
+
+def show_reach() -> None:
+    """Below a link that others can't open: that it leads to the machine alone that it was copied on."""
     if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
         st.caption(
             "This link works on this machine only: for others in the room, first open the app at this machine's "

@@ -10,6 +10,7 @@ const axis = {
   count: 4,
   special: true,
   padding: false,
+  place: null,
 };
 const aside = (row, pair, more = {}) => {
   const keys = {...axis, ...more};
@@ -32,6 +33,8 @@ test("where little of a row is told, it is said that most of it goes to special 
 
 test("or to one other word", () => {
   assert.equal(aside([0.1, 0.8, 0.05, 0.05], {query: 1, key: 2}), "most, 0.80, goes to \u201cbank\u201d");
+  const picture = {place: [null, [0, 3], [0, 4], null]};
+  assert.equal(aside([0.1, 0.8, 0.05, 0.05], {query: 1, key: 2}, picture), "most, 0.80, goes to patch 0, 3");
 });
 
 test("nothing is added where the told weight is no small part, or no other is most", () => {

@@ -1,5 +1,7 @@
 // What the picture's sentence leaves unsaid: where most of a row goes, if little of it goes where it is told.
 
+import {placeInWords} from "../data/tokens.js";
+
 /**
  * @import {Drawn} from "../data/pair.js"
  */
@@ -23,7 +25,8 @@ export function asideOf({head, stream}, {query, key}) {
   if (special > MOST_OF_ROW) return `most, ${special.toFixed(2)}, goes to ${leftOutNames(keys)}`;
   const best = head.strongest(Int32Array.of(query), all, 1, () => true)[0];
   if (!best || best.weight <= MOST_OF_ROW) return "";
-  return `most, ${best.weight.toFixed(2)}, goes to \u201c${keys.spellings[best.key].text}\u201d`;
+  const where = placeInWords(keys, best.key) ?? `\u201c${keys.spellings[best.key].text}\u201d`;
+  return `most, ${best.weight.toFixed(2)}, goes to ${where}`;
 }
 
 /** @param {Drawn["stream"]["keys"]} axis */

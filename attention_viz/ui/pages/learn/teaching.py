@@ -10,6 +10,7 @@ from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_tables
+from attention_viz.ui.parts.exports import show_reach
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import plain
 
@@ -27,6 +28,7 @@ def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
     with st.popover("Export", key="export"):
         st.markdown("**Link**: whoever opens it starts from what you see now: lesson, sentence, choice and exercise.")
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
+        show_reach()
         content = json.dumps({"done": list(done)}, indent=1)
         st.download_button("Save my progress", content, "attention-progress.json", "application/json", width="stretch")
         st.caption(

@@ -124,6 +124,7 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
 def test_progress_is_taken_away_as_a_file(page: OpenPage, idle: Idle) -> None:
     screen = page("/learn?lesson=vectors&done=why.scores")
     screen.get_by_role("button", name="Export", exact=True).click()
+    expect(screen.get_by_text("This link works on this machine only")).to_be_visible()
     with screen.expect_download() as download:
         screen.get_by_role("button", name="Save my progress").click()
     idle(screen)
