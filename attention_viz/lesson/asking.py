@@ -107,7 +107,6 @@ def row_asked(
     *,
     word: bool = False,
     complete: bool = False,
-    where: str = "",
 ) -> Ask:
     """The row of weights of a word as a question.
 
@@ -119,14 +118,12 @@ def row_asked(
         pressed: by key, what the lesson is asked for when the key is pressed.
         word: whether that is a word, and not a setting of the lesson's control.
         complete: whether these bars are all that the lesson's picture shows.
-        where: in which of several heads, since another's answer is another.
     """
     values = tuple(row.detach().double().tolist())
     best = max(range(len(values)), key=values.__getitem__)
     taken = "itself" if best == query else short(labels[best])
-    begun = f"In {where}, which" if where else "Which"
     return Ask(
-        f"{begun} word does {short(labels[query])} take most from?",
+        f"Which word does {short(labels[query])} take most from?",
         f"{short(labels[query])} takes {signed(values[best], 2)} from {taken}",
         source,
         tuple(offered(labels).values()),

@@ -98,7 +98,7 @@ class Tokens:
     def placed_at(self, position: int) -> str | None:
         """What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s".
 
-        None for a word, a class token and the like. The explorer's `data/tokens.js` says it in the same way.
+        None for a word, a class token and the like. The explorer says it in the same way.
         """
         place = self.place[position]
         if place is None:

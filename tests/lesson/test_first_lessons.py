@@ -1,7 +1,6 @@
 """The lessons from words as vectors to the weighted sum: their numbers equal what plain torch makes of the words."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -227,11 +226,3 @@ def test_repeated_words_are_told_apart_where_one_is_chosen() -> None:
     assert offered(("a", "b", "a")) == {"0": "a (1)", "1": "b", "2": "a (2)"}
     assert (telling(("The", "bank")), telling(("a", "!")), telling(("::::", "word"))) == ("1", "0", "1")
     assert (signed(-0.0004), signed(-1.5, 1)) == ("0.000", "−1.5")
-
-
-@pytest.mark.parametrize("name", ["why", "softmax"])
-def test_a_question_about_one_head_of_many_says_which_one(scene: Scene, name: str) -> None:
-    ask = LESSONS[name].ask(scene)
-    assert re.match(r"In layer \d+, head \d+, which word does “\w+” take most from\?", ask.question)
-    _, _, where = ask.source.partition(", ")
-    assert where.startswith(ask.question.removeprefix("In ").partition(", which")[0])

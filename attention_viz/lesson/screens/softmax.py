@@ -43,7 +43,7 @@ def _ask(scene: Scene) -> Ask:
     where = f"layer {layer}, head {head}"
     source = f"{scene.called}, {where}" + ("" if temperature == 1 else f", T = {temperature:g}")
     row = trace.weights(layer, head)[query]
-    return row_asked(row, labels, query, source, pressed_words(trace), word=True, where=where)
+    return row_asked(row, labels, query, source, pressed_words(trace), word=True)
 
 
 def _show(scene: Scene) -> Shown:

@@ -25,9 +25,7 @@ def _ask(scene: Scene) -> Ask:
     labels = trace.query_tokens().written
     where = f"layer {link.layer}, head {link.head}"
     row = trace.weights(link.layer, link.head)[query]
-    return row_asked(
-        row, labels, query, f"{scene.called}, {where}", pressed_positions(trace), complete=True, where=where
-    )
+    return row_asked(row, labels, query, f"{scene.called}, {where}", pressed_positions(trace), complete=True)
 
 
 def _show(scene: Scene) -> Shown:

@@ -127,8 +127,6 @@ def test_what_cannot_be_asked_is_refused_by_name() -> None:
         av.effects(model, TEXT, av.Score(0, 0, 1, 1))  # pyright: ignore[reportArgumentType] -- asked for on purpose
     with pytest.raises(av.TraceError, match="of an edited run"):
         av.effects(model, model.trace(TEXT, edits=[av.Ablate(0, 0)]), asked)
-    with pytest.raises(av.UnusableText, match="needed: one of a text"):
-        av.effects(model, model.trace_ids(torch.tensor([[5, 6]])), asked)
     masked = shipped("coreference")
     assert isinstance(masked, av.AttentionModel)
     with pytest.raises(av.UnusableText, match="guesses what stands behind"):
